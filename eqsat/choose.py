@@ -1,0 +1,155 @@
+"""Choosing: a saturated e-graph comes in, one term for each class that the outputs need goes out.
+
+Every term gets its price (kernel launches, then bytes moved) and what it stores; constant classes get one more
+way to be had: folded, which launches nothing and stores its bytes. The extractor picks; what is stored may
+never be more than the limit, whatever it would save.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from eqsat.dims import Dim, evaluate, symbols
+from eqsat.encode import Encoding
+from eqsat.extract import Choice, Graph, Node, extract
+from eqsat.facts import UNKNOWN, Fact, byte_size
+from eqsat.saturate import EGraph
+from eqsat.tensors import dense_bytes
+from eqsat.terms import CONSTANT, FOLDED, LITERAL, PROJECTION, Term
+
+_USUAL_SIZE = 64  # of a dimension that has only a name, where nothing better is said
+
+
+@dataclass(slots=True)
+class Chosen:
+    """One term for each needed class, children before parents, and what the choice costs."""
+
+    terms: dict[int, Term]
+    choice: Choice
+
+
+@dataclass(slots=True)
+class Prices:
+    """What decides: launches of a term, bodies counted inside, and sizes assumed for names."""
+
+    launches: Callable[[Term], int]
+    sizes: Mapping[str, int]
+
+
+class Chooser:
+    """Chooses from one e-graph, again and again as more becomes known of what folding yields."""
+
+    def __init__(self, encoding: Encoding, egraph: EGraph, prices: Prices, fold_limit: int) -> None:
+        self._encoding = encoding
+        self._egraph = egraph
+        self._prices = prices
+        self.original = original_terms(encoding, egraph)
+        self.folded_bytes: dict[int, float] = {}  # by class, as evaluation found it; infinite where it failed
+        self._terms = list(egraph.terms)
+        stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
+        self.witness: dict[int, int] = {}  # by class that can be folded, the reference of the value to evaluate
+        for reference in foldable(encoding, fold_limit):
+            eclass = egraph.class_of[reference]
+            if eclass not in stored and eclass not in self.witness:
+                self.witness[eclass] = reference
+                self._terms.append(Term(FOLDED, (), (), eclass))
+
+    def fact(self, eclass: int) -> Fact:
+        """What is known of a class of values."""
+        knowledge = self._encoding.terms.facts.get(self._egraph.facts[eclass])
+        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+
+    def stored_bytes(self, eclass: int) -> float:
+        """What folding a class is thought to store: as evaluation found it, or as its type says."""
+        known = self.folded_bytes.get(eclass)
+        return known if known is not None else float(byte_size(self.fact(eclass)) or 0)
+
+    def choose(self, roots: list[int], stored: float, time_limit: float | None = None) -> Chosen:
+        """The cheapest found choice for `roots` that stores at most `stored` bytes."""
+        nodes: list[Node] = []
+        initial: dict[int, int] = {}
+        for index, term in enumerate(self._terms):
+            if self.original.get(term.eclass) is term:
+                initial[term.eclass] = index
+            storage = self._storage(term)
+            if math.isinf(storage):
+                nodes.append(Node(term.eclass, math.inf, term.children, (0.0,)))
+            else:
+                launches, moved = self._cost(term)
+                nodes.append(Node(term.eclass, launches, term.children, (storage,), moved))
+        graph = Graph(len(self._egraph.facts), nodes, roots, (stored,))
+        choice = extract(graph, initial=initial, time_limit=time_limit)
+        return Chosen({eclass: self._terms[index] for eclass, index in choice.nodes.items()}, choice)
+
+    def _storage(self, term: Term) -> float:
+        encoding = self._encoding
+        if term.head == CONSTANT:
+            return 0.0 if term.data[0] in encoding.captured else float(encoding.contents[term.data[0]][1].tensor.nbytes)
+        if term.head == LITERAL:
+            literal = encoding.terms.literals.get(term.data[0])
+            return float(dense_bytes(literal.dtype, len(literal.elements))) if literal.concrete else math.inf
+        if term.head == FOLDED:
+            return self.stored_bytes(term.eclass)
+        return 0.0
+
+    def _cost(self, term: Term) -> tuple[float, float]:
+        if term.head < 0:
+            return 0.0, 0.0
+        # Every value that a term reads or writes is moved once.
+        moved = self._moved(self._egraph.facts[term.eclass]) + sum(self._moved(self._egraph.facts[child]) for child in term.children)
+        return float(self._prices.launches(term)), moved
+
+    def _moved(self, handle: int) -> float:
+        terms = self._encoding.terms
+        knowledge = terms.facts.get(handle)
+        if knowledge is None:
+            return 0.0
+        if isinstance(knowledge, Fact):
+            return self._bytes(knowledge)
+        if isinstance(knowledge, tuple):
+            return sum(self._bytes(fact) for fact in knowledge)
+        return sum(self._moved(head) for head in terms.chain(handle))
+
+    def _bytes(self, fact: Fact) -> float:
+        if fact.shape is None or not fact.dtype:
+            return 0.0
+        count = 1
+        for size in fact.shape:
+            count *= self._size(size)
+        return float(dense_bytes(fact.dtype, count))
+
+    def _size(self, size: Dim) -> int:
+        if size is None:
+            return _USUAL_SIZE
+        if isinstance(size, int):
+            return size
+        found = evaluate(size, {name: self._prices.sizes.get(name, _USUAL_SIZE) for name in symbols(size)})
+        return max(found or 0, 0)
+
+
+def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
+    """For each class the first of the original's own terms for it: a choice that is valid and has no cycles."""
+    by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
+    found: dict[int, Term] = {}
+    for entry in encoding.entries:
+        eclass = egraph.class_of[entry.eclass]
+        if eclass not in found:
+            found[eclass] = by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]
+    return found
+
+
+def foldable(encoding: Encoding, limit: int) -> list[int]:
+    """The references of constant tensors whose evaluation needs no value above `limit` bytes."""
+    heavy: set[int] = set()
+    found: list[int] = []
+    terms = encoding.terms
+    for entry in encoding.entries:
+        knowledge = terms.facts.get(encoding.facts[entry.eclass])
+        facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+        if any((byte_size(fact) or 0) > limit for fact in facts) or any(child in heavy for child in entry.children):
+            heavy.add(entry.eclass)
+        elif isinstance(knowledge, Fact) and knowledge.const and knowledge.other is None and (entry.head >= 0 or entry.head == PROJECTION):
+            found.append(entry.eclass)
+    return found

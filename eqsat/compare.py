@@ -1,0 +1,227 @@
+"""Comparison of what two models computed, and of what one model computes when its inputs move a little.
+
+Comes in: values as eqsat/runtime.py returns them. Goes out: whether they are the same bits, and where they are not,
+whether the original's own sensitivity explains the difference. The tolerance is derived and is never a knob:
+
+    tolerance of an element = MULTIPLE * change + ULPS * ulp
+
+where `change` is the most that the original's element moved when its inputs were nudged by one unit in the last place
+at random signs (several times; also by MULTIPLE units, then without the factor), or, if that is more, what nine in
+ten elements of that tensor stayed within; and `ulp` is one unit in the last place of the element, or of the tensor's
+median magnitude if that is larger. Elements far above the median (masks of -1e9 beside ordinary numbers) lend their
+change to nobody. A discrete element that differs, and a floating-point one that jumps between finite and not, is
+explained only if a nudge moved that very element too: a near-tie. NaN equals NaN, and 0 equals -0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eqsat.runtime import Sparse
+
+MULTIPLE = 8
+ULPS = 4
+_ORDINARY = 1024.0  # an element is ordinary up to this many times the median magnitude
+_QUANTILE = 0.9
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array of an output; `path` says where in it ("" for a tensor, "[2]" in a sequence, ...); an absent optional has no array."""
+
+    path: str
+    array: np.ndarray | None
+
+    @property
+    def signature(self) -> str:
+        if self.array is None:
+            return f"{self.path}none"
+        kind = "string" if self.array.dtype.kind in "OUST" else self.array.dtype.name
+        return f"{self.path}{kind}[{','.join(map(str, self.array.shape))}]"
+
+
+def leaves(value: Any) -> list[Leaf]:
+    """The arrays of an output in a fixed order."""
+    found: list[Leaf] = []
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, list):
+            found.append(Leaf(f"{path}sequence of ", np.asarray(len(item))))  # pyright: ignore[reportUnknownArgumentType]
+            waiting.extend((f"{path}[{number}]", part) for number, part in reversed(list(enumerate(item))))  # pyright: ignore
+        elif isinstance(item, dict):
+            waiting.extend((f"{path}[{key!r}]", item[key]) for key in sorted(item, reverse=True))  # pyright: ignore
+        elif isinstance(item, Sparse):
+            shape = np.asarray(item.shape)
+            waiting.extend(((f"{path}.values", item.values), (f"{path}.indices", item.indices), (f"{path}.shape", shape)))
+        else:
+            found.append(Leaf(path, None if item is None else np.asarray(item)))
+    return found
+
+
+def signature(value: Any) -> str:
+    """The type of an output as text: element types and shapes; two outputs can be compared if it is the same."""
+    return ", ".join(leaf.signature for leaf in leaves(value))
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same values in a dtype that numpy computes with."""
+    if array.dtype.kind == "c":
+        return np.stack((array.real, array.imag), axis=-1)
+    if array.dtype.kind in "biufOUST" and array.dtype.isbuiltin == 1:
+        return array
+    return array.astype(np.float32 if is_float(array) else np.int8 if array.dtype.name.startswith("int") else np.uint8)
+
+
+def is_float(array: np.ndarray) -> bool:
+    """Whether the elements are floating-point or complex numbers of any width."""
+    return array.dtype.kind in "fc" or "float" in array.dtype.name
+
+
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Which elements of two plain arrays are equal, NaN to NaN included."""
+    equal = a == b
+    if a.dtype.kind == "f":
+        equal = equal | (np.isnan(a) & np.isnan(b))
+    return np.asarray(equal)
+
+
+def ulp(magnitude: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """One unit in the last place of numbers that are given in double precision, as `dtype` would hold them."""
+    epsilon, least = _precision(dtype)
+    exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1]
+    return np.maximum(np.ldexp(epsilon, exponent - 1), least)
+
+
+def _precision(dtype: np.dtype[Any]) -> tuple[float, float]:
+    if dtype.kind in "fc" and dtype.isbuiltin == 1:
+        information = np.finfo(dtype)
+        return float(information.eps), float(information.smallest_subnormal)
+    import ml_dtypes
+
+    information = ml_dtypes.finfo(dtype)
+    return float(information.eps), float(information.smallest_subnormal)
+
+
+def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None = None) -> Any:
+    """The same value, each floating-point element moved by `units` in its last place (one, for types narrower than 32 bits).
+
+    The signs are random. Zeros stay: a number that crossed zero would be another case, not the same one nearly. With
+    `coarsest`, the last place is that of this type where the element's own is finer.
+    """
+    if isinstance(value, list):
+        return [nudge(part, units, generator, coarsest) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {key: nudge(part, units, generator, coarsest) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    array = np.asarray(value)
+    if value is None or not is_float(array) or array.dtype.kind == "c":
+        return value
+    numbers = np.asarray(plain(array), dtype=np.float64)
+    step = ulp(np.abs(numbers), array.dtype) * (units if array.dtype.itemsize >= 4 else 1)
+    if coarsest is not None:
+        step = np.maximum(step, ulp(np.abs(numbers), coarsest))
+    with np.errstate(all="ignore"):
+        moved = (numbers + np.where(generator.integers(0, 2, numbers.shape) == 1, step, -step)).astype(array.dtype)
+        keep = (numbers == 0) | ~np.isfinite(plain(moved))
+    return np.where(keep, array, moved) if isinstance(value, np.ndarray) else value
+
+
+class Difference:
+    """One array of the original's output, the optimized model's, and how the original's moves."""
+
+    def __init__(self, original: np.ndarray, optimized: np.ndarray) -> None:
+        self._dtype = original.dtype
+        self._float = is_float(original)
+        self._a, self._b = plain(original), plain(optimized)
+        self._unequal = ~same(self._a, self._b)
+        self._flips = np.zeros(self._a.shape, bool)
+        self._change = np.zeros(self._a.shape) if self._float else None
+
+    @property
+    def any(self) -> bool:
+        """Whether an element differs at all."""
+        return bool(self._unequal.any())
+
+    def moved(self, nudged: np.ndarray, factor: float) -> None:
+        """Take note of what the original returned for nudged inputs; its changes count `factor` times."""
+        c = plain(nudged)
+        if c.shape != self._a.shape or c.dtype != self._a.dtype:
+            return
+        if self._change is None:
+            self._flips |= ~same(self._a, c)
+            return
+        finite = np.isfinite(self._a) & np.isfinite(c)
+        self._flips |= ~finite & ~same(self._a, c)
+        with np.errstate(all="ignore"):
+            change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
+        np.maximum(self._change, np.where(finite, change, 0), out=self._change)
+
+    def judge(self) -> Finding:
+        """Whether all that has been noted explains the difference."""
+        if self._change is None:
+            open_ = self._unequal & ~self._flips
+            error = None
+            if self._a.dtype.kind in "biu":
+                error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
+            return Finding(int(open_.sum()), error, 0.0, int((self._unequal & self._flips).sum()))
+        finite = np.isfinite(self._a) & np.isfinite(self._b)
+        with np.errstate(all="ignore"):
+            error = np.where(finite & self._unequal, np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), 0.0)
+        shared, own = self._tolerance()
+        tolerance = np.maximum(shared, own)
+        broken = self._unequal & ~finite
+        open_ = (broken & ~self._flips) | (error > tolerance)
+        worst = int(np.argmax(error / tolerance)) if error.size else 0
+        return Finding(
+            int(open_.sum()),
+            None if broken.any() else float(error.max(initial=0.0)),
+            float(tolerance.reshape(-1)[worst]) if error.size else 0.0,
+            int((broken & self._flips).sum()) + int(((error > shared) & (error <= own)).sum()),
+        )
+
+    def _tolerance(self) -> tuple[np.ndarray, np.ndarray]:
+        """What nine in ten elements would need, and what each element by itself may have."""
+        assert self._change is not None
+        magnitude = np.abs(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64))
+        positive = magnitude[magnitude > 0]
+        median = float(np.median(positive)) if positive.size else 0.0
+        rounding = ULPS * ulp(np.maximum(magnitude, median), self._dtype)
+        ordinary = magnitude <= median * _ORDINARY
+        shared = float(np.quantile(self._change[ordinary], _QUANTILE)) if ordinary.any() else 0.0
+        return shared + rounding, self._change + rounding
+
+
+@dataclass(frozen=True)
+class Finding:
+    """How many elements nothing explains, the largest error (None: not a number, or not finite), the tolerance where it was tightest."""
+
+    unexplained: int
+    max_error: float | None
+    tolerance: float
+    near_ties: int
+
+
+def digest(value: Any) -> tuple[str, bytes, bytes | None]:
+    """An output in few bytes: its type, its content, and its one element if all are the same."""
+    content = hashlib.blake2b(digest_size=16)
+    elements: set[bytes] = set()
+    for leaf in leaves(value):
+        if leaf.array is not None:
+            array = plain(leaf.array)
+            data = repr(array.tolist()).encode() if array.dtype.kind in "OUST" else array.tobytes()
+            content.update(data)
+            if array.size:
+                first = array.reshape(-1)[:1]
+                elements.add(first.tobytes() if array.dtype.kind not in "OUST" and same(array, first).all() else data)
+    return signature(value), content.digest(), elements.pop() if len(elements) == 1 else None
+
+
+def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:
+    """Whether an output held different elements on different inputs; a uniform tensor that only grows did not move."""
+    return any(
+        first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in zip(digests, digests[1:], strict=False)
+    )

@@ -1,0 +1,332 @@
+"""Decoding: the chosen terms come in, a graph goes out, as close to the original as the choice allows.
+
+A term that the original had is written as the original wrote it: the same node, name, attributes and annotations,
+with new inputs where they changed. Values keep their names, outputs always do; nodes stand in their original
+order as far as the new dependencies allow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper
+
+from eqsat.choose import Chosen
+from eqsat.encode import Encoding
+from eqsat.model import Constant, Graph, Node
+from eqsat.names import FreshNames, rename_captures
+from eqsat.operators import AttributeValue, Operator, outputs_matter, read_attributes
+from eqsat.saturate import EGraph
+from eqsat.tensors import from_array
+from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
+
+
+@dataclass(slots=True)
+class Place:
+    """Where a graph stands, which decides how it may be written."""
+
+    body: bool  # of a node: an outer value is no output there, ONNX Runtime wants a node in between
+    constant_nodes: bool  # new constants become Constant nodes: functions have no initializers, old IR ties them to inputs
+
+
+@dataclass(slots=True)
+class Decoded:
+    """A graph as protobuf, and what became of the original's values: by name, the name that holds the value now."""
+
+    graph: onnx.GraphProto
+    became: dict[str, str] = field(default_factory=lambda: {})
+
+
+class _Decoder:
+    def __init__(self, encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place) -> None:
+        self.encoding = encoding
+        self.egraph = egraph
+        self.terms = chosen.terms
+        self.folded = folded
+        self.fresh = fresh
+        self.place = place
+        self.source: Graph = encoding.graph
+        self.names_of: dict[int, list[str]] = {}
+        for name, reference in encoding.values.items():
+            self.names_of.setdefault(egraph.class_of[reference], []).append(name)
+        self.origins = self._origins()
+        self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
+        self.name: dict[int, str] = {}
+        self.own = {*self.source.inputs, *self.source.constants, *self.source.sparse}
+        for node in self.source.nodes:
+            self.own.update(node.outputs)
+
+    def _origins(self) -> dict[int, int]:
+        """For each class whose chosen term the original had, the reference of the first node that is that term."""
+        class_of = self.egraph.class_of
+        origins: dict[int, int] = {}
+        for entry in self.encoding.entries:
+            eclass = class_of[entry.eclass]
+            term = self.terms.get(eclass)
+            if entry.head >= 0 and eclass not in origins and term is not None and (term.head, term.data) == (entry.head, entry.data):
+                if term.children == tuple(class_of[child] for child in entry.children):
+                    origins[eclass] = entry.eclass
+        return origins
+
+    def decode(self) -> Decoded:
+        graph = onnx.GraphProto()
+        for field_name in ("name", "doc_string"):
+            if self.source.proto.HasField(field_name):
+                setattr(graph, field_name, getattr(self.source.proto, field_name))
+        graph.metadata_props.extend(self.source.proto.metadata_props)
+        for eclass, term in self.terms.items():
+            if term.head not in (CONS, NIL, ABSENT) and (term.head < 0 or self.encoding.terms.signatures[term.head].single):
+                self.name[eclass] = self._name(eclass, term)
+        nodes: list[onnx.NodeProto] = []
+        for eclass in self._order():
+            term = self.terms[eclass]
+            if term.head in (CONSTANT, LITERAL, FOLDED):
+                self._constant(graph, nodes, eclass, term)
+            elif term.head == INPUT:
+                self._leaf(graph, nodes, self.name[eclass])
+            elif term.head >= 0:
+                nodes.append(self._node(eclass, term))
+        emitted: set[str] = set()
+        for name in self.source.outputs:
+            given = self.name[self.egraph.class_of[self.encoding.values[name]]]
+            if given != name and name not in emitted:
+                nodes.append(self._identity(given, name))
+            emitted.add(name)
+        graph.node.extend(nodes)
+        self._interface(graph)
+        return Decoded(graph, self._became())
+
+    def _became(self) -> dict[str, str]:
+        class_of = self.egraph.class_of
+        return {name: self.name[class_of[reference]] for name, reference in self.encoding.values.items() if class_of[reference] in self.name}
+
+    def _name(self, eclass: int, term: Term) -> str:
+        names = self.names_of.get(eclass, [])
+        if term.head == INPUT:
+            # An outer value or an input can not take another name; an output of the same value is a node of its own.
+            return next(name for name in names if self.encoding.values[name] == term.data[0])
+        if term.head == CONSTANT:
+            stored, constant = self.encoding.contents[term.data[0]]
+            if term.data[0] in self.encoding.captured:
+                return stored
+            own = [name for name in names if name in self.source.constants and name not in self.source.inputs]
+            outputs = [name for name in names if name in self.source.outputs]
+            return next(iter([*(name for name in outputs if name in own), *outputs, *own, *names, stored]))
+        names = [name for name in names if name in self.own and name not in self.source.inputs]
+        outputs = [name for name in names if name in self.source.outputs]
+        if outputs:
+            return outputs[0]
+        origin = self.origins.get(eclass)
+        if origin is not None:
+            return self.encoding.nodes[origin].outputs[0]
+        return names[0] if names else self.fresh.make("folded" if term.head in (FOLDED, LITERAL) else "value")
+
+    def _order(self) -> list[int]:
+        """Classes in an order in which each stands after those it needs; ready ones by their place in the original."""
+        users: dict[int, list[int]] = {}
+        missing: dict[int, int] = {}
+        ready: list[tuple[int, int]] = []
+
+        def rank(eclass: int) -> int:
+            term = self.terms[eclass]
+            if term.head < 0:
+                return -1
+            return self.rank[self.origins[eclass]] if eclass in self.origins else len(self.rank)
+
+        for eclass, term in self.terms.items():
+            needed = set(term.children)
+            missing[eclass] = len(needed)
+            for child in needed:
+                users.setdefault(child, []).append(eclass)
+            if not needed:
+                heapq.heappush(ready, (rank(eclass), eclass))
+        order: list[int] = []
+        while ready:
+            _, eclass = heapq.heappop(ready)
+            order.append(eclass)
+            for user in users.get(eclass, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    heapq.heappush(ready, (rank(user), user))
+        return order
+
+    def _leaf(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str) -> None:
+        if name in self.source.sparse:
+            graph.sparse_initializer.append(self.source.sparse[name])
+        elif name in self.source.constants and name not in self.source.inputs:
+            self._store(graph, nodes, name, self.source.constants[name])
+
+    def _constant(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> None:
+        name = self.name[eclass]
+        if term.head == CONSTANT:
+            if term.data[0] in self.encoding.captured:
+                return
+            found = self.source.constants.get(name)
+            self._store(graph, nodes, name, found if found is not None else self.encoding.contents[term.data[0]][1])
+            return
+        array = literal_array(self.encoding.terms.literals.get(term.data[0])) if term.head == LITERAL else self.folded[eclass]
+        tensor = from_array(array, name)
+        if self.place.constant_nodes:
+            nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
+        else:
+            graph.initializer.append(tensor.proto)
+
+    def _store(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, constant: Constant) -> None:
+        if constant.node is not None:
+            node = onnx.NodeProto()
+            node.CopyFrom(constant.node)
+            node.output[0] = name
+            nodes.append(node)
+        elif self.place.constant_nodes and name not in self.source.constants:
+            proto = onnx.TensorProto()
+            proto.CopyFrom(constant.tensor.proto)
+            nodes.append(helper.make_node("Constant", [], [name], value=proto))
+        else:
+            proto = graph.initializer.add()
+            proto.CopyFrom(constant.tensor.proto)
+            proto.name = name
+
+    def _identity(self, given: str, name: str) -> onnx.NodeProto:
+        for node in self.source.nodes:
+            if name in node.outputs and node.operator.name == "Identity" and node.operator.standard:
+                copy = onnx.NodeProto()
+                copy.CopyFrom(node.proto)
+                copy.input[0] = given
+                return copy
+        return helper.make_node("Identity", [given], [name], name=self.fresh.make(f"{name}_identity"))
+
+    def _node(self, eclass: int, term: Term) -> onnx.NodeProto:
+        signature = self.encoding.terms.signatures[term.head]
+        inputs = [self.name.get(child, "") for child in term.children[: signature.inputs]]
+        if signature.rest:
+            inputs += self._items(term.children[-1])
+        origin = self.origins.get(eclass)
+        proto = onnx.NodeProto()
+        if origin is not None:
+            node = self.encoding.nodes[origin]
+            proto.CopyFrom(node.proto)
+            if signature.opaque:
+                self._rename(node, proto, inputs)
+                inputs = inputs[: len(node.inputs)]
+        else:
+            node = None
+            self._make(proto, eclass, signature, term)
+        # A node of a function may not lose its last input: an absent one can stand for a default there.
+        while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
+            inputs.pop()
+        del proto.input[:]
+        proto.input.extend(inputs)
+        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature.operator, node)
+        del proto.output[:]
+        proto.output.extend(outputs)
+        return proto
+
+    def _rename(self, node: Node, proto: onnx.NodeProto, inputs: list[str]) -> None:
+        mapping = dict(zip(node.captures, inputs[len(node.inputs) :], strict=True))
+        for attribute in proto.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) else ():
+                rename_captures(graph, mapping)
+
+    def _items(self, eclass: int) -> list[str]:
+        names: list[str] = []
+        while (term := self.terms[eclass]).head == CONS:
+            names.append(self.name.get(term.children[0], ""))
+            eclass = term.children[1]
+        return names
+
+    def _outputs(self, eclass: int, operator: Operator, node: Node | None) -> list[str]:
+        used: dict[int, str] = {}
+        for value, index in self._projections.get(eclass, ()):
+            used[index] = self.name[value]
+        count = max([index + 1 for index in used] + [len(node.outputs) if node is not None else 0])
+        kept = node is not None and outputs_matter(operator)
+        names: list[str] = []
+        for index in range(count):
+            if index in used:
+                names.append(used[index])
+            elif (kept and node is not None and node.outputs[index]) or _required(operator, index):
+                # The value is not used, or it is had in another way under its own name.
+                names.append(self.fresh.make(f"{node.outputs[index] if node is not None else 'value'}_unused"))
+            else:
+                names.append("")
+        while names and not names[-1] and not kept:
+            names.pop()
+        return names
+
+    @property
+    def _projections(self) -> dict[int, list[tuple[int, int]]]:
+        if not hasattr(self, "_by_node"):
+            self._by_node: dict[int, list[tuple[int, int]]] = {}
+            for value, term in self.terms.items():
+                if term.head == PROJECTION:
+                    self._by_node.setdefault(term.children[0], []).append((value, term.data[0]))
+        return self._by_node
+
+    def _make(self, proto: onnx.NodeProto, eclass: int, signature: Signature, term: Term) -> None:
+        """A node that the original did not have; where the original had the same operator for this value, it lends its name."""
+        operator = signature.operator
+        proto.op_type, proto.domain = operator.name, operator.domain
+        lender = next((node for node in self._lenders(eclass) if node.operator == operator), None)
+        if lender is not None:
+            proto.name, proto.doc_string = lender.proto.name, lender.proto.doc_string
+            proto.metadata_props.extend(lender.proto.metadata_props)
+        defaults = read_attributes(operator, ())
+        for name, handle in zip(signature.attributes, term.data, strict=True):
+            value: AttributeValue | None = self.encoding.terms.attributes.get(handle)
+            if name in (OUTPUTS, IDENTITY) or value is None or (name in defaults and defaults[name] == value):
+                continue
+            proto.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value))
+
+    def _lenders(self, eclass: int) -> list[Node]:
+        return [self.encoding.nodes[entry] for entry in self._nodes_of.get(eclass, ())]
+
+    @property
+    def _nodes_of(self) -> dict[int, list[int]]:
+        if not hasattr(self, "_by_class"):
+            self._by_class: dict[int, list[int]] = {}
+            for reference in self.encoding.nodes:
+                self._by_class.setdefault(self.egraph.class_of[reference], []).append(reference)
+        return self._by_class
+
+    def _interface(self, graph: onnx.GraphProto) -> None:
+        source = self.source.proto
+        stored = {tensor.name for tensor in graph.initializer}
+        defined = {*stored, *(name for node in graph.node for name in node.output)}
+        inputs = set(self.source.inputs)
+        for name in sorted(self.source.overridable):
+            tensor = self.source.constants[name].tensor.proto
+            graph.initializer.add().CopyFrom(tensor)
+        # Old IR versions list constants among the inputs: such an entry goes when its constant goes, or it would become required.
+        graph.input.extend(info for info in source.input if info.name in inputs or info.name in stored)
+        graph.output.extend(source.output)
+        graph.value_info.extend(info for info in source.value_info if info.name in defined)
+        for note in source.quantization_annotation:
+            names = [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
+            if all(name in defined or name in inputs for name in names):
+                graph.quantization_annotation.append(note)
+
+
+def literal_array(literal: Literal) -> np.ndarray[Any, Any]:
+    """The elements of a concrete literal."""
+    return np.array(literal.elements, dtype=helper.tensor_dtype_to_np_dtype(literal.dtype)).reshape(literal.shape)
+
+
+def _required(operator: Operator, index: int) -> bool:
+    schema = operator.schema
+    if schema is None or not schema.outputs:
+        return True
+    formal = schema.outputs[min(index, len(schema.outputs) - 1)]
+    return formal.option != defs.OpSchema.FormalParameterOption.Optional
+
+
+def decode(
+    encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place
+) -> Decoded:
+    """The graph that `chosen` describes; `folded` holds the elements of the classes that are to be stored."""
+    return _Decoder(encoding, egraph, chosen, folded, fresh, place).decode()
+

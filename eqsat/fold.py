@@ -1,0 +1,118 @@
+"""Folding: values of a graph that are made of constants only are evaluated, as the original would have computed them.
+
+Comes in: a graph and the names of constant values. Goes out: their elements, computed by ONNX Runtime with its
+optimizations off, node by node in the declared types, in the worker process. What can not be evaluated is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.model import Constant, Graph, Model, Node
+from eqsat.tensors import from_array
+from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+
+_SECONDS = 60.0
+_NODES_AT_ONCE = 2000
+
+
+class Folding:
+    """Evaluates constant values of one graph; what was evaluated once is remembered."""
+
+    def __init__(self, model: Model, graph: Graph, captured: Mapping[str, Constant], opsets: Sequence[onnx.OperatorSetIdProto], worker: Worker, memory: int) -> None:
+        self._model = model
+        self._constants = {**captured, **graph.constants}
+        self._producer: dict[str, Node] = {name: node for node in graph.nodes for name in node.outputs if name}
+        self._sparse = graph.sparse
+        self._opsets = opsets
+        self._worker = worker
+        self._memory = memory
+        self._known: dict[str, np.ndarray[Any, Any]] = {}
+        self._failed: set[str] = set()
+
+    def evaluate(self, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+        """The elements of the named values; those that fail are missing."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._known and name not in self._failed]
+        batches = [wanted] if wanted else []
+        while batches:
+            batch = batches.pop()
+            try:
+                arrays = self._run(batch)
+            except (RemoteError, WorkerDied, WorkerTimeout):
+                # One value that fails takes its batch with it: the others are tried again without it.
+                if len(batch) == 1:
+                    self._failed.add(batch[0])
+                else:
+                    batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                continue
+            for name, array in zip(batch, arrays, strict=True):
+                if isinstance(array, np.ndarray):
+                    self._known[name] = array
+                else:
+                    self._failed.add(name)
+        return {name: self._known[name] for name in names if name in self._known}
+
+    def _run(self, names: Sequence[str]) -> list[Any]:
+        model = self._constant_model(names)
+        if model is None:
+            raise RemoteError("ValueError", "not made of constants")
+        answer: list[Any] = self._worker.call("eqsat.fold:compute", model.SerializeToString(), list(names), timeout=_SECONDS, memory=self._memory)
+        return answer
+
+    def _constant_model(self, names: Sequence[str]) -> onnx.ModelProto | None:
+        nodes: dict[int, Node] = {}
+        used: dict[str, None] = {}
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in used or not name:
+                continue
+            used[name] = None
+            if name in self._known or name in self._constants:
+                continue
+            node = self._producer.get(name)
+            if node is None:
+                return None
+            nodes[id(node)] = node
+            waiting += [*node.inputs, *node.captures]
+        proto = onnx.ModelProto(ir_version=max(self._model.proto.ir_version, 4))
+        proto.opset_import.extend(self._opsets)
+        proto.functions.extend(function.proto for function in self._model.functions.values())
+        proto.graph.name = "constants"
+        for name in used:
+            if name in self._known:
+                proto.graph.initializer.append(from_array(self._known[name], name).proto)
+            elif name in self._constants:
+                tensor = self._constants[name].tensor
+                if tensor.hollow or tensor.nbytes > self._memory:
+                    return None
+                proto.graph.initializer.append(tensor.inline(name).proto)
+        given = {tensor.name for tensor in proto.graph.initializer}
+        order = [node for node in self._producer.values() if id(node) in nodes]
+        for node in dict.fromkeys(id(node) for node in order):
+            copy = onnx.NodeProto()
+            copy.CopyFrom(nodes[node].proto)
+            for index, name in enumerate(copy.output):
+                if name in given:
+                    copy.output[index] = f"{name} (known)"
+            proto.graph.node.append(copy)
+        proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+        return proto
+
+
+def compute(model: bytes, names: list[str]) -> list[Any]:
+    """Runs inside the worker: the values of a model without inputs, by ONNX Runtime alone, so that the bits are the runtime's."""
+    from eqsat.runtime import OnnxRuntimeSession, restamp
+
+    try:
+        session = OnnxRuntimeSession(model)
+    except Exception as refusal:
+        older = restamp(model, str(refusal))
+        if older is None:
+            raise
+        session = OnnxRuntimeSession(older)
+    return session.run({}, names)

@@ -1,0 +1,303 @@
+"""What is known of the outputs of a node from what is known of its inputs.
+
+Comes in: an operator, its attributes, the facts of its inputs. Goes out: one fact for each output. Promised: the
+facts are true wherever the node runs (it may refuse illegal sizes); what is not known stays unknown; the result is a
+function of the arguments alone. ONNX's own inference gives data types and what sizes it can, the tables of
+`shapes` and `integers` what it loses.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_helper
+from onnx.shape_inference import InferenceError, infer_node_outputs
+
+from eqsat.dims import Dim, Poly, structure
+from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, merge_dim
+from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
+from eqsat.nodes import Node, Shape, broadcast
+from eqsat.operators import Attributes, AttributeValue, Operator
+from eqsat.shapes import SHAPES
+
+Imports = tuple[tuple[str, int], ...]
+
+_TYPES = defs.OpSchema.AttrType
+_KINDS: dict[defs.OpSchema.AttrType, int] = {
+    _TYPES.INT: AttributeProto.INT,
+    _TYPES.INTS: AttributeProto.INTS,
+    _TYPES.FLOAT: AttributeProto.FLOAT,
+    _TYPES.FLOATS: AttributeProto.FLOATS,
+    _TYPES.STRING: AttributeProto.STRING,
+    _TYPES.STRINGS: AttributeProto.STRINGS,
+}
+
+_DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
+
+# All that ONNX's inference raises on a node that it can not follow or that is wrong.
+_REFUSALS = (InferenceError, defs.SchemaError, KeyError, RuntimeError, ValueError, TypeError, IndexError, OverflowError)
+
+
+def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> tuple[Fact, ...]:
+    """A fact for each of `outputs` outputs; an absent optional input is None. `opset_imports` are those of the model, by default the operator's."""
+    if any(_hidden(value) for value in attributes.values()):
+        return (UNKNOWN,) * outputs
+    const = operator.pure and operator.name != "DequantizeLinear" and all(fact is None or fact.const for fact in inputs)
+    node = Node(operator, attributes, inputs, outputs)
+    if operator.schema is None:
+        return tuple(fact._replace(const=const) for fact in _contributed(node))
+    if operator.standard and operator.name == "Constant":
+        stated = _constant(attributes)
+        if stated is not None:
+            return (stated,)
+    facts, refusal = _standard(node, opset_imports)
+    if refusal is not None:
+        if all(fact is None or fact.dtype or fact.other is not None for fact in inputs):
+            return (UNKNOWN,) * outputs  # the node is not legal
+        facts = _declared(node)
+    if operator.standard:
+        facts = _with_shapes(node, facts)
+        facts = _with_elements(node, facts)
+    return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
+
+
+def rejection(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> str | None:
+    """Why ONNX's inference says that no such node is legal, or None where it says nothing against it."""
+    if operator.schema is None or any(_hidden(value) for value in attributes.values()):
+        return None
+    if any(fact is not None and not fact.dtype and fact.other is None for fact in inputs):
+        return None  # it refuses unknown types as well
+    return _standard(Node(operator, attributes, inputs, outputs), opset_imports)[1]
+
+
+def _hidden(value: AttributeValue) -> bool:
+    """Whether a value is a body, or a parameter of the function that the node stands in."""
+    return isinstance(value, AttributeProto) and bool(value.ref_attr_name or value.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS))
+
+
+# --- ONNX's own inference ---
+
+
+def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | None]:
+    schema = node.operator.schema
+    assert schema is not None
+    sizes: dict[str, Poly] = {}
+    types: dict[str, TypeProto] = {}
+    data: dict[str, TensorProto] = {}
+    for position, fact in enumerate(node.inputs):
+        if fact is None:
+            continue
+        name = f"i{position}"
+        types[name] = _type(fact.dtype, fact.shape, fact.other)
+        for dim in fact.shape or ():
+            if isinstance(dim, Poly):
+                sizes[structure(dim)] = dim
+        elements = _data(fact.dtype, fact.shape, fact.ints, fact.floats)
+        if elements is not None:
+            data[name] = elements
+    present = tuple(fact is not None for fact in node.inputs)
+    try:
+        proto = _node_proto(node, present)
+        imports = opset_imports or ((node.operator.domain, node.operator.opset),)
+        found = infer_node_outputs(schema, proto, types, data, opset_imports=_imports(imports))
+    except _REFUSALS as error:
+        return [UNKNOWN] * node.outputs, str(error)
+    return [_fact(found.get(f"o{position}"), sizes) for position in range(node.outputs)], None
+
+
+def _declared(node: Node) -> list[Fact]:
+    """The data types that the schema alone gives: fixed ones, and those that are the same as an input's."""
+    schema = node.operator.schema
+    assert schema is not None
+    known: dict[str, int] = {}
+    for position, formal in enumerate(schema.inputs):
+        if node.dtype(position):
+            known[formal.type_str] = node.dtype(position)
+    facts = [Fact(known.get(formal.type_str) or _DTYPES.get(formal.type_str, 0)) for formal in schema.outputs]
+    return (facts + [UNKNOWN] * node.outputs)[: node.outputs]
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _type(dtype: int, shape: Shape | None, other: bytes | None) -> TypeProto:
+    if other is not None:
+        return TypeProto.FromString(other)
+    proto = TypeProto()
+    if not dtype and shape is None:
+        return proto
+    proto.tensor_type.elem_type = dtype
+    if shape is not None:
+        dims = proto.tensor_type.shape.dim
+        proto.tensor_type.shape.SetInParent()
+        for dim in shape:
+            slot = dims.add()
+            if isinstance(dim, int):
+                slot.dim_value = dim
+            elif dim is not None:
+                slot.dim_param = structure(dim)
+    return proto
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _data(dtype: int, shape: Shape | None, ints: tuple[Dim, ...] | None, floats: bytes | None) -> TensorProto | None:
+    sizes = concrete_shape(Fact(dtype, shape))
+    if sizes is None:
+        return None
+    if floats is None and (ints is None or not all(isinstance(element, int) for element in ints)):
+        return None
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    array: Array = np.array(ints, np.object_).astype(kind) if floats is None else np.frombuffer(floats, kind.newbyteorder("<"))
+    return numpy_helper.from_array(array.reshape(sizes))
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _imports(imports: Imports) -> list[onnx.OperatorSetIdProto]:
+    return [helper.make_opsetid(domain, version) for domain, version in imports]
+
+
+def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
+    items = tuple(node.attributes.items())
+    if any(isinstance(value, AttributeProto) for _, value in items):
+        return _build(node.operator, items, present, node.outputs)
+    return _build_cached(node.operator, items, present, node.outputs)
+
+
+def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:
+    assert operator.schema is not None
+    proto = onnx.NodeProto(
+        op_type=operator.name,
+        domain=operator.domain,
+        input=[f"i{position}" if here else "" for position, here in enumerate(present)],
+        output=[f"o{position}" for position in range(outputs)],
+    )
+    for name, value in attributes:
+        if isinstance(value, AttributeProto):
+            proto.attribute.append(value)
+            continue
+        declared = operator.schema.attributes.get(name)
+        kind = None if declared is None else _KINDS.get(declared.type)
+        proto.attribute.append(helper.make_attribute(name, value, attr_type=kind) if kind is not None or value != () else AttributeProto(name=name))
+    return proto
+
+
+_build_cached = functools.lru_cache(maxsize=1 << 13)(_build)
+
+
+def _fact(found: TypeProto | None, sizes: dict[str, Poly]) -> Fact:
+    kind = None if found is None else found.WhichOneof("value")
+    if found is None or kind is None:
+        return UNKNOWN
+    if kind != "tensor_type":
+        return Fact(other=found.SerializeToString(deterministic=True))
+    tensor = found.tensor_type
+    if not tensor.HasField("shape"):
+        return Fact(tensor.elem_type)
+    return Fact(tensor.elem_type, tuple(_dim(dim, sizes) for dim in tensor.shape.dim))
+
+
+def _dim(found: onnx.TensorShapeProto.Dimension, sizes: dict[str, Poly]) -> Dim:
+    if found.HasField("dim_value"):
+        return found.dim_value if found.dim_value >= 0 else None
+    return sizes.get(found.dim_param)
+
+
+# --- what the tables add ---
+
+
+def _with_shapes(node: Node, facts: list[Fact]) -> list[Fact]:
+    function = SHAPES.get(node.operator.name)
+    if function is None or all(fact.shape is not None and None not in fact.shape for fact in facts):
+        return facts
+    ours = function(node) or []
+    return [_sharpened(fact, ours[position]) if position < len(ours) else fact for position, fact in enumerate(facts)]
+
+
+def _sharpened(fact: Fact, shape: Sequence[Dim]) -> Fact:
+    if fact.other is not None:
+        return fact
+    if fact.shape is None:
+        return fact._replace(shape=tuple(shape))
+    if len(fact.shape) != len(shape):
+        return fact
+    return fact._replace(shape=tuple(a if isinstance(a, int) else merge_dim(a, b) for a, b in zip(fact.shape, shape, strict=True)))
+
+
+def _with_elements(node: Node, facts: list[Fact]) -> list[Fact]:
+    facts = _with_uniform(node, facts)
+    function = INTEGER_FUNCTIONS.get(node.operator.name)
+    results = None if function is None else function(node)
+    if results is None:
+        return facts
+    return [_with_ints(fact, *results[position]) if position < len(results) else fact for position, fact in enumerate(facts)]
+
+
+def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) -> Fact:
+    if fact.dtype not in INTEGERS:
+        return fact
+    sharper = _sharpened(fact, shape)
+    return sharper._replace(ints=elements) if sharper.shape == shape else fact
+
+
+def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
+    if node.operator.name == "ConstantOfShape":
+        value = node.attributes.get("value")
+        element = from_array(numpy_helper.to_array(value.t)).uniform if isinstance(value, AttributeProto) else bytes(4)
+    elif node.operator.name in MOVES:
+        source = node.fact(0)
+        element = None if source is None else source.uniform
+    else:
+        return facts
+    return facts if element is None else [_with_element(fact, element) for fact in facts]
+
+
+def _with_element(fact: Fact, element: bytes) -> Fact:
+    count = element_count(fact)
+    return fact._replace(uniform=element) if isinstance(count, int) and count > 0 else fact
+
+
+def _constant(attributes: Attributes) -> Fact | None:
+    for name, value in attributes.items():
+        if name == "value" and isinstance(value, AttributeProto):
+            tensor = value.t
+            if tensor.data_location == TensorProto.EXTERNAL:
+                return Fact(tensor.data_type, tuple(tensor.dims), const=True)
+            return from_array(numpy_helper.to_array(tensor))
+        if name == "value_float" and isinstance(value, float):
+            return from_array(np.array(value, np.float32))
+        if name == "value_floats" and isinstance(value, tuple):
+            return from_array(np.array(value, np.float32))
+        if name == "value_int" and isinstance(value, int):
+            return from_array(np.array(value, np.int64))
+        if name == "value_ints" and isinstance(value, tuple):
+            return from_array(np.array(value, np.int64))
+        if name == "value_string":
+            return Fact(TensorProto.STRING, (), const=True)
+        if name == "value_strings" and isinstance(value, tuple):
+            return Fact(TensorProto.STRING, (len(value),), const=True)
+    return None
+
+
+# --- operators of ONNX Runtime that no schema describes ---
+
+
+def _contributed(node: Node) -> tuple[Fact, ...]:
+    first = node.fact(0)
+    if node.operator.domain != "com.microsoft" or first is None or not first.dtype:
+        return (UNKNOWN,) * node.outputs
+    rest = (UNKNOWN,) * (node.outputs - 1)
+    if node.operator.name in ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"):
+        return (Fact(first.dtype, first.shape), *rest)
+    if node.operator.name == "FusedMatMul":
+        return (Fact(first.dtype, _fused_matmul(node)), *rest)
+    return (UNKNOWN,) * node.outputs
+
+
+def _fused_matmul(node: Node) -> Shape | None:
+    a, b = node.shape(0), node.shape(1)
+    if a is None or b is None or len(a) < 2 or len(b) < 2 or node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
+        return None
+    rows = a[-1] if node.integer("transA", 0) else a[-2]
+    columns = b[-2] if node.integer("transB", 0) else b[-1]
+    return (*broadcast(a[:-2], b[:-2]), rows, columns)

@@ -1,0 +1,177 @@
+"""What is known of an operator: its schema, its semantic version, and whether it is pure.
+
+Comes in: a domain, a name, and the opset version a model imports. Goes out: an `Operator`, and the
+attributes of a node in one normal form. An operator that no schema describes is opaque: it is kept as
+it is written and is never merged or folded, unless its domain is declared pure below.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import onnx
+from onnx import defs
+
+# Tensors, graphs and types stay protobuf messages; the rest are plain values.
+AttributeValue: TypeAlias = (
+    int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
+)
+Attributes: TypeAlias = Mapping[str, AttributeValue]
+
+_RANDOM = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"})
+
+# Operators with bodies are as pure as what is inside; the reader of the body decides.
+_STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
+
+# ONNX Runtime's own operators that compute a function of their inputs and nothing else. Those that
+# draw random numbers, run user code, or talk to other devices are left out.
+_PURE_CONTRIB = frozenset(
+    "Attention BiasAdd BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector CDist ComplexMul ComplexMulConj ConvTransposeWithDynamicPads CropAndResize "
+    "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear DequantizeWithOrder "
+    "DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization ExpandDims FastGelu FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
+    "GatedRelativePositionBias GatherBlockQuantized GatherND Gelu GemmFastGelu GreedySearch GridSample GroupNorm GroupQueryAttention Inverse Irfft "
+    "LongformerAttention MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MaxpoolWithMask MulInteger MultiHeadAttention MurmurHash3 "
+    "NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention PackedMultiHeadAttention Pad QAttention QGemm QLinearAdd QLinearAveragePool "
+    "QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere "
+    "QMoE QMultiHeadAttention QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeLinear QuantizeWithOrder "
+    "QuickGelu Range ReduceSumInteger RelativePositionBias RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp "
+    "SimplifiedLayerNormalization SkipGroupNorm SkipLayerNormalization SkipSimplifiedLayerNormalization SparseAttention SparseToDenseMatMul "
+    "Tokenizer TorchEmbedding TransposeMatMul Trilu UnfoldTensor Unique WhisperBeamSearch WordConvEmbedding "
+    "SoftmaxGrad_13 LayerNormalizationGrad BiasFastGeluGrad_dX BiasGeluGrad_dX ConcatTraining SliceGrad BroadcastGradientArgs".split()
+)
+_PURE_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator as one model means it: `version` is the schema's since_version, 0 where no schema is known."""
+
+    domain: str
+    name: str
+    version: int
+    opset: int
+    pure: bool
+    schema: defs.OpSchema | None = None
+
+    def __hash__(self) -> int:
+        return hash((self.domain, self.name, self.version, self.opset))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Operator) and self.key == other.key and self.opset == other.opset
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        return (self.domain, self.name, self.version)
+
+    @property
+    def standard(self) -> bool:
+        """Whether this is an operator of the ONNX standard itself (the default domain)."""
+        return self.domain == "" and self.schema is not None
+
+    def __str__(self) -> str:
+        name = f"{self.domain}.{self.name}" if self.domain else self.name
+        return f"{name}-{self.version}" if self.version else name
+
+
+def normal_domain(domain: str) -> str:
+    """The one spelling of a domain: `ai.onnx` is the default domain."""
+    return "" if domain == "ai.onnx" else domain
+
+
+@functools.lru_cache(maxsize=8192)
+def find_operator(domain: str, name: str, opset: int) -> Operator:
+    """The operator that `domain`, `name` mean in a model that imports `opset` of that domain."""
+    domain = normal_domain(domain)
+    schema = None
+    if domain in _STANDARD_DOMAINS:
+        try:
+            schema = defs.get_schema(name, max_inclusive_version=opset, domain=domain)
+        except defs.SchemaError:
+            schema = None
+        if schema is not None and schema.deprecated:
+            schema = None
+    if schema is not None:
+        pure = name not in _RANDOM
+    else:
+        pure = (domain == "com.microsoft" and name in _PURE_CONTRIB) or domain in _PURE_LAYOUT_DOMAINS
+    return Operator(domain, name, schema.since_version if schema else 0, opset, pure, schema)
+
+
+@functools.lru_cache(maxsize=1024)
+def attribute_spellings(domain: str, name: str) -> frozenset[str]:
+    """The attributes that any version of an operator has or had."""
+    spellings: set[str] = set()
+    version = defs.onnx_opset_version()
+    while version > 0:
+        try:
+            schema = defs.get_schema(name, max_inclusive_version=version, domain=domain)
+        except defs.SchemaError:
+            break
+        spellings.update(schema.attributes)
+        version = schema.since_version - 1
+    return frozenset(spellings)
+
+
+def attribute_value(attribute: onnx.AttributeProto) -> AttributeValue:
+    """The value of an attribute in normal form; messages (tensors, graphs, references) stay messages."""
+    if attribute.ref_attr_name:
+        return attribute
+    kind = attribute.type
+    if kind == onnx.AttributeProto.INT:
+        return attribute.i
+    if kind == onnx.AttributeProto.FLOAT:
+        return attribute.f
+    if kind == onnx.AttributeProto.STRING:
+        return attribute.s
+    if kind == onnx.AttributeProto.INTS:
+        return tuple(attribute.ints)
+    if kind == onnx.AttributeProto.FLOATS:
+        return tuple(attribute.floats)
+    if kind == onnx.AttributeProto.STRINGS:
+        return tuple(attribute.strings)
+    return attribute
+
+
+@functools.lru_cache(maxsize=8192)
+def _defaults(key: Operator) -> dict[str, AttributeValue]:
+    if key.schema is None:
+        return {}
+    return {
+        name: attribute_value(attribute.default_value)
+        for name, attribute in key.schema.attributes.items()
+        if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
+    }
+
+
+def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto]) -> dict[str, AttributeValue]:
+    """All attributes of a node, those that it omits at their defaults, ordered by name."""
+    values = dict(_defaults(operator))
+    for attribute in attributes:
+        values[attribute.name] = attribute_value(attribute)
+    return dict(sorted(values.items()))
+
+
+def outputs_matter(operator: Operator) -> bool:
+    """Whether the outputs that a node names decide what it computes, or nobody knows."""
+    schema = operator.schema
+    if schema is None or not operator.pure:
+        return True
+    if operator.name in ("BatchNormalization", "Dropout") and operator.version < 14:
+        return True  # naming further outputs chose training mode once
+    return bool(schema.outputs) and schema.outputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
+
+
+def may_train(operator: Operator, attributes: Attributes, inputs: int, outputs: int) -> bool:
+    """Whether a node is in training mode, where it draws random numbers or keeps statistics, or could be told so by an input."""
+    if not operator.standard:
+        return False
+    if operator.name == "Dropout":
+        return operator.version >= 12 and inputs > 2
+    if operator.name == "BatchNormalization":
+        if operator.version >= 14:
+            return attributes.get("training_mode", 0) != 0
+        return outputs > 1 or (operator.version < 7 and attributes.get("is_test", 0) == 0)
+    return False

@@ -1,0 +1,60 @@
+"""Shapes that nodes compute, written as literals: `Reshape` to [N, S, 12, 64] where x is [N, S, 768] is [0, 0, 12, 64].
+
+Comes in: what is known of an operator's data and of its shape input. Goes out: a literal that means the same for
+every size that the named dimensions may have, zero included, or None where no literal does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import TensorProto
+
+from eqsat.dims import Dim, equal
+from eqsat.facts import Fact
+from eqsat.operators import AttributeValue
+from eqsat.terms import Literal
+
+
+def realized(operator: str, attributes: Mapping[str, AttributeValue | None], x: Fact, shape: Fact) -> Literal | None:
+    """The literal that can stand for the shape input of `operator` (Reshape or Expand) on data `x`."""
+    if shape.ints is None or shape.shape is None or None in shape.ints or x.shape is None or shape.dtype != TensorProto.INT64:
+        return None
+    if all(isinstance(size, int) for size in shape.ints):
+        return None  # it is a literal already
+    sizes = _reshape(x.shape, shape.ints, attributes.get("allowzero", 0) != 0) if operator == "Reshape" else _expand(x.shape, shape.ints)
+    return None if sizes is None else Literal(TensorProto.INT64, (len(sizes),), sizes)
+
+
+def _reshape(x: tuple[Dim, ...], wanted: tuple[Dim, ...], allowzero: bool) -> tuple[int, ...] | None:
+    if allowzero:
+        return None  # zero does not copy there
+    sizes: list[int] = []
+    named: list[int] = []
+    for axis, size in enumerate(wanted):
+        if isinstance(size, int):
+            sizes.append(size)
+        elif axis < len(x) and equal(x[axis], size) is True:
+            sizes.append(0)
+        else:
+            sizes.append(-1)
+            named.append(axis)
+    if len(named) > 1:
+        return None
+    # -1 is inferred by dividing by all other sizes: none of them may be able to be zero, or the quotient has no meaning.
+    if named and (sizes.count(-1) > 1 or 0 in sizes):
+        return None
+    return tuple(sizes)
+
+
+def _expand(x: tuple[Dim, ...], wanted: tuple[Dim, ...]) -> tuple[int, ...] | None:
+    sizes: list[int] = []
+    offset = len(x) - len(wanted)
+    for axis, size in enumerate(wanted):
+        if isinstance(size, int):
+            sizes.append(size)
+        elif axis + offset >= 0 and equal(x[axis + offset], size) is True:
+            sizes.append(1)  # broadcasting keeps the data's own size
+        else:
+            return None
+    return tuple(sizes)

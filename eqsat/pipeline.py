@@ -1,0 +1,255 @@
+"""The pipeline: a model comes in, an optimized model and the report of the run go out.
+
+Data flows one way: read, then for each graph encode, saturate, extract and decode, then verify, then report.
+Whatever happens on the way (a limit, Ctrl-C, a check that fails), what comes out is a valid model that computes
+what the original computed: in doubt the original itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.decode import Place
+from eqsat.encode import Outer
+from eqsat.errors import InputError
+from eqsat.model import Function, Model, count_nodes
+from eqsat.names import FreshNames, all_names
+from eqsat.read import bake, read
+from eqsat.report import Report, before_after
+from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
+from eqsat.saturate import Limits
+from eqsat.verify import EQUAL, UNVERIFIED, Subject, verify
+from eqsat.worker import shared
+from eqsat.write import save
+
+SHAPE_CONSTANTS = 2048  # bytes by which constants may outgrow the original's by default
+
+
+@dataclass(slots=True)
+class Result:
+    """An optimized model, the report of the run, and where its external data lie."""
+
+    model: onnx.ModelProto
+    report: Report
+    folder: Path | None = None
+    source: Path | None = None
+
+    def save(self, path: str | Path) -> None:
+        """Writes the model to `path`, whole or not at all; external data go into one file beside it."""
+        save(self.model, self.folder, Path(path), self.source)
+
+
+@dataclass(slots=True)
+class Settings:
+    """Everything that a caller can ask of a run; the command line and `optimize` share the names."""
+
+    inputs: Mapping[str, np.ndarray[Any, Any]] | None = None
+    verify: bool = True
+    time_limit: float | None = None
+    node_limit: int = 2_000_000
+    memory_limit: int = 1 << 30
+    max_growth: int | None = None
+    inline: bool = False
+    dims: Mapping[str, int] = field(default_factory=lambda: {})
+    assume_dims: Mapping[str, int] = field(default_factory=lambda: {})
+    custom_op_library: str | Path | None = None
+    opset: str | int = "keep"
+    progress: Callable[[str], None] = lambda stage: None
+
+
+def run(source: str | Path | onnx.ModelProto | Any, settings: Settings) -> Result:
+    """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
+    start = time.perf_counter()
+    worker = shared()
+    worker.start()
+    settings.progress("read")
+    model = read(source, settings.inline)
+    bake(model, settings.dims)
+    original = model.proto
+    seconds: dict[str, float] = {"read": time.perf_counter() - start}
+    notes: list[str] = []
+    trace = Trace()
+    hit: str | None = None
+    result = original
+    try:
+        settings.progress("optimize")
+        deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
+        result = _rewrite(model, settings, deadline, trace)
+        hit = next((record.hit for record in trace.records if record.hit), None)
+        if count_nodes(result) > count_nodes(original):
+            result = original
+    except KeyboardInterrupt:
+        hit, result = "interrupted", original
+    except MemoryError:
+        hit, result = "memory", original
+    seconds |= trace.seconds
+    clock = time.perf_counter()
+    verdict: dict[str, Any] = {"status": "skipped"}
+    if settings.verify:
+        settings.progress("verify")
+        try:
+            verdict = _verified(original, result, model.folder, settings)
+            if verdict["status"] not in (EQUAL, UNVERIFIED):
+                notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
+                result = original
+        except KeyboardInterrupt:
+            hit, result = "interrupted", original
+            verdict = {"status": EQUAL, "notes": ["interrupted: the result is the original model, unchanged"]}
+    seconds["verify"] = time.perf_counter() - clock
+    if verdict["status"] == UNVERIFIED:
+        notes.append(f"not verified: {verdict['reason']}")
+    seconds["total"] = time.perf_counter() - start
+    before, after = count_nodes(original), count_nodes(result)
+    report: Report = {
+        "input": str(source) if isinstance(source, (str, Path)) else None,
+        "output": None,
+        "nodes": before_after(before, after),
+        "launches": before_after(before, after),
+        "bytes": before_after(_model_bytes(original), _model_bytes(result)),
+        "cost": {"before": float(before), "after": float(after), "bound": trace.bound if result is not original else 0.0},
+        "rules": _matches(trace),
+        "folded": trace.folded if result is not original else 0,
+        "became": trace.became if result is not original else {},
+        "verify": verdict,
+        "limits": {"hit": hit},
+        "notes": notes,
+        "seconds": seconds,
+    }
+    return Result(result, report, model.folder, Path(source) if isinstance(source, (str, Path)) else None)
+
+
+def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Trace) -> onnx.ModelProto:
+    proto = model.proto
+    growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
+    options = Options(Limits(deadline, settings.node_limit), growth, settings.memory_limit, settings.assume_dims)
+    names = [name for function in model.functions.values() for node in function.proto.node for name in (*node.input, *node.output)]
+    rewriter = Rewriter(model, options, FreshNames((*all_names(proto.graph), *names)), shared(), trace)
+    result = onnx.ModelProto()
+    result.CopyFrom(_shell(proto))
+    decoded, _ = rewriter.graph(model.graph, Outer(), Place(body=False, constant_nodes=proto.ir_version < 4), proto.opset_import)
+    result.graph.CopyFrom(decoded.graph)
+    for function in model.functions.values():
+        result.functions.append(_function(function, rewriter, proto))
+    _drop_uncalled(result)
+    return result
+
+
+def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) -> onnx.FunctionProto:
+    result = onnx.FunctionProto()
+    result.CopyFrom(function.proto)
+    opsets = {item.domain: item for item in (*proto.opset_import, *function.proto.opset_import)}
+    decoded, _ = rewriter.graph(function.body, Outer(), Place(body=False, constant_nodes=True), list(opsets.values()))
+    del result.node[:]
+    result.node.extend(decoded.graph.node)
+    del result.value_info[:]
+    result.value_info.extend(decoded.graph.value_info)
+    return result
+
+
+def _shell(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """All of a model but its graph and functions."""
+    shell = onnx.ModelProto()
+    for field_descriptor, value in proto.ListFields():
+        if field_descriptor.name in ("graph", "functions"):
+            continue
+        if isinstance(value, (str, bytes, int)):
+            setattr(shell, field_descriptor.name, value)
+        else:
+            getattr(shell, field_descriptor.name).MergeFrom(value)
+    return shell
+
+
+def _drop_uncalled(model: onnx.ModelProto) -> None:
+    """Functions that nothing calls any more are dead code."""
+    from eqsat.model import attribute_graphs, function_key
+
+    functions = {function_key(f.domain, f.name, f.overload): f for f in model.functions}
+    called: set[object] = set()
+    waiting = list(model.graph.node)
+    while waiting:
+        node = waiting.pop()
+        key = function_key(node.domain, node.op_type, node.overload)
+        if key in functions and key not in called:
+            called.add(key)
+            waiting.extend(functions[key].node)
+        for _, graph in attribute_graphs(node):
+            waiting.extend(graph.node)
+    kept = [function for key, function in functions.items() if key in called]
+    if len(kept) < len(model.functions):
+        copies = [onnx.FunctionProto.FromString(function.SerializeToString()) for function in kept]
+        del model.functions[:]
+        model.functions.extend(copies)
+
+
+def _verified(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings) -> dict[str, Any]:
+    verdict = verify(
+        Subject(original, folder),
+        Subject(result, folder),
+        inputs=settings.inputs,
+        memory_limit=settings.memory_limit,
+        custom_op_library=settings.custom_op_library,
+        worker=shared(),
+    )
+    return verdict.to_json()
+
+
+def _matches(trace: Trace) -> list[dict[str, Any]]:
+    matches: dict[str, int] = {}
+    for record in trace.records:
+        for name, count in record.matches.items():
+            matches[name] = matches.get(name, 0) + count
+    return [{"name": name, "matches": count} for name, count in sorted(matches.items())]
+
+
+def _model_bytes(model: onnx.ModelProto) -> int:
+    return model.ByteSize() - model.graph.ByteSize() + written_bytes(model.graph)
+
+
+def optimize(
+    source: str | Path | onnx.ModelProto | Any,
+    *,
+    inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    verify: bool = True,
+    time_limit: float | None = None,
+    node_limit: int | None = None,
+    memory_limit: int | None = None,
+    max_growth: int | None = None,
+    inline: bool = False,
+    dims: Mapping[str, int] | None = None,
+    assume_dims: Mapping[str, int] | None = None,
+    custom_op_library: str | Path | None = None,
+    opset: str | int = "keep",
+) -> Result:
+    """The same function, smaller: optimizes a model given as a path, an `onnx.ModelProto` or an `onnx_ir.Model`.
+
+    `inputs` are used for verification instead of random ones. `time_limit` is in seconds, `memory_limit` (of evaluation
+    and verification) and `max_growth` (of the file) in bytes. `dims` bakes sizes of named dimensions in, `assume_dims`
+    only assumes them where prices are compared. Raises `InputError` with one line where the input can not be used.
+    """
+    defaults = Settings()
+    return run(
+        source,
+        Settings(
+            inputs,
+            verify,
+            time_limit,
+            defaults.node_limit if node_limit is None else node_limit,
+            defaults.memory_limit if memory_limit is None else memory_limit,
+            max_growth,
+            inline,
+            dims or {},
+            assume_dims or {},
+            custom_op_library,
+            opset,
+        ),
+    )
+
+
+__all__ = ["InputError", "Result", "Settings", "optimize", "run"]

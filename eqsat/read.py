@@ -1,0 +1,262 @@
+"""Reading: a path, a `ModelProto` or an `onnx_ir.Model` comes in, a `Model` in normal form goes out.
+
+What has no meaning is refused with one line that says where: a value that nothing defines or that two nodes
+define, a cycle, an operator with a number of inputs that its schema forbids, external data outside of the
+model's folder. What merely departs from the letter (unsorted nodes, missing declarations, operators
+nobody knows) is read, because runtimes read it too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import defs
+
+from eqsat.errors import InputError
+from eqsat.model import Constant, Function, FunctionKey, Graph, Model, Node, attribute_graphs, callees_first, function_key
+from eqsat.names import FreshNames, all_names, defined_names, rename_definitions
+from eqsat.operators import attribute_spellings, find_operator, may_train, normal_domain, read_attributes
+from eqsat.tensors import constant_value, read_tensor
+
+_TEXT_FORMATS = {".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"}
+
+
+def read(source: str | Path | onnx.ModelProto | Any, inline: bool = False) -> Model:
+    """The model at a path, or in memory, in normal form; `inline` replaces calls of local functions by their bodies."""
+    if isinstance(source, (str, Path)):
+        proto, folder = read_proto(Path(source)), Path(source).parent
+    elif isinstance(source, onnx.ModelProto):
+        proto, folder = onnx.ModelProto(), None
+        proto.CopyFrom(source)
+    elif type(source).__module__.split(".")[0] == "onnx_ir":
+        proto, folder = _from_onnx_ir(source)
+    else:
+        raise InputError(f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, not {type(source).__name__}")
+    if inline and proto.functions:
+        import onnx.inliner
+
+        proto = onnx.inliner.inline_local_functions(proto)
+    return _Reader(proto, folder).model()
+
+
+def read_proto(path: Path) -> onnx.ModelProto:
+    """The message in a file, external data not loaded; an `InputError` where there is no model in it."""
+    try:
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder, not a model file")
+        proto = onnx.load(path, load_external_data=False)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except OSError as error:
+        raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
+    except (DecodeError, ValueError, UnicodeError, RuntimeError) as error:
+        kind = "not a text model" if path.suffix in _TEXT_FORMATS else "not an ONNX model, or a truncated one"
+        raise InputError(f"{path}: {kind} ({str(error)[:120]})") from None
+    if not proto.HasField("graph"):
+        raise InputError(f"{path}: holds no graph; it is empty or not an ONNX model")
+    return proto
+
+
+def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
+    import onnx_ir
+
+    folders = {str(Path(value.const_value.base_dir)) for value in source.graph.initializers.values() if isinstance(value.const_value, onnx_ir.ExternalTensor)}
+    if len(folders) > 1:
+        raise InputError(f"the model's external data lie in {len(folders)} folders; save it to one file first")
+    proto: onnx.ModelProto = onnx_ir.to_proto(source)
+    return proto, Path(folders.pop()) if folders else None
+
+
+def bake(model: Model, dims: Mapping[str, int]) -> None:
+    """Gives named dimensions of the inputs and outputs their sizes, in place."""
+    if not dims:
+        return
+    graph = model.proto.graph
+    known: set[str] = set()
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+            if size.HasField("dim_param"):
+                known.add(size.dim_param)
+                if size.dim_param in dims:
+                    size.dim_value = dims[size.dim_param]
+    unknown = sorted(set(dims) - known)
+    if unknown:
+        raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+class _Reader:
+    def __init__(self, proto: onnx.ModelProto, folder: Path | None) -> None:
+        self.proto = proto
+        self.folder = folder
+        self.opsets = _opsets(proto.opset_import)
+        self.functions: dict[FunctionKey, Function] = {}
+        self.protos = {function_key(f.domain, f.name, f.overload): f for f in proto.functions}
+        self.pure: dict[FunctionKey, bool] = {}
+
+    def model(self) -> Model:
+        if not self.proto.HasField("graph"):
+            raise InputError("the model holds no graph")
+        for key in callees_first(self.protos):
+            self._function(key)
+        graph = self._graph(self.proto.graph, self.opsets, frozenset(), "the graph", top=True)
+        return Model(self.proto, graph, self.functions, self.folder)
+
+    def _function(self, key: FunctionKey) -> None:
+        proto = self.protos[key]
+        where = f"function {proto.domain}.{proto.name}"
+        shell = onnx.GraphProto(name=proto.name)
+        shell.input.extend(onnx.ValueInfoProto(name=name) for name in proto.input)
+        shell.output.extend(onnx.ValueInfoProto(name=name) for name in proto.output)
+        shell.node.extend(proto.node)
+        shell.value_info.extend(proto.value_info)
+        body = self._graph(shell, {**self.opsets, **_opsets(proto.opset_import)}, frozenset(), where)
+        self.functions[key] = Function(proto, body)
+        self.pure[key] = _pure(body)
+
+    def _graph(self, proto: onnx.GraphProto, opsets: Mapping[str, int], outer: frozenset[str], where: str, top: bool = False) -> Graph:
+        shadowing = outer.intersection(defined_names(proto))
+        if shadowing:
+            # Names are unique along a chain of scopes from here on, so that no later stage has to think of shadowing.
+            fresh = FreshNames({*outer, *all_names(proto)})
+            rename_definitions(proto, {name: fresh.make(name) for name in sorted(shadowing)})
+        folder = self.folder
+        inputs = [info.name for info in proto.input]
+        defined = dict.fromkeys(inputs, f"an input of {where}")
+        constants: dict[str, Constant] = {}
+        overridable: set[str] = set()
+        for tensor in proto.initializer:
+            if not tensor.name:
+                raise InputError(f"{where} has an initializer without a name")
+            if tensor.name in constants:
+                raise InputError(f"{where} has two initializers named '{tensor.name}'")
+            constants[tensor.name] = Constant(read_tensor(tensor, folder))
+            if tensor.name in defined:
+                if not top or self.proto.ir_version >= 4:
+                    overridable.add(tensor.name)
+            else:
+                defined[tensor.name] = "an initializer"
+        sparse: dict[str, onnx.SparseTensorProto] = {}
+        for item in proto.sparse_initializer:
+            _define(defined, item.values.name, "a sparse initializer", where)
+            sparse[item.values.name] = item
+        if top and self.proto.ir_version < 4:
+            inputs = [name for name in inputs if name not in constants]
+        raw: list[onnx.NodeProto] = []
+        for node in proto.node:
+            constant = self._constant(node)
+            if constant is not None and node.output[0] in constants:
+                # Exporters repeat constants under one name; ONNX Runtime takes the last one, and so do we.
+                constants[node.output[0]] = constant
+                continue
+            for name in node.output:
+                if name:
+                    _define(defined, name, _describe(node), where)
+            if constant is not None:
+                constants[node.output[0]] = constant
+            elif node.input or node.output:
+                raw.append(node)
+        visible = outer.union(defined)
+        for name in (info.name for info in proto.output):
+            if name not in visible:
+                raise InputError(f"{where}: output '{name}' is not defined by anything")
+        nodes = _sort([self._node(node, opsets, visible, where) for node in raw], where)
+        return Graph(proto, tuple(inputs), tuple(info.name for info in proto.output), constants, nodes, frozenset(overridable), sparse)
+
+    def _constant(self, node: onnx.NodeProto) -> Constant | None:
+        if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:
+            return None
+        tensor = constant_value(node.attribute[0], self.folder)
+        return None if tensor is None else Constant(tensor, node)
+
+    def _node(self, proto: onnx.NodeProto, opsets: Mapping[str, int], visible: frozenset[str], where: str) -> Node:
+        for name in proto.input:
+            if name and name not in visible:
+                raise InputError(f"{where}: {_describe(proto)} uses '{name}', which nothing defines")
+        bodies: dict[str, Graph] = {}
+        captures: dict[str, None] = {}
+        for name, graph in attribute_graphs(proto):
+            body = self._graph(graph, opsets, visible, f"{where}, {_describe(proto)}, {name}")
+            bodies[name] = body
+            captures.update(dict.fromkeys(body.captured()))
+        key = function_key(proto.domain, proto.op_type, proto.overload)
+        operator = find_operator(normal_domain(proto.domain), proto.op_type, opsets.get(normal_domain(proto.domain), 1))
+        if key in self.protos:
+            operator = dataclasses.replace(operator, version=0, schema=None, pure=self.pure[key])
+        else:
+            _check_schema(operator.schema, proto, where)
+        if bodies and operator.pure:
+            operator = dataclasses.replace(operator, pure=all(_pure(body) for body in bodies.values()))
+        return Node(operator, proto, tuple(proto.input), tuple(proto.output), bodies, tuple(captures), key if key in self.protos else None)
+
+
+def _pure(graph: Graph) -> bool:
+    """Whether all nodes of a body or function are pure, whatever its inputs are."""
+    return all(
+        node.operator.pure and not may_train(node.operator, read_attributes(node.operator, node.proto.attribute), len(node.inputs), len(node.outputs))
+        for node in graph.nodes
+    )
+
+
+def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    return {normal_domain(item.domain): item.version for item in imports}
+
+
+def _describe(node: onnx.NodeProto) -> str:
+    label = f" '{node.name}'" if node.name else ""
+    return f"node {node.op_type}{label}"
+
+
+def _define(defined: dict[str, str], name: str, what: str, where: str) -> None:
+    if name in defined:
+        raise InputError(f"{where}: '{name}' is defined twice, by {defined[name]} and by {what}")
+    defined[name] = what
+
+
+def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str) -> None:
+    if schema is None or where.startswith("function"):
+        return  # the parameters of a function may stand for what its nodes lack
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        raise InputError(f"{where}: {_describe(node)} has {len(node.input)} inputs; {schema.name} takes {schema.min_input} to {schema.max_input}")
+    if not len(node.output) <= schema.max_output:
+        raise InputError(f"{where}: {_describe(node)} has {len(node.output)} outputs; {schema.name} gives at most {schema.max_output}")
+    given = {attribute.name: attribute for attribute in node.attribute}
+    for name, attribute in given.items():
+        if name not in schema.attributes:
+            # Attributes that another version of the operator has are common in the wild and harmless.
+            if name not in attribute_spellings(schema.domain, schema.name):
+                raise InputError(f"{where}: {_describe(node)} has an attribute '{name}' that no version of {schema.name} knows")
+        elif attribute.type != int(schema.attributes[name].type.value) and attribute.type != onnx.AttributeProto.UNDEFINED and not attribute.ref_attr_name:
+            raise InputError(f"{where}: {_describe(node)}: attribute '{name}' has the wrong type for {schema.name}")
+    for name, attribute in schema.attributes.items():
+        if attribute.required and name not in given:
+            raise InputError(f"{where}: {_describe(node)} lacks the attribute '{name}' that {schema.name} needs")
+
+
+def _sort(nodes: list[Node], where: str) -> list[Node]:
+    """The nodes in topological order, otherwise in the order of the file."""
+    producer = {name: index for index, node in enumerate(nodes) for name in node.outputs if name}
+    users: list[list[int]] = [[] for _ in nodes]
+    missing = [0] * len(nodes)
+    for index, node in enumerate(nodes):
+        for source in {producer[name] for name in (*node.inputs, *node.captures) if name in producer}:
+            users[source].append(index)
+            missing[index] += 1
+    ready = [index for index, count in enumerate(missing) if count == 0]
+    order: list[Node] = []
+    while ready:
+        index = heapq.heappop(ready)
+        order.append(nodes[index])
+        for user in users[index]:
+            missing[user] -= 1
+            if missing[user] == 0:
+                heapq.heappush(ready, user)
+    if len(order) < len(nodes):
+        stuck = next(node for node, count in zip(nodes, missing, strict=True) if count)
+        raise InputError(f"{where}: {_describe(stuck.proto)} depends on itself: the graph has a cycle")
+    return order

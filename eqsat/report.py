@@ -1,0 +1,45 @@
+"""The report: the record of a run comes in, plain JSON-able data and a few lines for a terminal go out.
+
+docs/report.md describes every field; nothing is computed here that a stage has not found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+Report: TypeAlias = dict[str, Any]
+
+
+def before_after(before: float, after: float) -> dict[str, float]:
+    """A figure of the original and of the result."""
+    return {"before": before, "after": after}
+
+
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of a run, a line each."""
+    nodes, size, verify = report["nodes"], report["bytes"], report["verify"]
+    lines = [
+        f"nodes   {nodes['before']} -> {nodes['after']}",
+        f"bytes   {size['before']} -> {size['after']}",
+        f"verify  {verification(verify)}",
+        f"time    {report['seconds']['total']:.2f} s",
+    ]
+    if report["limits"]["hit"]:
+        lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
+    lines += [f"note    {note}" for note in report["notes"]]
+    if report["output"]:
+        lines.append(f"wrote   {report['output']}")
+    return lines
+
+
+def verification(verdict: Mapping[str, Any]) -> str:
+    """The verdict in one line."""
+    status = verdict["status"]
+    if status != "equal":
+        return f"{status}: {verdict.get('reason') or 'no reason given'}" if status != "skipped" else "skipped"
+    outputs = verdict.get("outputs", [])
+    bitwise = all(output.get("bitwise", True) for output in outputs)
+    idle = [output["name"] for output in outputs if output.get("exercised") is False]
+    text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
+    return text + (f"; not exercised: {', '.join(idle)}" if idle else "")

@@ -1,0 +1,213 @@
+"""One graph from its normal form to its optimized form: encode, saturate, choose, fold, decode; bodies on the way.
+
+Comes in: a graph and what it may capture. Goes out: the optimized graph as protobuf and what is known of its
+outputs. All graphs of a model share one vocabulary, one index of constants and one supply of names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.choose import Chooser, Chosen, Prices
+from eqsat.decode import Decoded, Place, decode
+from eqsat.derive import Derivation
+from eqsat.encode import Encoding, Outer, encode
+from eqsat.facts import UNKNOWN, Fact
+from eqsat.fold import Folding
+from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
+from eqsat.names import FreshNames, captures
+from eqsat.saturate import Limits, Record, saturate
+from eqsat.tensors import ContentIndex, dense_bytes
+from eqsat.terms import FOLDED, Term, Terms
+from eqsat.worker import Worker
+
+_ATTEMPTS = 4  # at a graph whose file is no larger than the original's
+
+
+@dataclass(slots=True)
+class Options:
+    """What bounds the rewriting of one model."""
+
+    limits: Limits
+    growth: float  # bytes that may be stored beyond what the original stores
+    memory: int  # bytes that evaluating constants may take
+    sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
+
+
+@dataclass(slots=True)
+class Trace:
+    """What happened, summed over all graphs of the model."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
+    records: list[Record] = field(default_factory=lambda: [])
+    cost: float = 0.0
+    bound: float = 0.0
+    folded: int = 0
+    became: dict[str, str] = field(default_factory=lambda: {})
+
+    def add(self, chosen: Chosen, folded: int, decoded: Decoded) -> None:
+        """Counts what one graph came to."""
+        self.cost += chosen.choice.cost
+        self.bound += chosen.choice.bound
+        self.folded += folded
+        self.became.update(decoded.became)
+
+    def clock(self, stage: str, since: float) -> float:
+        """Adds the time since `since` to a stage; gives the time now."""
+        now = time.perf_counter()
+        self.seconds[stage] += now - since
+        return now
+
+
+class Rewriter:
+    """Rewrites the graphs of one model."""
+
+    def __init__(self, model: Model, options: Options, fresh: FreshNames, worker: Worker, trace: Trace) -> None:
+        self._model = model
+        self._options = options
+        self._fresh = fresh
+        self._worker = worker
+        self._count = NodeCount(function.proto for function in model.functions.values())
+        self._terms = Terms()
+        self._derivation = Derivation(self._terms)
+        self._contents = ContentIndex()
+        self.trace = trace
+
+    def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
+        """The optimized form of `graph`, and the facts of its outputs."""
+        folding = Folding(self._model, graph, outer.constants, opsets, self._worker, self._options.memory)
+
+        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
+            return self._bodies(node, inner, place, opsets)
+
+        clock = time.perf_counter()
+        inside = sum(self.trace.seconds.values())
+        encoding = encode(graph, self._terms, self._derivation, self._contents, outer, lambda source, names: folding.evaluate(names), descend)
+        # Bodies are rewritten while the graph around them is encoded: their time is counted with their own stages.
+        clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
+        egraph, record = saturate(encoding, self._options.limits)
+        self.trace.records.append(record)
+        clock = self.trace.clock("saturate", clock)
+        chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4)
+        roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
+        stored = sum(constant.tensor.nbytes for constant in graph.constants.values()) + self._options.growth
+        decoded = None
+        for _ in range(_ATTEMPTS):
+            chosen, folded = self._choose(chooser, encoding, folding, list(dict.fromkeys(roots)), stored)
+            clock = time.perf_counter()
+            candidate = decode(encoding, egraph, chosen, folded, self._fresh, place)
+            self.trace.clock("decode", clock)
+            excess = written_bytes(candidate.graph) - written_bytes(graph.proto) - self._options.growth
+            if excess > 0:
+                stored -= excess
+            elif self._count.nodes(candidate.graph.node) <= self._count.nodes(graph.proto.node):
+                decoded = candidate
+                self.trace.add(chosen, len(folded), decoded)
+                break
+            else:
+                break
+        if decoded is None:
+            decoded = Decoded(onnx.GraphProto(), {name: name for name in encoding.values})
+            decoded.graph.CopyFrom(graph.proto)
+        return decoded, tuple(chooser.fact(root) for root in roots)
+
+    def _choose(
+        self, chooser: Chooser, encoding: Encoding, folding: Folding, roots: list[int], stored: float
+    ) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
+        """A choice whose folded constants have been evaluated; what fails or turns out larger than thought is priced anew."""
+        names = {reference: name for name, reference in reversed(encoding.values.items())}
+        while True:
+            clock = time.perf_counter()
+            deadline = self._options.limits.deadline
+            chosen = chooser.choose(roots, stored, None if deadline is None else max(0.0, deadline - time.monotonic()))
+            clock = self.trace.clock("extract", clock)
+            wanted = {eclass: names[chooser.witness[eclass]] for eclass, term in chosen.terms.items() if term.head == FOLDED}
+            arrays = folding.evaluate(list(wanted.values()))
+            self.trace.clock("fold", clock)
+            excess = chosen.choice.resources[0] - stored
+            folded: dict[int, np.ndarray[Any, Any]] = {}
+            for eclass, name in wanted.items():
+                array = arrays.get(name)
+                size = math.inf if array is None else stored_bytes(array)
+                excess += size - chooser.stored_bytes(eclass)
+                chooser.folded_bytes[eclass] = size
+                if array is not None:
+                    folded[eclass] = array
+            if excess <= 0:
+                return chosen, folded
+
+    def _launches(self, encoding: Encoding) -> Callable[[Term], int]:
+        signatures = self._terms.signatures
+        inside: dict[tuple[int, tuple[int, ...]], int] = {}
+        for entry in encoding.entries:
+            if entry.head >= 0 and signatures[entry.head].opaque:
+                node = encoding.nodes[entry.eclass]
+                inside[entry.head, entry.data] = self._count.nodes([node.proto])
+
+        def launches(term: Term) -> int:
+            return inside.get((term.head, term.data), 1) if signatures[term.head].opaque else 1
+
+        return launches
+
+    def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
+        proto = onnx.NodeProto()
+        proto.CopyFrom(node.proto)
+        bodies: dict[str, Graph] = {}
+        facts: dict[str, tuple[Fact, ...]] = {}
+        captured: dict[str, None] = {}
+        for attribute in proto.attribute:
+            graphs = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+            for index, graph in enumerate(graphs):
+                name = attribute.name if attribute.type == onnx.AttributeProto.GRAPH else f"{attribute.name}.{index}"
+                body = node.bodies[name]
+                wanted = body.captured()
+                inner = Outer({key: outer.facts[key] for key in wanted if key in outer.facts}, {key: outer.constants[key] for key in wanted if key in outer.constants})
+                decoded, facts[name] = self.graph(body, inner, dataclasses.replace(place, body=True), opsets)
+                graph.CopyFrom(decoded.graph)
+                bodies[name] = body
+                captured.update(dict.fromkeys(captures(decoded.graph)))
+        results = control_flow_facts(node, facts)
+        return dataclasses.replace(node, proto=proto, bodies=bodies, captures=tuple(captured)), results
+
+
+def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:
+    """What holds of a node's outputs whichever way its bodies run."""
+    if node.operator.name == "If" and set(facts) == {"then_branch", "else_branch"}:
+        branches = zip(facts["then_branch"], facts["else_branch"], strict=False)
+        joined = tuple(common(a, b) for a, b in branches)
+        return (*joined, *(UNKNOWN for _ in node.outputs))[: len(node.outputs)]
+    return (UNKNOWN,) * len(node.outputs)
+
+
+def common(a: Fact, b: Fact) -> Fact:
+    """What holds of a value that is one of two: their type where they share it, never their elements."""
+    if a.dtype != b.dtype or a.other is not None or b.other is not None:
+        return UNKNOWN
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Fact(a.dtype)
+    return Fact(a.dtype, tuple(x if x == y and isinstance(x, int) else None for x, y in zip(a.shape, b.shape, strict=True)))
+
+
+def stored_bytes(array: np.ndarray[Any, Any]) -> float:
+    """What an evaluated constant takes in a file."""
+    return float(array.nbytes if array.dtype.kind not in "OSU" else sum(len(str(item)) + 2 for item in array.flat))
+
+
+def written_bytes(graph: onnx.GraphProto) -> int:
+    """What a graph takes on disk, its external data included."""
+    external = 0
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        external += sum(dense_bytes(t.data_type, math.prod(t.dims)) for t in current.initializer if t.data_location == onnx.TensorProto.EXTERNAL)
+        for node in current.node:
+            waiting.extend(body for _, body in attribute_graphs(node))
+    return graph.ByteSize() + external

@@ -1,0 +1,278 @@
+"""What runs a model: ONNX Runtime with its optimizations off, or the ONNX reference where it has no kernel.
+
+Comes in: a serialized model and its inputs. Goes out: its outputs as numpy arrays (with ml_dtypes for the types that
+numpy lacks), lists, dictionaries, None, or `Sparse`. These functions are called in the worker (eqsat/worker.py) and
+nowhere else: a runtime that crashes on an untrusted model takes its process down.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import onnx
+
+ONNXRUNTIME = "onnxruntime"
+REFERENCE = "reference"
+
+# Element types that numpy lacks: numpy sees them only as raw bytes through an OrtValue.
+_EXTENDED = {
+    "bfloat16": "bfloat16",
+    "float8e4m3fn": "float8_e4m3fn",
+    "float8e4m3fnuz": "float8_e4m3fnuz",
+    "float8e5m2": "float8_e5m2",
+    "float8e5m2fnuz": "float8_e5m2fnuz",
+    "float8e8m0": "float8_e8m0fnu",
+    "float4e2m1": "float4_e2m1fn",
+    "int4": "int4",
+    "uint4": "uint4",
+    "int2": "int2",
+    "uint2": "uint2",
+}
+_PACKED_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A sparse tensor in coordinate format."""
+
+    shape: tuple[int, ...]
+    values: np.ndarray
+    indices: np.ndarray
+
+
+class Session(Protocol):
+    """A model that is ready to run."""
+
+    engine: str
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
+        """The outputs `names`, or all in the model's order; raises whatever the engine raises."""
+        ...
+
+
+def prepare() -> None:
+    """Import what the first call will need."""
+    import ml_dtypes  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    import onnx.numpy_helper  # noqa: F401
+    import onnxruntime  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+
+def evaluate(
+    model: bytes,
+    feeds: Mapping[str, Any] | None = None,
+    output_names: Sequence[str] | None = None,
+    custom_op_library: str | None = None,
+    folder: str | None = None,
+) -> list[Any]:
+    """The outputs of `model` (serialized; its external data lie under `folder`) on `feeds`."""
+    return open_session(model, folder, custom_op_library).run(feeds or {}, output_names)
+
+
+def open_session(model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> Session:
+    """A session of ONNX Runtime, or of the reference where ONNX Runtime refuses the model.
+
+    Raises ONNX Runtime's own exception if neither engine takes the model.
+    """
+    try:
+        return open_runtime(model, folder, custom_op_library, threads)
+    except Exception as refusal:
+        try:
+            return ReferenceSession(model, folder)
+        except Exception:
+            raise refusal from None
+
+
+def open_runtime(model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> Session:
+    """A session of ONNX Runtime; raises its exception if it refuses the model.
+
+    A model that is stamped with an opset or IR version newer than ONNX Runtime knows, but uses nothing newer, is
+    restamped first.
+    """
+    while True:
+        try:
+            return OnnxRuntimeSession(model, folder, custom_op_library, threads)
+        except Exception as refusal:
+            older = restamp(model, str(refusal))
+            if older is None:
+                raise
+            model = older
+
+
+class OnnxRuntimeSession:
+    """ONNX Runtime on the CPU; nothing is optimized, so that what runs is the model as it is written."""
+
+    engine = ONNXRUNTIME
+
+    def __init__(self, model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.log_severity_level = 4
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Memory is given back after each run: weights and activations are what is counted against the limit.
+        options.enable_cpu_mem_arena = False
+        options.enable_mem_pattern = False
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        if folder is not None:
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
+        if custom_op_library is not None:
+            options.register_custom_ops_library(custom_op_library)
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._types = {output.name: output.type for output in self._session.get_outputs()}
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
+        wanted = list(self._types) if names is None else list(names)
+        raw = [name for name in wanted if _element(self._types[name]) in _EXTENDED]
+        plain = [name for name in wanted if _element(self._types[name]) not in _EXTENDED]
+        results: dict[str, Any] = {}
+        if plain:
+            results |= zip(plain, map(_plain, self._session.run(plain, {name: _feed(value) for name, value in feeds.items()})), strict=True)
+        if raw:
+            values = self._session.run_with_ort_values(raw, {name: _value(value) for name, value in feeds.items()})
+            results |= zip(raw, map(_extended, values), strict=True)
+        return [results[name] for name in wanted]
+
+
+class ReferenceSession:
+    """The evaluator of the onnx package: slow, and complete but for custom operators."""
+
+    engine = REFERENCE
+
+    def __init__(self, model: bytes, folder: str | None = None) -> None:
+        import onnx
+        from onnx.reference import ReferenceEvaluator
+
+        proto = onnx.load_model_from_string(model)
+        if folder is not None:
+            onnx.load_external_data_for_model(proto, folder)
+        self._evaluator = ReferenceEvaluator(proto)
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
+        with np.errstate(all="ignore"):
+            results = self._evaluator.run(None if names is None else list(names), dict(feeds))
+        return [np.asarray(result) if isinstance(result, np.generic) else result for result in results]  # pyright: ignore[reportGeneralTypeIssues]
+
+
+def _element(type_name: str) -> str:
+    return type_name.removeprefix("tensor(").removesuffix(")") if type_name.startswith("tensor(") else ""
+
+
+def _feed(value: Any) -> Any:
+    """A value as ONNX Runtime's `run` takes it."""
+    if isinstance(value, np.ndarray) and value.dtype.name in _EXTENDED.values():
+        return _value(value)
+    return value
+
+
+def _value(value: Any) -> Any:
+    """An array as an OrtValue."""
+    import onnxruntime
+
+    if value.dtype.name not in _EXTENDED.values():
+        return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
+    from onnx import helper
+
+    code = helper.np_dtype_to_tensor_dtype(value.dtype)
+    result = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(value.shape), int(code))
+    data = _pack(np.ascontiguousarray(value)).tobytes()
+    if data:
+        ctypes.memmove(result.data_ptr(), data, len(data))
+    return result
+
+
+def _extended(value: Any) -> np.ndarray:
+    """The array that an OrtValue of an extended element type holds."""
+    import ml_dtypes
+
+    name = _EXTENDED[_element(value.data_type())]
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    shape = tuple(value.shape())
+    size = value.tensor_size_in_bytes()
+    data = np.frombuffer(ctypes.string_at(value.data_ptr(), size) if size else b"", np.uint8)
+    return _unpack(data, dtype, int(np.prod(shape))).reshape(shape)
+
+
+def _pack(array: np.ndarray) -> np.ndarray:
+    """The bytes of an array as ONNX stores it: sub-byte elements share a byte, the first in the low bits."""
+    bits = _PACKED_BITS.get(array.dtype.name)
+    if bits is None:
+        return array
+    per_byte = 8 // bits
+    codes = array.reshape(-1).view(np.uint8) & ((1 << bits) - 1)
+    codes = np.pad(codes, (0, -codes.size % per_byte)).reshape(-1, per_byte)
+    return np.bitwise_or.reduce(codes << (np.arange(per_byte, dtype=np.uint8) * bits), axis=1)
+
+
+def _unpack(data: np.ndarray, dtype: np.dtype[Any], count: int) -> np.ndarray:
+    bits = _PACKED_BITS.get(dtype.name)
+    if bits is None:
+        return data.view(dtype)
+    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
+    codes = ((data[:, None] >> shifts) & ((1 << bits) - 1)).reshape(-1)[:count]
+    if dtype.name.startswith("int"):
+        return ((codes ^ (1 << (bits - 1))).astype(np.int8) - (1 << (bits - 1))).astype(dtype)
+    return codes.astype(np.uint8).view(dtype)
+
+
+def _plain(value: Any) -> Any:
+    """An output of `run` without objects of the runtime in it."""
+    if type(value).__name__ == "SparseTensor":
+        coordinates = value.as_coo_view()
+        return Sparse(tuple(value.dense_shape()), np.array(value.values()), np.array(coordinates.indices()))
+    return value
+
+
+def restamp(model: bytes, refusal: str) -> bytes | None:
+    """The model with the newest versions that ONNX Runtime knows, if those are what it missed and they mean the same."""
+    import onnx
+
+    newest_ir = re.search(r"max supported IR version: (\d+)", refusal)
+    newest_opset = re.search(r"support for domain (\S+) is till opset (\d+)", refusal)
+    if newest_ir is None and newest_opset is None:
+        return None
+    proto = onnx.load_model_from_string(model)
+    if newest_ir is not None:
+        proto.ir_version = int(newest_ir[1])
+    if newest_opset is not None and not _limit_opset(proto, newest_opset[1], int(newest_opset[2])):
+        return None
+    return proto.SerializeToString()
+
+
+def _limit_opset(proto: onnx.ModelProto, domain: str, newest: int) -> bool:
+    """Lower the imports of `domain` to `newest`; False if there is none to lower, or an operator in use has changed since."""
+    from onnx import defs
+
+    names = ("", "ai.onnx") if domain == "ai.onnx" else (domain,)
+    scopes = [(proto.opset_import, proto.graph.node), *((function.opset_import, function.node) for function in proto.functions)]
+    lowered = False
+    for imports, nodes in scopes:
+        for entry in imports:
+            if entry.domain in names and entry.version > newest:
+                for node in _nodes(nodes):
+                    if node.domain in names and defs.get_schema(node.op_type, entry.version, names[0]).since_version > newest:
+                        return False
+                entry.version = newest
+                lowered = True
+    return lowered
+
+
+def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """All nodes, those in bodies included."""
+    stack = list(nodes)
+    while stack:
+        node = stack.pop()
+        yield node
+        for attribute in node.attribute:
+            stack.extend(attribute.g.node)
+            for graph in attribute.graphs:
+                stack.extend(graph.node)

@@ -1,0 +1,287 @@
+"""Output shapes, symbols kept: a table from the name of a standard operator to a function of its node.
+
+Comes in: a `Node`. Goes out: the shapes of its first outputs, None inside for what can not be said, or None for nothing.
+Promised: at all sizes at which the node is legal and runs, a shape that is given is the one it has; an axis or a
+parameter that no legal node has gives nothing. ONNX's own inference knows every operator but loses symbols; this table
+holds those where it does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from eqsat.dims import Dim, add, bounds, ceildiv, floordiv, maximum, minimum, mul, nonnegative, sub
+from eqsat.layouts import depth_to_space, expand, flatten, reshape, space_to_depth, squeeze, transpose, unsqueeze
+from eqsat.nodes import Node, Shape, alike, broadcast, from_front
+from eqsat.windows import convolution, global_pool, pool, quantized_convolution, resize, transposed_convolution
+
+# Exporters write "to the end" as the greatest int32 or int64; no axis is assumed longer than the former.
+UNBOUNDED = 2**31 - 1
+
+
+def _elementwise(node: Node) -> list[Shape] | None:
+    if node.operator.version < 7 and "broadcast" in node.attributes:
+        first = node.shape(0)  # the second is broadcast to the first
+        return None if first is None else [first]
+    shapes = [None if fact is None else fact.shape for fact in node.inputs]
+    known = [shape for shape in shapes if shape is not None]
+    return [broadcast(*known)] if known and len(known) == len(shapes) else None
+
+
+def _same(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    return None if shape is None else [shape]
+
+
+def _concat(node: Node) -> list[Shape] | None:
+    shapes = [None if fact is None else fact.shape for fact in node.inputs]
+    known = [shape for shape in shapes if shape is not None]
+    if not known or len({len(shape) for shape in known}) > 1:
+        return None
+    axis = node.axis(len(known[0]), 1)
+    if axis is None:
+        return None
+    total = add(*(None if shape is None else shape[axis] for shape in shapes))
+    return [tuple(total if position == axis else alike(*dims) for position, dims in enumerate(zip(*known, strict=True)))]
+
+
+def slice_axes(node: Node, rank: int) -> list[tuple[int, Dim, Dim, int]] | None:
+    """Axis, start, end and step of each axis that a Slice cuts; None where the axes or the steps are unknown."""
+    starts, ends = node.parameter("starts", 1), node.parameter("ends", 2)
+    if starts is None or ends is None or len(starts) != len(ends):
+        return None
+    axes = node.axes(rank, 3) if node.given("axes", 3) else tuple(range(len(starts)))
+    steps = node.ints(4) if node.fact(4) is not None else (1,) * len(starts)
+    if axes is None or steps is None or not len(axes) == len(steps) == len(starts) <= rank or len(set(axes)) != len(axes):
+        return None
+    known = [step for step in steps if isinstance(step, int) and step]
+    return list(zip(axes, starts, ends, known, strict=True)) if len(known) == len(steps) else None
+
+
+def _slice(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    cuts = slice_axes(node, len(shape))
+    if cuts is None:
+        known = node.axes(len(shape), 3) if node.given("axes", 3) else None
+        return [tuple(None if known is None or axis in known else dim for axis, dim in enumerate(shape))]
+    sizes = list(shape)
+    for axis, start, end, step in cuts:
+        sizes[axis] = _slice_size(shape[axis], start, end, step)
+    return [tuple(sizes)]
+
+
+def _below_zero(value: Dim) -> bool | None:
+    lower, upper = bounds(value)
+    return True if upper is not None and upper < 0 else False if lower is not None and lower >= 0 else None
+
+
+def _slice_size(size: Dim, start: Dim, end: Dim, step: int) -> Dim:
+    backward_start, backward_end = _below_zero(start), _below_zero(end)
+    if size is None or start is None or end is None or backward_start is None or backward_end is None:
+        return None
+    # Bounds are kept as lists whose least (of starts: greatest) counts, so that differences stay free of minima where they can.
+    if step > 0:
+        begins = [0, add(size, start)] if backward_start else [start]
+        stops = [add(size, end)] if backward_end else [size] if isinstance(end, int) and end >= UNBOUNDED else [end, size]
+        spans = [sub(stop, begin) for stop in stops for begin in begins]
+        return maximum(0, ceildiv(minimum(*spans), step))
+    last = sub(size, 1)
+    if backward_start:
+        if start != -1 and not nonnegative(last):
+            return None
+        begins = [last] if start == -1 else [maximum(0, add(size, start))]
+    else:
+        begins = [last] if isinstance(start, int) and start >= UNBOUNDED else [start, last]
+    if isinstance(end, int) and end <= -UNBOUNDED:
+        stops: list[Dim] = [-1]
+    else:
+        stops = [-1, add(size, end)] if backward_end else [end]
+    spans = [sub(begin, stop) for stop in stops for begin in begins]
+    return maximum(0, ceildiv(minimum(*spans), -step))
+
+
+def _constant_of_shape(node: Node) -> list[Shape] | None:
+    wanted = node.parameter("shape", 0)
+    return None if wanted is None else [wanted]
+
+
+def split_sizes(node: Node, size: Dim) -> Shape | None:
+    """The sizes that a Split cuts an axis of `size` into."""
+    if node.given("split", 1):
+        sizes = node.parameter("split", 1)
+        return sizes if sizes is not None and len(sizes) == node.outputs else None
+    parts = node.integer("num_outputs", node.outputs)
+    if parts != node.outputs or parts < 1:
+        return None
+    if node.operator.version < 18:
+        return (floordiv(size, parts),) * parts
+    whole = ceildiv(size, parts)
+    return (*(whole,) * (parts - 1), sub(size, mul(whole, parts - 1)))
+
+
+def _split(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    axis = None if shape is None else node.axis(len(shape), 0)
+    if shape is None or axis is None:
+        return None
+    sizes = split_sizes(node, shape[axis]) or (None,) * node.outputs
+    return [(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes]
+
+
+def _tile(node: Node) -> list[Shape] | None:
+    shape, repeats = node.shape(0), node.ints(1)
+    if shape is None or node.operator.version < 6:
+        return None
+    if repeats is None or len(repeats) != len(shape):
+        return [(None,) * len(shape)]
+    return [tuple(mul(size, count) for size, count in zip(shape, repeats, strict=True))]
+
+
+def _pad(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    pads = node.parameter("paddings" if node.operator.version < 2 else "pads", 1)
+    axes = node.axes(len(shape), 3) if node.fact(3) is not None else tuple(range(len(shape)))
+    if pads is None or axes is None or len(pads) != 2 * len(axes):
+        return [(None,) * len(shape)]
+    sizes = list(shape)
+    for position, axis in enumerate(axes):
+        sizes[axis] = add(sizes[axis], pads[position], pads[position + len(axes)])
+    return [tuple(sizes)]
+
+
+def _range(node: Node) -> list[Shape] | None:
+    bounds_ = [node.ints(position) for position in range(3)]
+    start, limit, delta = (None if elements is None or len(elements) != 1 else elements[0] for elements in bounds_)
+    return [(range_length(start, limit, delta),)]
+
+
+def range_length(start: Dim, limit: Dim, delta: Dim) -> Dim:
+    """How many elements Range has; the step must be a number."""
+    return maximum(0, ceildiv(sub(limit, start), delta)) if isinstance(delta, int) else None
+
+
+def _gather(node: Node) -> list[Shape] | None:
+    data, indices = node.shape(0), node.shape(1)
+    axis = None if data is None else node.axis(len(data), 0)
+    return None if data is None or indices is None or axis is None else [(*data[:axis], *indices, *data[axis + 1 :])]
+
+
+def _matmul(node: Node) -> list[Shape] | None:
+    a, b = node.shape(0), node.shape(1)
+    if not a or not b:
+        return None
+    left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
+    rows = (left[-2],) if len(a) > 1 else ()
+    columns = (right[-1],) if len(b) > 1 else ()
+    return [(*broadcast(left[:-2], right[:-2]), *rows, *columns)]
+
+
+def _gemm(node: Node) -> list[Shape] | None:
+    a, b = node.shape(0), node.shape(1)
+    if a is None or b is None or len(a) != 2 or len(b) != 2:
+        return None
+    return [(a[1] if node.integer("transA", 0) else a[0], b[0] if node.integer("transB", 0) else b[1])]
+
+
+def _reduce(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    keep = node.integer("keepdims", 1) == 1
+    axes = node.axes(len(shape), 1) if node.given("axes", 1) else ()
+    if axes is None:
+        return [(None,) * len(shape)] if keep else None
+    if not axes:
+        # No axes are all axes, unless the node says otherwise.
+        axes = () if node.integer("noop_with_empty_axes", 0) else tuple(range(len(shape)))
+    return [tuple(1 if axis in axes else dim for axis, dim in enumerate(shape) if keep or axis not in axes)]
+
+
+def _arg_extreme(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    axis = None if shape is None else node.axis(len(shape), 0)
+    if shape is None or axis is None:
+        return None
+    return [(*shape[:axis], *((1,) if node.integer("keepdims", 1) == 1 else ()), *shape[axis + 1 :])]
+
+
+def _top_k(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    axis = None if shape is None else node.axis(len(shape), -1)
+    if shape is None or axis is None:
+        return None
+    stated, elements = node.attributes.get("k"), node.ints(1)
+    count = stated if isinstance(stated, int) else elements[0] if elements is not None and len(elements) == 1 else None
+    return [(*shape[:axis], count, *shape[axis + 1 :])] * 2
+
+
+def _one_hot(node: Node) -> list[Shape] | None:
+    indices, depth = node.shape(0), node.ints(1)
+    axis = None if indices is None else node.axis(len(indices) + 1, -1)
+    if indices is None or axis is None:
+        return None
+    return [(*indices[:axis], depth[0] if depth is not None and len(depth) == 1 else None, *indices[axis:])]
+
+
+def _non_zero(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    return [(None if shape is None else len(shape), None)]
+
+
+def _center_crop_pad(node: Node) -> list[Shape] | None:
+    shape, wanted = node.shape(0), node.ints(1)
+    if shape is None:
+        return None
+    stated = node.integers("axes")
+    axes = tuple(range(len(shape))) if stated is None else tuple(from_front(axis, len(shape)) for axis in stated)
+    if wanted is None or len(wanted) != len(axes):
+        return [tuple(None if axis in axes else dim for axis, dim in enumerate(shape))]
+    sizes = dict(zip(axes, wanted, strict=True))
+    return [tuple(sizes.get(axis, dim) for axis, dim in enumerate(shape))]
+
+
+ShapeFunction = Callable[[Node], "list[Shape] | None"]
+
+_ELEMENTWISE = (
+    "Add Sub Mul Div Pow Mod And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual BitShift BitwiseAnd BitwiseOr BitwiseXor Max Min Sum Mean Where"
+)
+_REDUCTIONS = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare"
+
+SHAPES: dict[str, ShapeFunction] = {
+    **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
+    **dict.fromkeys(_REDUCTIONS.split(), _reduce),
+    **dict.fromkeys("MaxPool AveragePool LpPool".split(), pool),
+    **dict.fromkeys("GlobalMaxPool GlobalAveragePool GlobalLpPool".split(), global_pool),
+    **dict.fromkeys("Conv ConvInteger DeformConv".split(), convolution),
+    **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
+    **dict.fromkeys("MatMul MatMulInteger".split(), _matmul),
+    **dict.fromkeys("Resize Upsample".split(), resize),
+    **dict.fromkeys("Identity Cast CastLike Dropout PRelu QuantizeLinear DequantizeLinear Clip".split(), _same),
+    "CenterCropPad": _center_crop_pad,
+    "Concat": _concat,
+    "ConstantOfShape": _constant_of_shape,
+    "ConvTranspose": transposed_convolution,
+    "DepthToSpace": depth_to_space,
+    "Expand": expand,
+    "Flatten": flatten,
+    "Gather": _gather,
+    "Gemm": _gemm,
+    "NonZero": _non_zero,
+    "OneHot": _one_hot,
+    "Pad": _pad,
+    "QLinearConv": quantized_convolution,
+    "Range": _range,
+    "Reshape": reshape,
+    "Slice": _slice,
+    "SpaceToDepth": space_to_depth,
+    "Split": _split,
+    "Squeeze": squeeze,
+    "Tile": _tile,
+    "TopK": _top_k,
+    "Transpose": transpose,
+    "Unsqueeze": unsqueeze,
+}

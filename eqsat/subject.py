@@ -1,0 +1,171 @@
+"""A model as the verifier holds it: its graph in memory, its external data where they lie.
+
+Comes in: a path or a proto. Goes out: a `Subject`, and what can be told of it without running it: which outputs
+depend on an input, which on a random operator, how large its weights are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from eqsat.errors import InputError
+from eqsat.ranges import nodes_in_order
+
+_RANDOM = frozenset(
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial BiasDropout BitmaskDropout BitmaskBiasDropout Sampling".split()
+)
+_SMALL = 1024
+_BYTES = {
+    **dict.fromkeys((onnx.TensorProto.FLOAT, onnx.TensorProto.INT32, onnx.TensorProto.UINT32), 4),
+    **dict.fromkeys((onnx.TensorProto.DOUBLE, onnx.TensorProto.INT64, onnx.TensorProto.UINT64, onnx.TensorProto.COMPLEX64), 8),
+    **dict.fromkeys((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.INT16, onnx.TensorProto.UINT16), 2),
+    **dict.fromkeys((onnx.TensorProto.COMPLEX128, onnx.TensorProto.STRING), 16),
+}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model whose external data are not loaded and lie under `folder`."""
+
+    proto: onnx.ModelProto
+    folder: Path | None = None
+
+
+def read_subject(path: str | Path) -> Subject:
+    """The model at `path`; raises `InputError` if it can not be read as a model."""
+    path = Path(path)
+    try:
+        proto = onnx.load_model(str(path), load_external_data=False)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}") from None
+    except Exception:
+        raise InputError(f"{path}: not an ONNX model") from None
+    if not proto.HasField("graph"):
+        raise InputError(f"{path}: not an ONNX model: it has no graph")
+    return Subject(proto, path.parent)
+
+
+def tensor_bytes(tensor: onnx.TensorProto) -> int:
+    """The size of a tensor's data; packed types count a byte an element, strings 16."""
+    return math.prod(tensor.dims) * _BYTES.get(tensor.data_type, 1)
+
+
+def weight_bytes(proto: onnx.ModelProto) -> int:
+    """The size of all tensors that a model holds or refers to."""
+    total = sum(tensor_bytes(tensor) for tensor in proto.graph.initializer)
+    for node in nodes_in_order(proto.graph.node):
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.TENSOR:
+                total += tensor_bytes(attribute.t)
+            elif attribute.type == onnx.AttributeProto.GRAPH:
+                total += sum(tensor_bytes(tensor) for tensor in attribute.g.initializer)
+    return total
+
+
+def has_external_data(proto: onnx.ModelProto) -> bool:
+    """Whether an initializer of the graph lies outside of the model's file."""
+    return any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in proto.graph.initializer)
+
+
+def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with large initializers turned into typed inputs: what shape inference needs, and no more."""
+    light = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
+    graph = light.graph
+    graph.name = proto.graph.name
+    graph.node.extend(proto.graph.node)
+    graph.input.extend(proto.graph.input)
+    graph.output.extend(proto.graph.output)
+    graph.value_info.extend(proto.graph.value_info)
+    inputs = {value.name for value in proto.graph.input}
+    for tensor in proto.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor_bytes(tensor) <= _SMALL:
+            graph.initializer.append(tensor)
+        elif tensor.name not in inputs:
+            graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return light
+
+
+def depends_on_inputs(proto: onnx.ModelProto) -> frozenset[str]:
+    """The outputs that some input without a default value reaches."""
+    given = {tensor.name for tensor in proto.graph.initializer}
+    return _reached(proto.graph, [value.name for value in proto.graph.input if value.name not in given])
+
+
+def random_outputs(proto: onnx.ModelProto) -> frozenset[str]:
+    """The outputs that a random operator reaches, in bodies and functions too."""
+    functions, false = _random_functions(proto), _false_constants(proto.graph)
+    start: list[str] = []
+    for node in proto.graph.node:
+        if any((inner.domain, inner.op_type) in functions or _is_random(inner, false) for inner in nodes_in_order([node])):
+            start.extend(node.output)
+    return _reached(proto.graph, start) if start else frozenset()
+
+
+def _random_functions(proto: onnx.ModelProto) -> set[tuple[str, str]]:
+    calls = {(function.domain, function.name): list(nodes_in_order(function.node)) for function in proto.functions}
+    found = {key for key, nodes in calls.items() if any(_is_random(node, frozenset()) for node in nodes)}
+    callers: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for key, nodes in calls.items():
+        for node in nodes:
+            callers.setdefault((node.domain, node.op_type), []).append(key)
+    waiting = sorted(found)
+    while waiting:
+        for caller in callers.get(waiting.pop(), ()):
+            if caller not in found:
+                found.add(caller)
+                waiting.append(caller)
+    return found
+
+
+def _is_random(node: onnx.NodeProto, false: frozenset[str]) -> bool:
+    if node.op_type == "Dropout":
+        return len(node.input) > 2 and node.input[2] != "" and node.input[2] not in false
+    return node.op_type in _RANDOM
+
+
+def _reached(graph: onnx.GraphProto, values: Iterable[str]) -> frozenset[str]:
+    """The outputs of the graph that `values` reach, through what bodies capture too."""
+    consumers: dict[str, list[int]] = {}
+    for number, node in enumerate(graph.node):
+        for inner in nodes_in_order([node]):
+            for name in inner.input:
+                consumers.setdefault(name, []).append(number)
+            for attribute in inner.attribute:
+                for name in _body_outputs(attribute):
+                    consumers.setdefault(name, []).append(number)
+    waiting = list(values)
+    reached = set(waiting)
+    while waiting:
+        for number in consumers.get(waiting.pop(), ()):
+            for name in graph.node[number].output:
+                if name not in reached:
+                    reached.add(name)
+                    waiting.append(name)
+    return frozenset(value.name for value in graph.output if value.name in reached)
+
+
+def _body_outputs(attribute: onnx.AttributeProto) -> Iterable[str]:
+    """Names that a body hands out without a node of its own having touched them."""
+    for body in (attribute.g, *attribute.graphs):
+        yield from (value.name for value in body.output)
+
+
+def _false_constants(graph: onnx.GraphProto) -> frozenset[str]:
+    """The names of boolean constants that are false."""
+    tensors = [(tensor.name, tensor) for tensor in graph.initializer]
+    for node in nodes_in_order(graph.node):
+        if node.op_type == "Constant":
+            tensors.extend((node.output[0], attribute.t) for attribute in node.attribute if attribute.name == "value")
+    return frozenset(
+        name
+        for name, tensor in tensors
+        if tensor.data_type == onnx.TensorProto.BOOL
+        and tensor.data_location != onnx.TensorProto.EXTERNAL
+        and not any(tensor.raw_data)
+        and not any(tensor.int32_data)
+    )

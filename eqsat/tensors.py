@@ -1,0 +1,233 @@
+"""Constants by reference: what a tensor is and where its bytes lie, without the bytes.
+
+Comes in: a `TensorProto` and the folder of its model, or an array that folding made. Goes out: a `Tensor`
+that knows its type, size and content key, and reads its elements only when asked. External data stays in
+its file; only paths below the model's folder are opened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes  # noqa: F401  # registers bfloat16, float8 and int4 with numpy
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from eqsat.errors import InputError
+
+_SUB_BYTE = {TensorProto.UINT4: 4, TensorProto.INT4: 4, TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2}
+_CHUNK = 1 << 20
+_PREFIX = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """A range of bytes in a file beside the model."""
+
+    path: Path
+    offset: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tensor:
+    """A dense constant. `proto` holds inline elements, or only the header where `external` says where they lie."""
+
+    dtype: int
+    dims: tuple[int, ...]
+    nbytes: int
+    proto: TensorProto
+    external: External | None = None
+    hollow: bool = False  # the file holds no (or not all) elements: a stripped model; the header is kept, the elements are never looked at
+
+    def array(self) -> np.ndarray[Any, Any]:
+        """The elements; external ones are read from their file now."""
+        if self.external is None:
+            return numpy_helper.to_array(self.proto)
+        return numpy_helper.to_array(self.inline("").proto)
+
+    def inline(self, name: str) -> Tensor:
+        """The same constant with its elements in memory, named `name`."""
+        proto = TensorProto()
+        if self.external is None:
+            proto.CopyFrom(self.proto)
+            proto.name = name
+            return Tensor(self.dtype, self.dims, self.nbytes, proto)
+        proto.data_type = self.dtype
+        proto.dims.extend(self.dims)
+        proto.name = name
+        proto.raw_data = b"".join(self._chunks(self.external))
+        return Tensor(self.dtype, self.dims, self.nbytes, proto)
+
+    @staticmethod
+    def _chunks(external: External) -> Iterator[bytes]:
+        left = external.length
+        try:
+            with external.path.open("rb") as file:
+                file.seek(external.offset)
+                while left:
+                    chunk = file.read(min(left, _CHUNK))
+                    if not chunk:
+                        raise InputError(f"{external.path}: the file ends before the {external.length} bytes at offset {external.offset} that the model wants")
+                    left -= len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise InputError(f"{external.path}: can not read external data: {error.strerror}") from None
+
+    def chunks(self) -> Iterator[bytes]:
+        """The elements as raw little-endian bytes, piece by piece."""
+        if self.external is not None:
+            yield from self._chunks(self.external)
+        else:
+            yield raw_bytes(self.proto)
+
+
+def raw_bytes(proto: TensorProto) -> bytes:
+    """The elements of an inline tensor in the one layout that equal contents share."""
+    if proto.data_type == TensorProto.STRING:
+        return b"".join(len(item).to_bytes(8, "little") + item for item in proto.string_data)
+    if proto.HasField("raw_data"):
+        return proto.raw_data
+    return numpy_helper.from_array(numpy_helper.to_array(proto)).raw_data
+
+
+def dense_bytes(dtype: int, count: int) -> int:
+    """The bytes that `count` elements take in a file; strings count as sixteen each."""
+    if dtype in _SUB_BYTE:
+        return (count * _SUB_BYTE[dtype] + 7) // 8
+    if dtype in (TensorProto.STRING, TensorProto.UNDEFINED):
+        return 16 * count
+    return count * helper.tensor_dtype_to_np_dtype(dtype).itemsize
+
+
+def read_tensor(proto: TensorProto, folder: Path | None) -> Tensor:
+    """The constant that `proto` describes, in a model that lies in `folder` (None: only in memory)."""
+    dims = tuple(proto.dims)
+    if proto.data_type not in TensorProto.DataType.values() or proto.data_type == TensorProto.UNDEFINED:
+        raise InputError(f"tensor '{proto.name}' has no known element type ({proto.data_type})")
+    if any(size < 0 for size in dims):
+        raise InputError(f"tensor '{proto.name}' has a negative dimension: {list(dims)}")
+    count = 1
+    for size in dims:
+        count *= size
+    nbytes = dense_bytes(proto.data_type, count)
+    if proto.data_location != TensorProto.EXTERNAL:
+        if proto.data_type == TensorProto.STRING:
+            nbytes = sum(len(item) for item in proto.string_data)
+        return Tensor(proto.data_type, dims, nbytes, proto, hollow=not _has_elements(proto, count, nbytes))
+    return Tensor(proto.data_type, dims, nbytes, proto, _external(proto, folder, nbytes))
+
+
+def _has_elements(proto: TensorProto, count: int, nbytes: int) -> bool:
+    if proto.data_type == TensorProto.STRING:
+        return len(proto.string_data) == count
+    if proto.HasField("raw_data"):
+        return len(proto.raw_data) == nbytes
+    try:
+        return numpy_helper.to_array(proto).size == count
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
+def _external(proto: TensorProto, folder: Path | None, nbytes: int) -> External:
+    fields = {entry.key: entry.value for entry in proto.external_data}
+    location = fields.get("location", "")
+    if folder is None:
+        raise InputError(f"tensor '{proto.name}' has external data in '{location}', but the model came without a folder: give its path instead")
+    if not location or os.path.isabs(location) or ".." in Path(location).parts or "\\" in location:
+        raise InputError(f"tensor '{proto.name}' has external data in '{location}', which is not a relative path inside the model's folder")
+    path = folder / location
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise InputError(f"tensor '{proto.name}' has external data in '{location}', which leads out of the model's folder")
+    try:
+        offset = int(fields.get("offset", 0))
+        length = int(fields.get("length", nbytes))
+        size = path.stat().st_size
+        readable = path.is_file() and os.access(path, os.R_OK)
+    except ValueError:
+        raise InputError(f"tensor '{proto.name}': offset and length of its external data must be numbers") from None
+    except OSError as error:
+        raise InputError(f"tensor '{proto.name}': can not read external data '{location}': {error.strerror}") from None
+    if not readable:
+        raise InputError(f"tensor '{proto.name}': can not read external data '{location}'")
+    if length != nbytes:
+        raise InputError(f"tensor '{proto.name}' has {length} bytes of external data where its type and dimensions want {nbytes}")
+    if offset < 0 or offset + length > size:
+        raise InputError(f"tensor '{proto.name}': external data '{location}' has {size} bytes, but bytes {offset} to {offset + length} are wanted")
+    return External(path, offset, length)
+
+
+def from_array(array: np.ndarray[Any, Any], name: str) -> Tensor:
+    """A constant that holds `array`; `name` goes into its header."""
+    proto = numpy_helper.from_array(np.asarray(array), name)
+    return Tensor(proto.data_type, tuple(proto.dims), dense_bytes(proto.data_type, int(np.asarray(array).size)), proto)
+
+
+class ContentIndex:
+    """Tells equal constants by content: `key` gives one number for each distinct (type, dimensions, bytes).
+
+    Large constants are read no further than their first bytes unless another one of the same type,
+    size and beginning has been seen, so that distinct weights are not read at all.
+    """
+
+    def __init__(self) -> None:
+        self._by_prefix: dict[tuple[object, ...], list[_Content]] = {}
+        self._count = 0
+
+    def key(self, tensor: Tensor) -> int:
+        """The number of this content: equal for equal contents, and only for those."""
+        start = next(iter(tensor.chunks()), b"")[:_PREFIX]
+        bucket = self._by_prefix.setdefault((tensor.dtype, tensor.dims, start), [])
+        if bucket and tensor.nbytes <= _PREFIX and tensor.dtype != TensorProto.STRING:
+            return bucket[0].number
+        mine = _Content(tensor, self._count)
+        for other in bucket:
+            if other.digest() == mine.digest():
+                return other.number
+        self._count += 1
+        bucket.append(mine)
+        return mine.number
+
+
+@dataclass(slots=True)
+class _Content:
+    tensor: Tensor
+    number: int
+    known: bytes | None = None
+
+    def digest(self) -> bytes:
+        if self.known is None:
+            digest = hashlib.blake2b(digest_size=32)
+            for chunk in self.tensor.chunks():
+                digest.update(chunk)
+            self.known = digest.digest()
+        return self.known
+
+
+def constant_value(attribute: onnx.AttributeProto, folder: Path | None) -> Tensor | None:
+    """The tensor that a Constant node's attribute stands for; None for sparse values and references."""
+    if attribute.ref_attr_name:
+        return None
+    if attribute.name == "value" and attribute.type == onnx.AttributeProto.TENSOR:
+        return read_tensor(attribute.t, folder)
+    values: dict[str, tuple[Any, Any]] = {
+        "value_float": (attribute.f, np.float32),
+        "value_floats": (list(attribute.floats), np.float32),
+        "value_int": (attribute.i, np.int64),
+        "value_ints": (list(attribute.ints), np.int64),
+    }
+    if attribute.name in values:
+        value, dtype = values[attribute.name]
+        return from_array(np.array(value, dtype), "")
+    if attribute.name in ("value_string", "value_strings"):
+        items = [attribute.s] if attribute.name == "value_string" else list(attribute.strings)
+        dims = [] if attribute.name == "value_string" else [len(items)]
+        proto = TensorProto(data_type=TensorProto.STRING, dims=dims, string_data=items)
+        return read_tensor(proto, folder)
+    return None

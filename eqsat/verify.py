@@ -1,0 +1,314 @@
+"""The verify stage: does one model compute what another computes?
+
+Comes in: two models (eqsat/subject.py), and perhaps the user's inputs. Goes out: a `Verdict`, plain data with figures.
+Promised: "equal" is said only of models that ran on the same inputs, or are the same graph, and whose every output
+that is not random was the same bits or within a tolerance that the original's own sensitivity sets; what could not
+be run is "unverified", and says why. No model can take this process down (eqsat/worker.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.errors import InputError
+from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
+from eqsat.ranges import nodes_in_order
+from eqsat.regions import cut
+from eqsat.samples import Plan, Spec, make_plan, numpy_dtype
+from eqsat.subject import Subject, depends_on_inputs, has_external_data, random_outputs, read_subject, weight_bytes
+from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout, shared
+
+__all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "Subject", "Verdict", "verify", "verify_files"]
+
+# A weight is there as the file's bytes, as a tensor, and perhaps packed for a kernel.
+_COPIES = 3
+_MANY_BYTES = 1 << 24
+
+
+@dataclass
+class Verdict:
+    """What verification found; `asdict` of it is JSON.
+
+    `status` is "equal", "different" or "unverified", the last two with a `reason`. `sizes` lists, for each named
+    dimension, the size in each run. `regions` counts the parts that were judged apart, None when the models were run whole.
+    """
+
+    status: str
+    reason: str = ""
+    engine: str = ""
+    outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
+    runs: int = 0
+    sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    notes: list[str] = field(default_factory=list[str])
+    regions: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def max_error(self) -> float | None:
+        """The largest error of any output; None if one was not finite."""
+        errors = [output.max_error for output in self.outputs]
+        return None if None in errors else max((error for error in errors if error is not None), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict as plain JSON data."""
+        return {**asdict(self), "max_error": self.max_error}
+
+
+def verify_files(
+    original: str | Path,
+    optimized: str | Path,
+    *,
+    inputs: Mapping[str, np.ndarray] | None = None,
+    seed: int = 0,
+    memory_limit: int = 1 << 30,
+    custom_op_library: str | Path | None = None,
+    time_limit: float = 120.0,
+) -> Verdict:
+    """`verify` for two files; raises `InputError` if one of them is not a model."""
+    return verify(
+        read_subject(original),
+        read_subject(optimized),
+        inputs=inputs,
+        seed=seed,
+        memory_limit=memory_limit,
+        custom_op_library=custom_op_library,
+        time_limit=time_limit,
+    )
+
+
+def verify(
+    original: Subject,
+    optimized: Subject,
+    *,
+    inputs: Mapping[str, np.ndarray] | None = None,
+    seed: int = 0,
+    memory_limit: int = 1 << 30,
+    custom_op_library: str | Path | None = None,
+    time_limit: float = 120.0,
+    worker: Worker | None = None,
+) -> Verdict:
+    """Whether `optimized` computes what `original` computes, on random inputs or on `inputs`.
+
+    Raises `InputError` if `inputs` are not what the original takes. Models whose weights need more than `memory_limit`
+    bytes are judged region by region. `time_limit` is in seconds and holds for each call of the runtime.
+    """
+    started = time.perf_counter()
+    judge = _Judge(seed, memory_limit, str(custom_op_library) if custom_op_library is not None else None, time_limit, worker or shared())
+    verdict = _verify(original, optimized, inputs, judge)
+    verdict.seconds = time.perf_counter() - started
+    return verdict
+
+
+@dataclass(frozen=True)
+class _Judge:
+    seed: int
+    memory_limit: int
+    custom_op_library: str | None
+    time_limit: float
+    worker: Worker
+
+    def ask(self, request: Request) -> Judgement:
+        """The worker's judgement; a crash is the original's if it happens without the optimized model too."""
+        try:
+            return self._call(request)
+        except (WorkerDied, WorkerTimeout, RemoteError) as failure:
+            try:
+                alone = self._call(replace(request, optimized=None))
+            except (WorkerDied, WorkerTimeout, RemoteError) as again:
+                return Judgement(UNVERIFIED, f"the runtime {again} on the original model")
+            if alone.status == UNVERIFIED:
+                return alone
+            status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
+            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
+
+    def _call(self, request: Request) -> Judgement:
+        return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=self.memory_limit * 4)
+
+
+def _verify(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, judge: _Judge) -> Verdict:
+    reason = _interface_change(original.proto, optimized.proto)
+    if reason:
+        return Verdict(DIFFERENT, reason)
+    if _same_graph(original, optimized):
+        return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
+    try:
+        plan = make_plan(original.proto)
+    except NotImplementedError as error:
+        return Verdict(UNVERIFIED, str(error))
+    if inputs is not None:
+        inputs = _checked_inputs(inputs, plan)
+    if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > judge.memory_limit:
+        return _by_regions(original, optimized, judge)
+    return _whole(original, optimized, inputs, plan, judge)
+
+
+def _whole(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: _Judge) -> Verdict:
+    try:
+        request = _request(original, optimized, inputs, plan, judge)
+    except ValueError:  # protobuf's, on a message over its limit
+        return Verdict(UNVERIFIED, "the model is too large to be handed to the runtime in one piece")
+    judgement = judge.ask(request)
+    verdict = Verdict(judgement.status, judgement.reason, judgement.engine, judgement.outputs, judgement.runs, judgement.sizes, judgement.notes)
+    still = [output.name for output in verdict.outputs if output.exercised is False]
+    if still:
+        verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
+    if verdict.status == EQUAL and inputs is None and _defaults(original.proto):
+        _with_defaults_replaced(verdict, original, request, judge)
+    return verdict
+
+
+def _with_defaults_replaced(verdict: Verdict, original: Subject, request: Request, judge: _Judge) -> None:
+    """One more trial in which inputs that have a default value are fed as well."""
+    judgement = judge.ask(replace(request, plan=make_plan(original.proto, overridable=True)))
+    if judgement.status == DIFFERENT:
+        verdict.status = DIFFERENT
+        verdict.reason = f"with other values for the inputs that have a default: {judgement.reason}"
+    elif judgement.status == UNVERIFIED:
+        verdict.notes.append(f"inputs that have a default value were left at it: {judgement.reason}")
+    else:
+        verdict.runs += judgement.runs
+
+
+def _request(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: _Judge) -> Request:
+    proto = original.proto
+    return Request(
+        original=proto.SerializeToString(),
+        original_folder=_folder(original),
+        optimized=optimized.proto.SerializeToString(),
+        optimized_folder=_folder(optimized),
+        plan=plan,
+        outputs=tuple(value.name for value in proto.graph.output),
+        dependent=depends_on_inputs(proto),
+        random=random_outputs(proto) | random_outputs(optimized.proto),
+        coarsest=_coarsest(proto),
+        inputs=inputs,
+        seed=judge.seed,
+        patience=judge.time_limit / 8,
+        threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
+        custom_op_library=judge.custom_op_library,
+    )
+
+
+def _by_regions(original: Subject, optimized: Subject, judge: _Judge) -> Verdict:
+    """Judge apart what differs; what is the same in both needs no running."""
+    verdict = Verdict(EQUAL, regions=0)
+    verdict.notes.append("judged region by region: the weights do not fit in the memory limit")
+    for region in cut(original, optimized, judge.memory_limit // _COPIES):
+        verdict.regions = (verdict.regions or 0) + 1
+        if isinstance(region, str):
+            part = Verdict(UNVERIFIED, region)
+        else:
+            part = _whole(region.original, region.optimized, None, make_plan(region.original.proto), judge)
+            part.reason = part.reason and f"region of {region.name}: {part.reason}"
+        verdict.engine = verdict.engine or part.engine
+        verdict.outputs += part.outputs
+        verdict.runs += part.runs
+        verdict.notes += part.notes
+        if part.status == DIFFERENT or (part.status == UNVERIFIED and verdict.status == EQUAL):
+            verdict.status, verdict.reason = part.status, part.reason
+        if part.status == DIFFERENT:
+            break
+    return verdict
+
+
+def _folder(subject: Subject) -> str | None:
+    return str(subject.folder) if subject.folder is not None and has_external_data(subject.proto) else None
+
+
+def _defaults(proto: onnx.ModelProto) -> list[str]:
+    """The inputs that have a default value; before IR version 4 an initializer had to be an input and was no default."""
+    given = {tensor.name for tensor in proto.graph.initializer}
+    return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
+
+
+def _same_graph(original: Subject, optimized: Subject) -> bool:
+    a, b = original.proto, optimized.proto
+    if a is b:
+        return original.folder == optimized.folder
+    if len(a.graph.node) != len(b.graph.node) or (has_external_data(a) and original.folder != optimized.folder):
+        return False
+    return list(a.opset_import) == list(b.opset_import) and a.graph == b.graph and list(a.functions) == list(b.functions)
+
+
+def _interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
+    """How the names, order or types of inputs and outputs differ; empty if they do not."""
+    required: list[list[onnx.ValueInfoProto]] = []
+    for proto in (a, b):
+        given = {tensor.name for tensor in proto.graph.initializer}
+        required.append([value for value in proto.graph.input if value.name not in given])
+    missing = sorted(set(_defaults(a)) - {value.name for value in b.graph.input})
+    if missing:
+        return f"the optimized model lacks input '{missing[0]}', which has a default value in the original"
+    for what, before, after in (("inputs", *required), ("outputs", a.graph.output, b.graph.output)):
+        names = [[value.name for value in values] for values in (before, after)]
+        if names[0] != names[1]:
+            return f"the {what} are {', '.join(names[0]) or 'none'} in the original and {', '.join(names[1]) or 'none'} in the optimized model"
+        for old, new in zip(before, after, strict=True):
+            types = _type_name(old.type), _type_name(new.type)
+            if types[0] != types[1] and "" not in types:
+                return f"'{old.name}' of the {what} is {types[0]} in the original and {types[1]} in the optimized model"
+    return ""
+
+
+def _type_name(kind: onnx.TypeProto) -> str:
+    """A type without shapes; empty where the file states none."""
+    which = kind.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        code = getattr(kind, which).elem_type
+        return f"{which.removesuffix('_type')}({onnx.TensorProto.DataType.Name(code).lower()})" if code else ""
+    if which == "map_type":
+        return f"map({kind.map_type.key_type}, {_type_name(kind.map_type.value_type)})"
+    return f"{which.removesuffix('_type')}({_type_name(getattr(kind, which).elem_type)})" if which in ("sequence_type", "optional_type") else ""
+
+
+def _coarsest(proto: onnx.ModelProto) -> str:
+    """The narrowest of float16 and bfloat16 in the model: what its arithmetic rounds to, whatever its inputs are."""
+    types = {tensor.data_type for tensor in proto.graph.initializer}
+    types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))
+    for node in nodes_in_order(proto.graph.node):
+        for attribute in node.attribute:
+            if attribute.name == "to":
+                types.add(attribute.i)
+            elif attribute.type == onnx.AttributeProto.TENSOR:
+                types.add(attribute.t.data_type)
+    return "bfloat16" if onnx.TensorProto.BFLOAT16 in types else "float16" if onnx.TensorProto.FLOAT16 in types else ""
+
+
+def _checked_inputs(inputs: Mapping[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
+    """The user's inputs in the types of the model; raises `InputError` naming the first that does not fit."""
+    missing = [name for name in plan.inputs if name not in inputs]
+    extra = [name for name in inputs if name not in plan.inputs]
+    if missing or extra:
+        parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("not an input of the model:", extra)) if names]
+        raise InputError(f"the given inputs do not fit the model: {'; '.join(parts)}")
+    return {name: _checked_input(name, inputs[name], spec) for name, spec in plan.inputs.items()}
+
+
+def _checked_input(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
+    if spec.kind == "optional" and spec.element is not None:
+        return _checked_input(name, array, spec.element)
+    if spec.kind != "tensor":
+        raise InputError(f"input '{name}' is a {spec.kind}, which a file of arrays can not hold")
+    if spec.dtype == "str":
+        if array.dtype.kind not in "OU":
+            raise InputError(f"input '{name}' must hold strings, not {array.dtype}")
+        array = array.astype(object)
+    else:
+        kind = numpy_dtype(spec.dtype)
+        if array.dtype.kind == "V" and array.dtype.itemsize == kind.itemsize:
+            array = array.view(kind)  # numpy's files keep the bytes of types that numpy lacks, not their names
+        if array.dtype != kind:
+            raise InputError(f"input '{name}' must be {spec.dtype}, not {array.dtype}")
+    if spec.shape is not None and (
+        len(spec.shape) != array.ndim or any(isinstance(want, int) and want != size for want, size in zip(spec.shape, array.shape, strict=True))
+    ):
+        raise InputError(f"input '{name}' must have shape [{', '.join(map(str, spec.shape))}], not [{', '.join(map(str, array.shape))}]")
+    return array

@@ -1,0 +1,190 @@
+"""Writing: a model and the folder of its external data come in, a file appears whole or not at all.
+
+External data are written again as external data, copied from file to file by the kernel; where the output
+replaces the input, unchanged data stay where they are. The data file's name depends on the model, so that a
+model file never refers to data that are half of another version.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+from onnx import TensorProto
+
+from eqsat.errors import InputError
+from eqsat.model import attribute_graphs
+from eqsat.tensors import External, read_tensor
+
+_ALIGNMENT = 4096
+_LARGE = 1024  # bytes; smaller tensors stay in the model file
+_PROTOBUF_LIMIT = (1 << 31) - (1 << 20)
+
+
+def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    """Every tensor that a model holds: initializers and attributes, in bodies and functions too."""
+    graphs = [model.graph]
+    nodes = [node for function in model.functions for node in function.node]
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            nodes.extend(graph.node)
+            continue
+        node = nodes.pop()
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+        graphs.extend(graph for _, graph in attribute_graphs(node))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    tensor: TensorProto
+    source: External | None  # None: the tensor's own raw data
+    offset: int
+    length: int
+
+
+def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Path | None = None) -> None:
+    """Writes `model`, whose external data lie in `folder`, to `target`; `replaces` is the file it was read from, if any.
+
+    `model` itself is not changed. Raises `InputError` where the target can not be written.
+    """
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder, not a file to write")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: no such folder")
+    external = [tensor for tensor in tensors_of(model) if tensor.data_location == TensorProto.EXTERNAL]
+    in_place = replaces is not None and folder is not None and replaces.resolve().parent == target.resolve().parent and _same_file(replaces, target)
+    oversized = _inline_bytes(model) > _PROTOBUF_LIMIT
+    try:
+        if oversized or (external and not in_place):
+            _save_with_data(model, folder, target, oversized)
+        else:
+            with _replacing(target) as file:
+                file.write(model.SerializeToString(deterministic=True))
+    except OSError as error:
+        raise InputError(f"{target}: can not write it: {error.strerror or error}") from None
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    return a.exists() and b.exists() and os.path.samefile(a, b)
+
+
+def _inline_bytes(model: onnx.ModelProto) -> int:
+    return sum(len(tensor.raw_data) for tensor in tensors_of(model))
+
+
+def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, oversized: bool) -> None:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    parts: list[_Part] = []
+    offset = 0
+    for tensor in tensors_of(copy):
+        source = None
+        if tensor.data_location == TensorProto.EXTERNAL:
+            source = read_tensor(tensor, folder).external
+            assert source is not None
+            length = source.length
+        elif oversized and len(tensor.raw_data) >= _LARGE:
+            length = len(tensor.raw_data)
+        else:
+            continue
+        parts.append(_Part(tensor, source, offset, length))
+        offset += -(-length // _ALIGNMENT) * _ALIGNMENT
+    payloads = [part.tensor.raw_data if part.source is None else b"" for part in parts]
+    for part in parts:
+        part.tensor.ClearField("raw_data")
+        _refer(part, "")
+    # The name tells this model's data from those of any other that was written under the target's name.
+    digest = hashlib.blake2b(copy.SerializeToString(deterministic=True), digest_size=6)
+    for payload in payloads:
+        digest.update(payload)
+    name = f"{target.name}.{digest.hexdigest()}.data"
+    with _replacing(target.parent / name) as file:
+        for part, payload in zip(parts, payloads, strict=True):
+            file.seek(part.offset)
+            if part.source is None:
+                file.write(payload)
+            else:
+                copy_range(part.source, file)
+    for part in parts:
+        _refer(part, name)
+    outdated = _own_data(target)
+    with _replacing(target) as file:
+        file.write(copy.SerializeToString(deterministic=True))
+    for path in outdated - {target.parent / name}:
+        path.unlink(missing_ok=True)
+
+
+def _refer(part: _Part, name: str) -> None:
+    part.tensor.data_location = TensorProto.EXTERNAL
+    del part.tensor.external_data[:]
+    for key, value in (("location", name), ("offset", str(part.offset)), ("length", str(part.length))):
+        part.tensor.external_data.add(key=key, value=value)
+
+
+def _own_data(target: Path) -> set[Path]:
+    """The data files that eqsat wrote for an earlier version of the target."""
+    return {path for path in target.parent.glob(f"{_escaped(target.name)}.*.data") if len(path.name) == len(target.name) + 18}
+
+
+def _escaped(name: str) -> str:
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
+
+
+def copy_range(source: External, file: BinaryIO) -> None:
+    """Appends a range of a file at the position of another, without its bytes passing through this process where the system can."""
+    with source.path.open("rb") as data:
+        file.flush()
+        left, position = source.length, source.offset
+        while left:
+            done = _copy_some(data.fileno(), file.fileno(), position, left)
+            if not done:
+                raise OSError(f"{source.path} ended early")
+            left -= done
+            position += done
+
+
+def _copy_some(source: int, target: int, position: int, count: int) -> int:
+    if hasattr(os, "copy_file_range"):
+        with contextlib.suppress(OSError):
+            at = os.lseek(target, 0, os.SEEK_CUR)
+            done = os.copy_file_range(source, target, min(count, 1 << 30), position, at)
+            os.lseek(target, at + done, os.SEEK_SET)
+            return done
+    os.lseek(source, position, os.SEEK_SET)
+    return os.write(target, os.read(source, min(count, 1 << 20)))
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
+    """A temporary file beside `target` that takes its place when the block ends well, and vanishes otherwise."""
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

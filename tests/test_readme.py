@@ -1,0 +1,34 @@
+"""The README says what is so: its Python example runs and prints what it says, and its test command is the one of `.ci/run`."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == re.findall(r"^print\(.*  # (.*)$", code, re.MULTILINE)
+    assert (tmp_path / "twice.opt.onnx").exists()
+
+
+def test_continuous_integration_runs_the_tests_as_the_readme_says() -> None:
+    (command,) = re.findall(r"&& \.venv/bin/(python -m pytest.*)$", README, re.MULTILINE)
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert "pip install -e '.[dev]'" in README
+
+
+def test_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    from eqsat.cli import main
+
+    with pytest.raises(SystemExit) as end:
+        main(["optimize", "--help"])
+    assert not end.value.code
+    said = capsys.readouterr().out
+    missing = [option for option in re.findall(r"--[a-z][a-z-]+", README.split("| option of")[1].split("Exit codes")[0]) if option not in said]
+    assert not missing
