@@ -25,6 +25,9 @@ from eqsat.shapes import SHAPES
 
 Imports = tuple[tuple[str, int], ...]
 
+# Operators whose inference in ONNX takes a size that is not a number for 0.
+_MISREAD = frozenset({"Attention"})
+
 _TYPES = defs.OpSchema.AttrType
 _KINDS: dict[defs.OpSchema.AttrType, int] = {
     _TYPES.INT: AttributeProto.INT,
@@ -38,7 +41,7 @@ _KINDS: dict[defs.OpSchema.AttrType, int] = {
 _DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
 
 # All that ONNX's inference raises on a node that it can not follow or that is wrong.
-_REFUSALS = (InferenceError, defs.SchemaError, KeyError, RuntimeError, ValueError, TypeError, IndexError, OverflowError)
+_REFUSALS = (InferenceError, onnx.checker.ValidationError, defs.SchemaError, KeyError, RuntimeError, ValueError, TypeError, IndexError, OverflowError)
 
 
 def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> tuple[Fact, ...]:
@@ -54,10 +57,10 @@ def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None,
         if stated is not None:
             return (stated,)
     facts, refusal = _standard(node, opset_imports)
-    if refusal is not None:
-        if all(fact is None or fact.dtype or fact.other is not None for fact in inputs):
-            return (UNKNOWN,) * outputs  # the node is not legal
-        facts = _declared(node)
+    if refusal is not None and all(fact is None or fact.dtype or fact.other is not None for fact in inputs):
+        return (UNKNOWN,) * outputs  # the node is not legal
+    if any(not fact.dtype and fact.other is None for fact in facts):
+        facts = [declared if fact == UNKNOWN else fact for fact, declared in zip(facts, _declared(node), strict=True)]
     if operator.standard:
         facts = _with_shapes(node, facts)
         facts = _with_elements(node, facts)
@@ -105,7 +108,10 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
         found = infer_node_outputs(schema, proto, types, data, opset_imports=_imports(imports))
     except _REFUSALS as error:
         return [UNKNOWN] * node.outputs, str(error)
-    return [_fact(found.get(f"o{position}"), sizes) for position in range(node.outputs)], None
+    facts = [_fact(found.get(f"o{position}"), sizes) for position in range(node.outputs)]
+    if node.operator.name in _MISREAD and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
+        facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
+    return facts, None
 
 
 def _declared(node: Node) -> list[Fact]:

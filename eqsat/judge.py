@@ -7,6 +7,7 @@ differ, the original's own sensitivity says whether that matters (eqsat/compare.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from eqsat.runtime import ReferenceSession, Session, open_runtime
 EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
 
 _RUNS = 3
+_CHEAP = 1 << 18  # elements of an input up to which the third run is cheap
 _NUDGES = 16
 _WEIGHT_NUDGES = 8
 _LARGEST_MODEL_TO_NUDGE = 1 << 27
@@ -99,6 +101,9 @@ def judge(request: Request) -> Judgement:
         except _Different as error:
             judgement.status, judgement.reason = DIFFERENT, str(error)
             return judgement
+        except _OutOfMemory as error:
+            judgement.reason = str(error)
+            return judgement
         except _NoDraw as error:
             reasons.append(str(error))
             continue
@@ -107,6 +112,15 @@ def judge(request: Request) -> Judgement:
     judgement.engine = ""
     judgement.reason = f"the original model does not run: {reasons[0]}"
     return judgement
+
+
+class _OutOfMemory(Exception):
+    """The optimized model ran into the memory limit, which says nothing about what it computes."""
+
+
+def _raise_if_memory(error: Exception) -> None:
+    if isinstance(error, MemoryError) or re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)):
+        raise _OutOfMemory(f"the optimized model needs more memory than the limit allows: {_line(error)}") from None
 
 
 class _NoDraw(Exception):
@@ -142,6 +156,7 @@ class _Trial:
             try:
                 optimized = opener(request.optimized, request.optimized_folder, request)
             except Exception as error:
+                _raise_if_memory(error)
                 raise _Different(f"{original.engine} takes the original model but not the optimized one: {_line(error)}") from None
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
@@ -171,7 +186,8 @@ class _Trial:
             return
         choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != first.sizes]
         found, number = 1, 0
-        while found < _RUNS and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
+        wanted = _RUNS if all(leaf.array is None or leaf.array.size <= _CHEAP for value in first.feeds.values() for leaf in compare.leaves(value)) else 2
+        while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
             sizes = choices[number] if number < len(choices) else first.sizes
             number += 1
             feeds = samples.draw(request.plan, sizes, style, request.seed + number)
@@ -211,6 +227,7 @@ class _Trial:
         try:
             values = optimized.run(run.feeds, self._request.outputs)
         except Exception as error:
+            _raise_if_memory(error)
             raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {_line(error)}") from None
         open_: list[tuple[int, list[tuple[int, compare.Difference]]]] = []
         for position, (output, a, b) in enumerate(zip(self._judgement.outputs, run.outputs, values, strict=True)):
@@ -289,7 +306,8 @@ def _attempts(plan: samples.Plan) -> Iterator[tuple[dict[str, int], str]]:
 
 
 def _all_nan(outputs: Sequence[Any]) -> bool:
-    arrays = [leaf.array for output in outputs for leaf in compare.leaves(output) if leaf.array is not None and compare.is_float(leaf.array) and leaf.array.size]
+    arrays = [leaf.array for output in outputs for leaf in compare.leaves(output) if leaf.array is not None and leaf.array.size]
+    arrays = [array for array in arrays if compare.is_float(array)]
     return bool(arrays) and all(bool(np.isnan(compare.plain(array)).all()) for array in arrays)
 
 

@@ -61,30 +61,18 @@ def captures(graph: onnx.GraphProto) -> list[str]:
     return [name for name in used if name and name not in defined]
 
 
+class NameClash(Exception):
+    """A body defines, for itself, the name that an outer value it uses would take."""
+
+
 def rename_captures(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:
     """Renames, in place, the outer values that a body uses; what the body itself defines under such a name stays."""
-    visible = {old: new for old, new in mapping.items() if old != new}
-    for name in defined_names(graph):
-        visible.pop(name, None)
+    defined = set(defined_names(graph))
+    visible = {old: new for old, new in mapping.items() if old != new and old not in defined}
     if visible:
+        if not defined.isdisjoint(visible.values()):
+            raise NameClash(", ".join(sorted(defined.intersection(visible.values()))))
         _rename_uses(graph, visible)
-
-
-def rename_definitions(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:
-    """Renames, in place, values that a body defines, with all their uses inside it."""
-    for info in (*graph.input, *graph.value_info):
-        info.name = mapping.get(info.name, info.name)
-    for tensor in graph.initializer:
-        tensor.name = mapping.get(tensor.name, tensor.name)
-    for sparse in graph.sparse_initializer:
-        sparse.values.name = mapping.get(sparse.values.name, sparse.values.name)
-    for note in graph.quantization_annotation:
-        note.tensor_name = mapping.get(note.tensor_name, note.tensor_name)
-    for node in graph.node:
-        for index, name in enumerate(node.output):
-            if name in mapping:
-                node.output[index] = mapping[name]
-    _rename_uses(graph, mapping)
 
 
 def _rename_uses(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:

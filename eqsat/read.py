@@ -20,7 +20,6 @@ from onnx import defs
 
 from eqsat.errors import InputError
 from eqsat.model import Constant, Function, FunctionKey, Graph, Model, Node, attribute_graphs, callees_first, function_key
-from eqsat.names import FreshNames, all_names, defined_names, rename_definitions
 from eqsat.operators import attribute_spellings, find_operator, may_train, normal_domain, read_attributes
 from eqsat.tensors import constant_value, read_tensor
 
@@ -120,11 +119,6 @@ class _Reader:
         self.pure[key] = _pure(body)
 
     def _graph(self, proto: onnx.GraphProto, opsets: Mapping[str, int], outer: frozenset[str], where: str, top: bool = False) -> Graph:
-        shadowing = outer.intersection(defined_names(proto))
-        if shadowing:
-            # Names are unique along a chain of scopes from here on, so that no later stage has to think of shadowing.
-            fresh = FreshNames({*outer, *all_names(proto)})
-            rename_definitions(proto, {name: fresh.make(name) for name in sorted(shadowing)})
         folder = self.folder
         inputs = [info.name for info in proto.input]
         defined = dict.fromkeys(inputs, f"an input of {where}")

@@ -1,11 +1,244 @@
+"""Two models cut into small pairs that can be judged apart, so that what is the same in both is never loaded.
+
+Comes in: two subjects. Goes out: regions, each a pair of small models with the same inputs and outputs. Cut points are
+values that have the same name in both models. Nodes that are the same in both need no running; groups of nodes that
+differ, joined by values that only one model knows, are a region. Promised: if every region computes the same on all
+inputs, so do the models. (By induction along the optimized model: each common value that it uses comes from a node
+that both have, or is an output of a region.) The converse does not hold, since a region forgets what is known of its
+inputs; so a region can be taken deeper, with more of the nodes before it.
+"""
+
 from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from collections.abc import Iterator
-from eqsat.subject import Subject
+
+import onnx
+from onnx import shape_inference
+
+from eqsat.ranges import nodes_in_order
+from eqsat.subject import Subject, same_content, weight_bytes, without_weights
+
+_Node = tuple[int, int]  # which model (0: original, 1: optimized), and the node's place in it
+
+
 @dataclass(frozen=True)
 class Region:
+    """Two models that should compute the same; `name` is that of a value that they compute."""
+
     name: str
     original: Subject
     optimized: Subject
-def cut(original: Subject, optimized: Subject, memory_limit: int) -> Iterator[Region | str]:
-    yield "not yet"
+
+    @property
+    def bytes(self) -> int:
+        """The size of the weights of both."""
+        return weight_bytes(self.original.proto) + weight_bytes(self.optimized.proto)
+
+
+class Cut:
+    """Where two models differ; `len` is the number of regions."""
+
+    def __init__(self, original: Subject, optimized: Subject) -> None:
+        self._subjects = (original, optimized)
+        self._sides = (_Side(original.proto), _Side(optimized.proto))
+        self._types: dict[str, onnx.TypeProto] | None = None
+        a, b = self._sides
+        self._common = a.names & b.names
+        self._other_weights = {
+            name for name, tensor in a.weights.items() if name in b.weights and not same_content(tensor, original.folder, b.weights[name], optimized.folder)
+        } | {name for name in a.sparse.keys() & b.sparse.keys() if a.sparse[name] != b.sparse[name]}
+        same = self._same_nodes()
+        groups = self._groups(*([place for place in range(len(side.keys)) if place not in twins] for side, twins in zip(self._sides, same, strict=True)))
+        regions = [(group, self._needed_outside(group)) for group in groups]
+        regions += [(([], []), [name]) for name in sorted(self._other_weights & b.results)]
+        self._regions = [(group, outputs) for group, outputs in regions if outputs]
+
+    def __len__(self) -> int:
+        return len(self._regions)
+
+    def region(self, number: int, depth: int) -> Region | str:
+        """The region with the nodes up to `depth` levels before it; as text, why there is none."""
+        nodes, outputs = self._regions[number]
+        chosen = (set(nodes[0]), set(nodes[1]))
+        self._extend(chosen, depth)
+        boundary = self._boundary(chosen)
+        known = self._known_types()
+        for name in boundary:
+            if name not in known:
+                return f"region of {outputs[0]}: the type of value '{name}' is not known"
+        a, b = (Subject(self._model(side, chosen[side], boundary, outputs), self._subjects[side].folder) for side in (0, 1))
+        return Region(outputs[0], a, b)
+
+    def _same_nodes(self) -> tuple[set[int], set[int]]:
+        """The places of the nodes that both models have: same operator, attributes and names, of weights with the same content."""
+        a, b = self._sides
+        same: tuple[set[int], set[int]] = (set(), set())
+        for place in range(len(a.keys)):
+            twin = next((b.producer[name] for name in a.outputs[place] if name in b.producer), None)
+            if twin is not None and a.keys[place] == b.keys[twin] and not self._other_weights.intersection(a.inputs[place]):
+                same[0].add(place)
+                same[1].add(twin)
+        return same
+
+    def _groups(self, *changed: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+        """Nodes that differ, joined where a value that is no cut point links them, or both compute the same name."""
+        parent: dict[_Node, _Node] = {(side, place): (side, place) for side, places in enumerate(changed) for place in places}
+
+        def root(node: _Node) -> _Node:
+            while parent[node] != node:
+                parent[node] = parent[parent[node]]
+                node = parent[node]
+            return node
+
+        first: dict[tuple[str, int], _Node] = {}
+        for node in list(parent):
+            side, place = node
+            names = self._sides[side]
+            linked = [(name, -1) for name in names.outputs[place] if name in self._common]
+            linked += [(name, side) for name in (*names.outputs[place], *names.inputs[place]) if name not in self._common and name not in names.weights]
+            for link in linked:
+                other = first.setdefault(link, node)
+                x, y = sorted((root(node), root(other)))
+                parent[y] = x
+        groups: dict[_Node, tuple[list[int], list[int]]] = {}
+        for node in parent:
+            groups.setdefault(root(node), ([], []))[node[0]].append(node[1])
+        yield from groups.values()
+
+    def _needed_outside(self, nodes: tuple[list[int], list[int]]) -> list[str]:
+        """The common values that a group computes in either model and that the optimized model needs outside of it."""
+        inside = set(nodes[1])
+        b = self._sides[1]
+        computed = dict.fromkeys(name for side in (0, 1) for place in nodes[side] for name in self._sides[side].outputs[place] if name in self._common)
+        return [name for name in computed if name in b.results or any(place not in inside for place in b.consumers.get(name, ()))]
+
+    def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
+        """Take in what computes the integers that a region is given (shapes, indices: to draw them would be to guess), and `depth` levels of the rest."""
+        a, b = self._sides
+        known = self._known_types()
+        level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
+        distance = 0
+        while level:
+            following: set[str] = set()
+            for name in sorted(level):
+                if name in self._common and (distance < depth or _is_integer(known.get(name))):
+                    for side, names in enumerate((a, b)):
+                        place = names.producer.get(name)
+                        if place is not None and place not in chosen[side]:
+                            chosen[side].add(place)
+                            following.update(names.inputs[place])
+            level = following
+            distance += 1
+
+    def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
+        """The values that a region uses in either model and does not compute there."""
+        needed: dict[str, None] = {}
+        for side in (0, 1):
+            names = self._sides[side]
+            inside = {name for place in chosen[side] for name in names.outputs[place]}
+            for place in sorted(chosen[side]):
+                needed.update(dict.fromkeys(name for name in names.inputs[place] if name not in inside and name not in names.weights))
+        return list(needed)
+
+    def _model(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> onnx.ModelProto:
+        names, proto = self._sides[side], self._subjects[side].proto
+        model = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
+        graph = model.graph
+        graph.name = "region"
+        order = sorted(chosen)
+        computed = {name for place in order for name in names.outputs[place]}
+        graph.node.extend(proto.graph.node[place] for place in order)
+        given = set(boundary)
+        used = dict.fromkeys(name for place in order for name in names.inputs[place] if name in names.weights and name not in given)
+        graph.initializer.extend(names.weights[name] for name in used)
+        types = self._known_types()
+        graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary)
+        for name in outputs:
+            graph.output.append(onnx.ValueInfoProto(name=name, type=_without_shape(types[name])) if name in types else onnx.ValueInfoProto(name=name))
+            if name not in computed and name not in given:
+                tensor = graph.initializer.add()
+                tensor.CopyFrom(names.weights[name])
+                tensor.name = f"{name} (stored)"
+                graph.node.append(onnx.helper.make_node("Identity", [tensor.name], [name]))
+        return model
+
+    def _known_types(self) -> Mapping[str, onnx.TypeProto]:
+        if self._types is None:
+            self._types = {}
+            proto = self._subjects[0].proto
+            try:
+                graphs = [shape_inference.infer_shapes(without_weights(proto), data_prop=True).graph, proto.graph]
+            except Exception:  # where inference refuses the model, what the file states must do
+                graphs = [proto.graph]
+            for graph in graphs:
+                for value in (*graph.input, *graph.value_info, *graph.output):
+                    if value.type.WhichOneof("value") and value.name not in self._types:
+                        self._types[value.name] = value.type
+            for tensor in proto.graph.initializer:
+                self._types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+        return self._types
+
+
+class _Side:
+    """The top level of one model: what each node uses, bodies included, and makes."""
+
+    def __init__(self, proto: onnx.ModelProto) -> None:
+        graph = proto.graph
+        versions = {entry.domain: entry.version for entry in proto.opset_import}
+        functions = {(function.domain, function.name): function for function in proto.functions}
+        meaning = b"".join(function.SerializeToString(deterministic=True) for function in functions.values())
+        self.sparse = {tensor.values.name: tensor.SerializeToString(deterministic=True) for tensor in graph.sparse_initializer}
+        self.weights = {tensor.name: tensor for tensor in graph.initializer}
+        self.results = {value.name for value in graph.output}
+        self.keys: list[tuple[list[int], bytes, bytes]] = []
+        self.inputs: list[list[str]] = []
+        self.outputs: list[list[str]] = []
+        self.producer: dict[str, int] = {}
+        self.consumers: dict[str, list[int]] = {}
+        for place, node in enumerate(graph.node):
+            bare = onnx.NodeProto()
+            bare.CopyFrom(node)
+            bare.ClearField("name")
+            bare.ClearField("doc_string")
+            bare.ClearField("metadata_props")
+            inside = list(nodes_in_order([node]))
+            called = meaning if any((inner.domain, inner.op_type) in functions for inner in inside) else b""
+            self.keys.append(([versions.get(inner.domain, 0) for inner in inside], bare.SerializeToString(deterministic=True), called))
+            self.inputs.append(list(_used(node)))
+            self.outputs.append([name for name in node.output if name])
+            self.producer.update(dict.fromkeys(self.outputs[-1], place))
+            for name in self.inputs[-1]:
+                self.consumers.setdefault(name, []).append(place)
+        self.names = self.producer.keys() | self.weights.keys() | self.sparse.keys() | {value.name for value in graph.input}
+
+
+def _used(node: onnx.NodeProto) -> dict[str, None]:
+    """The values from outside that a node uses, those that its bodies capture included."""
+    used: dict[str, None] = {}
+    made: set[str] = set()
+    for inner in nodes_in_order([node]):
+        used.update(dict.fromkeys(name for name in inner.input if name))
+        if inner is not node:
+            made.update(inner.output)
+        for attribute in inner.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                made.update(value.name for value in body.input)
+                made.update(tensor.name for tensor in body.initializer)
+                used.update(dict.fromkeys(value.name for value in body.output))
+    for name in node.input:
+        made.discard(name)
+    return {name: None for name in used if name not in made}
+
+
+def _is_integer(kind: onnx.TypeProto | None) -> bool:
+    code = kind.tensor_type.elem_type if kind is not None else 0
+    return code in (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL)
+
+
+def _without_shape(kind: onnx.TypeProto) -> onnx.TypeProto:
+    bare = onnx.TypeProto()
+    bare.CopyFrom(kind)
+    if bare.HasField("tensor_type"):
+        bare.tensor_type.ClearField("shape")
+    return bare

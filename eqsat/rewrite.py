@@ -23,7 +23,7 @@ from eqsat.encode import Encoding, Outer, encode
 from eqsat.facts import UNKNOWN, Fact
 from eqsat.fold import Folding
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
-from eqsat.names import FreshNames, captures
+from eqsat.names import FreshNames, NameClash, captures
 from eqsat.saturate import Limits, Record, saturate
 from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
@@ -103,7 +103,10 @@ class Rewriter:
         for _ in range(_ATTEMPTS):
             chosen, folded = self._choose(chooser, encoding, folding, list(dict.fromkeys(roots)), stored)
             clock = time.perf_counter()
-            candidate = decode(encoding, egraph, chosen, folded, self._fresh, place)
+            try:
+                candidate = decode(encoding, egraph, chosen, folded, self._fresh, place)
+            except NameClash:
+                break  # a body shadows a name that it would have to use: such a graph stays as it is
             self.trace.clock("decode", clock)
             excess = written_bytes(candidate.graph) - written_bytes(graph.proto) - self._options.growth
             if excess > 0:

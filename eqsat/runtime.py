@@ -8,6 +8,7 @@ nowhere else: a runtime that crashes on an untrusted model takes its process dow
 from __future__ import annotations
 
 import ctypes
+import importlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,9 +61,8 @@ class Session(Protocol):
 
 def prepare() -> None:
     """Import what the first call will need."""
-    import ml_dtypes  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    import onnx.numpy_helper  # noqa: F401
-    import onnxruntime  # noqa: F401  # pyright: ignore[reportUnusedImport]
+    for name in ("ml_dtypes", "onnx.numpy_helper", "onnxruntime", "eqsat.judge", "eqsat.ranges"):
+        importlib.import_module(name)
 
 
 def evaluate(
@@ -112,8 +112,7 @@ class OnnxRuntimeSession:
     engine = ONNXRUNTIME
 
     def __init__(self, model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> None:
-        import onnxruntime
-
+        onnxruntime = _onnxruntime()
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
@@ -127,8 +126,8 @@ class OnnxRuntimeSession:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
         if custom_op_library is not None:
             options.register_custom_ops_library(custom_op_library)
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._types = {output.name: output.type for output in self._session.get_outputs()}
+        self._session: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._types: dict[str, str] = {output.name: output.type for output in self._session.get_outputs()}
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
         wanted = list(self._types) if names is None else list(names)
@@ -155,12 +154,16 @@ class ReferenceSession:
         proto = onnx.load_model_from_string(model)
         if folder is not None:
             onnx.load_external_data_for_model(proto, folder)
-        self._evaluator = ReferenceEvaluator(proto)
+        self._evaluator: Any = ReferenceEvaluator(proto)
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
         with np.errstate(all="ignore"):
             results = self._evaluator.run(None if names is None else list(names), dict(feeds))
-        return [np.asarray(result) if isinstance(result, np.generic) else result for result in results]  # pyright: ignore[reportGeneralTypeIssues]
+        return [np.asarray(result) if isinstance(result, np.generic) else result for result in results]  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _onnxruntime() -> Any:
+    return importlib.import_module("onnxruntime")  # it has no type stubs
 
 
 def _element(type_name: str) -> str:
@@ -169,15 +172,13 @@ def _element(type_name: str) -> str:
 
 def _feed(value: Any) -> Any:
     """A value as ONNX Runtime's `run` takes it."""
-    if isinstance(value, np.ndarray) and value.dtype.name in _EXTENDED.values():
-        return _value(value)
-    return value
+    special = isinstance(value, np.ndarray) and str(value.dtype) in _EXTENDED.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+    return _value(value) if special else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
-def _value(value: Any) -> Any:
+def _value(value: np.ndarray) -> Any:
     """An array as an OrtValue."""
-    import onnxruntime
-
+    onnxruntime = _onnxruntime()
     if value.dtype.name not in _EXTENDED.values():
         return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
     from onnx import helper
@@ -226,10 +227,11 @@ def _unpack(data: np.ndarray, dtype: np.dtype[Any], count: int) -> np.ndarray:
 
 def _plain(value: Any) -> Any:
     """An output of `run` without objects of the runtime in it."""
-    if type(value).__name__ == "SparseTensor":
-        coordinates = value.as_coo_view()
-        return Sparse(tuple(value.dense_shape()), np.array(value.values()), np.array(coordinates.indices()))
-    return value
+    if type(value).__name__ != "SparseTensor":
+        return value
+    if value.format.name != "ORT_SPARSE_COO":
+        raise NotImplementedError(f"a sparse output in the format {value.format.name}")
+    return Sparse(tuple(value.dense_shape()), np.array(value.values()), np.array(value.get_coo_data().indices()))
 
 
 def restamp(model: bytes, refusal: str) -> bytes | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,8 @@ class Plan:
     inputs: Mapping[str, Spec]
     symbols: tuple[str, ...] = ()
     batches: frozenset[str] = frozenset()  # symbols that occur as first dimension only
-    ranks: tuple[str, ...] = field(default=())  # inputs of unknown rank
+    ranks: tuple[str, ...] = ()  # inputs of unknown rank
+    counts: bool = False  # whether integers may say how often a loop runs: then none is negative
 
 
 def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
@@ -55,9 +56,7 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
 
     Raises `NotImplementedError` naming an input whose type no sample can be drawn for.
     """
-    import onnx
-
-    from eqsat.ranges import input_ranges
+    from eqsat.ranges import input_ranges, nodes_in_order
 
     graph = model.graph
     given = {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
@@ -75,12 +74,12 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
         for position, size in enumerate(leaf.shape or ()):
             if isinstance(size, str):
                 seen.setdefault(size, set()).add(position)
-    _ = onnx
     return Plan(
         specs,
         tuple(seen),
         frozenset(name for name, positions in seen.items() if positions == {0}),
         tuple(name for name, spec in specs.items() if spec.kind == "tensor" and spec.shape is None),
+        any(node.op_type == "Loop" for node in nodes_in_order(model.graph.node)),
     )
 
 
@@ -187,8 +186,12 @@ def draw(plan: Plan, sizes: Mapping[str, int], style: str, seed: int) -> dict[st
     for name, spec in plan.inputs.items():
         generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
         rank = sizes.get(f"rank of {name}", 0)
-        feeds[name] = _draw(spec, sizes, rank, style, generator)
+        feeds[name] = _draw(spec, sizes, rank, CALM if plan.counts and style == NORMAL and _counts(spec) else style, generator)
     return feeds
+
+
+def _counts(spec: Spec) -> bool:
+    return spec.kind == "tensor" and spec.dtype in ("int32", "int64") and spec.want is None
 
 
 def _draw(spec: Spec, sizes: Mapping[str, int], rank: int, style: str, generator: np.random.Generator) -> Any:

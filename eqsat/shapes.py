@@ -244,6 +244,24 @@ def _center_crop_pad(node: Node) -> list[Shape] | None:
     return [tuple(sizes.get(axis, dim) for axis, dim in enumerate(shape))]
 
 
+def _attention(node: Node) -> list[Shape] | None:
+    query, key, value, past_key = node.shape(0), node.shape(1), node.shape(2), node.shape(4)
+    if query is None or key is None or value is None or not len(query) == len(key) == len(value) or len(query) not in (3, 4):
+        return None
+    if len(query) == 4:
+        batch, heads, length, _ = query
+        key_heads, key_length, key_size, value_size = key[1], key[2], key[3], value[3]
+        output: Shape = (batch, heads, length, value_size)
+    else:
+        batch, length = query[:2]
+        heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
+        key_length, key_size, value_size = key[1], floordiv(key[2], key_heads), floordiv(value[2], key_heads)
+        output = (batch, length, mul(value_size, heads))
+    past = None if past_key is None or len(past_key) != 4 else past_key[2]
+    total = key_length if node.fact(4) is None else add(key_length, past)
+    return [output, (batch, key_heads, total, key_size), (batch, key_heads, total, value_size), (batch, heads, length, total)]
+
+
 ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
 _ELEMENTWISE = (
@@ -260,7 +278,8 @@ SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
     **dict.fromkeys("MatMul MatMulInteger".split(), _matmul),
     **dict.fromkeys("Resize Upsample".split(), resize),
-    **dict.fromkeys("Identity Cast CastLike Dropout PRelu QuantizeLinear DequantizeLinear Clip".split(), _same),
+    **dict.fromkeys("Identity Cast CastLike Dropout PRelu QuantizeLinear DequantizeLinear Clip GroupNormalization MeanVarianceNormalization".split(), _same),
+    "Attention": _attention,
     "CenterCropPad": _center_crop_pad,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,

@@ -7,11 +7,14 @@ depend on an input, which on a random operator, how large its weights are.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 import onnx
+import onnx.numpy_helper
+from onnx.external_data_helper import ExternalDataInfo
 
 from eqsat.errors import InputError
 from eqsat.ranges import nodes_in_order
@@ -20,7 +23,8 @@ _RANDOM = frozenset(
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial BiasDropout BitmaskDropout BitmaskBiasDropout Sampling".split()
 )
 _SMALL = 1024
-_BYTES = {
+_PIECE = 1 << 22
+_BYTES: dict[int, int] = {
     **dict.fromkeys((onnx.TensorProto.FLOAT, onnx.TensorProto.INT32, onnx.TensorProto.UINT32), 4),
     **dict.fromkeys((onnx.TensorProto.DOUBLE, onnx.TensorProto.INT64, onnx.TensorProto.UINT64, onnx.TensorProto.COMPLEX64), 8),
     **dict.fromkeys((onnx.TensorProto.FLOAT16, onnx.TensorProto.BFLOAT16, onnx.TensorProto.INT16, onnx.TensorProto.UINT16), 2),
@@ -40,7 +44,7 @@ def read_subject(path: str | Path) -> Subject:
     """The model at `path`; raises `InputError` if it can not be read as a model."""
     path = Path(path)
     try:
-        proto = onnx.load_model(str(path), load_external_data=False)
+        proto = onnx.load_model(str(path), load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
     except Exception:
@@ -69,7 +73,47 @@ def weight_bytes(proto: onnx.ModelProto) -> int:
 
 def has_external_data(proto: onnx.ModelProto) -> bool:
     """Whether an initializer of the graph lies outside of the model's file."""
-    return any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in proto.graph.initializer)
+    return any(_is_external(tensor) for tensor in proto.graph.initializer)
+
+
+def same_content(a: onnx.TensorProto, a_folder: Path | None, b: onnx.TensorProto, b_folder: Path | None) -> bool:
+    """Whether two tensors hold the same bits; external data are read in pieces, never whole."""
+    if a.data_type != b.data_type or a.dims != b.dims:
+        return False
+    if not _is_external(a) and not _is_external(b):
+        return a.raw_data == b.raw_data if a.HasField("raw_data") and b.HasField("raw_data") else _bytes(a) == _bytes(b)
+    if _is_external(a) and _is_external(b) and a_folder == b_folder and list(a.external_data) == list(b.external_data):
+        return True
+    return all(x == y for x, y in zip_longest(_pieces(a, a_folder), _pieces(b, b_folder)))
+
+
+def _is_external(tensor: onnx.TensorProto) -> bool:
+    return tensor.data_location == onnx.TensorProto.EXTERNAL
+
+
+def _bytes(tensor: onnx.TensorProto) -> bytes:
+    array = onnx.numpy_helper.to_array(tensor)
+    return repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
+
+
+def _pieces(tensor: onnx.TensorProto, folder: Path | None) -> Iterator[bytes]:
+    """The bytes of a tensor in pieces of one length; nothing if they can not be read, or lie outside of the model's folder."""
+    if not _is_external(tensor):
+        data = _bytes(tensor)
+        yield from (data[start : start + _PIECE] for start in range(0, len(data), _PIECE))
+        return
+    where = ExternalDataInfo(tensor)
+    home = (folder or Path()).resolve()
+    path = (home / where.location).resolve()
+    left = tensor_bytes(tensor)
+    if not path.is_relative_to(home) or not path.is_file():
+        yield f"no data at {path}".encode()
+        return
+    with path.open("rb") as file:
+        file.seek(where.offset or 0)
+        while left > 0 and (piece := file.read(min(left, _PIECE))):
+            left -= len(piece)
+            yield piece
 
 
 def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:

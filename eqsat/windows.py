@@ -122,7 +122,7 @@ def _scaled(size: Dim, scale: float) -> Dim:
 def resize(node: Node) -> list[Shape] | None:
     """Resize and Upsample, by stated sizes or by scales whose products are exact."""
     shape = node.shape(0)
-    if shape is None or node.text("coordinate_transformation_mode", "") == "tf_crop_and_resize":
+    if shape is None:
         return None
     axes = tuple(range(len(shape)))
     if "axes" in node.attributes:
@@ -137,7 +137,7 @@ def resize(node: Node) -> list[Shape] | None:
     if wanted and len(wanted) == len(axes) and node.text("keep_aspect_ratio_policy", "stretch") == "stretch":
         for axis, size in zip(axes, wanted, strict=True):
             sizes[axis] = size
-    elif scales and len(scales) == len(axes):
+    elif scales and len(scales) == len(axes) and node.text("coordinate_transformation_mode", "") != "tf_crop_and_resize":
         for axis, scale in zip(axes, scales, strict=True):
             sizes[axis] = _scaled(shape[axis], scale)
     else:

@@ -16,6 +16,7 @@ MANTISSA_BITS = 5
 """Prices are found to about three per cent; the greedy pass decides below that."""
 
 FRACTION_BITS = 64
+"""Shares and ratios are integers; so many bits of them are significant."""
 
 EMPHASES = 12
 """So often the balance of several resources is shifted before the limits are taken for impossible."""
@@ -34,7 +35,6 @@ class _Limited:
         self.share = [(1 << bits) // limit if limit else 0 for limit in problem.limits]
         # A ratio of weight to shares, as an integer, has to keep FRACTION_BITS significant even where weights are as small as 1.
         self.ratio_bits = 2 * bits + max(sum(amount).bit_length() for amount in problem.amounts)
-
         self.emphasis = [1] * len(problem.limits)
         self.emphases = 0
 

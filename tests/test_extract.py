@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from eqsat.extract import Choice, ExtractionError, Graph, Node, check, extract
+from eqsat.extract.graph import walk
+from eqsat.extract.problem import prepare
+from eqsat.extract.search import Budget, Search
 
 GYM = Path(__file__).resolve().parents[1].parent / "shared" / "extraction-gym"
 GREEDY_DAG = {
@@ -194,19 +197,29 @@ def test_tree_cost_explodes_where_dag_cost_does_not() -> None:
     assert extract(Graph(3 * length - 2, nodes, [3 * length - 3])).cost == 1 + 2.5 * (length - 1)
 
 
+def improved(graph: Graph, picks: dict[int, int]) -> float:
+    """The cost that the search reaches from `picks` alone."""
+    problem = prepare(graph)
+    search = Search(problem, Budget.of(problem, None))
+    search.adopt(picks)
+    search.improve()
+    return price(graph, walk(graph, dict(enumerate(search.pick))))[0]
+
+
 def test_what_pays_only_when_shared_is_found() -> None:
-    """Three products of one input, each 1, or one merged product and three views of 0: no single change gains."""
-    x, merged = 0, 4
-    nodes = [Node(x, 0.0, ()), *(Node(c, 1.0, (x,)) for c in (1, 2, 3)), Node(merged, 1.0, (x,)), *(Node(c, 0.25, (merged,)) for c in (1, 2, 3))]
-    initial = {c: c for c in range(4)}
-    for choice in (extract(Graph(5, nodes, [1, 2, 3])), extract(Graph(5, nodes, [1, 2, 3]), initial=initial)):
-        assert choice.cost == 1.75
+    """Three products, each 1, or one merged product and three views of it: no single change gains, and they have nothing in common to leave."""
+    merged = 3
+    nodes = [*(Node(c, 1.0, ()) for c in range(3)), Node(merged, 1.0, ()), *(Node(c, 0.25, (merged,)) for c in range(3))]
+    graph = Graph(4, nodes, [0, 1, 2])
+    assert extract(graph).cost == 1.75
+    assert improved(graph, {0: 0, 1: 1, 2: 2}) == 1.75
 
 
 def test_what_pays_only_when_all_leave_is_left() -> None:
-    shared = 0
-    nodes = [Node(shared, 7.0, ()), Node(1, 1.0, (shared,)), Node(2, 1.0, (shared,)), Node(1, 4.0, ()), Node(2, 4.0, ())]
-    assert extract(Graph(3, nodes, [1, 2]), initial={0: 0, 1: 1, 2: 2}).cost == 8
+    """Between the shared class and one of its users stands a class that has no choice."""
+    shared, between = 0, 3
+    nodes = [Node(shared, 6.0, ()), Node(1, 1.0, (shared,)), Node(between, 1.0, (shared,)), Node(2, 1.0, (between,)), Node(1, 4.0, ()), Node(2, 4.0, ())]
+    assert improved(Graph(4, nodes, [1, 2]), {shared: 0, 1: 1, 2: 3, between: 2}) == 8
 
 
 def test_tie_decides_between_equal_costs_only() -> None:
