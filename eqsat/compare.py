@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -101,8 +101,8 @@ def ulp(magnitude: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 def _precision(dtype: np.dtype[Any]) -> tuple[float, float]:
     import ml_dtypes
 
-    information: Any = ml_dtypes.finfo(dtype)  # numpy's own types too
-    return float(information.eps), float(information.smallest_subnormal)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+    information = cast(Any, ml_dtypes.finfo(dtype))  # of numpy's own types too
+    return float(information.eps), float(information.smallest_subnormal)
 
 
 def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None = None) -> Any:

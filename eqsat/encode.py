@@ -37,6 +37,14 @@ class Outer:
 
     facts: dict[str, Fact] = field(default_factory=lambda: {})
     constants: dict[str, Constant] = field(default_factory=lambda: {})
+    same: dict[str, str] = field(default_factory=lambda: {})  # by name, the first name of the same value
+
+    def only(self, names: Iterable[str]) -> Outer:
+        """What a body sees that uses just these names."""
+        kept = [name for name in names if name in self.facts]
+        first: dict[str, str] = {}
+        same = {name: first.setdefault(self.same.get(name, name), name) for name in kept}
+        return Outer({name: self.facts[name] for name in kept}, {name: self.constants[name] for name in kept if name in self.constants}, same)
 
 
 @dataclass(slots=True)
@@ -76,7 +84,8 @@ class _Encoder:
         self.outer = outer
         self.evaluate = evaluate
         self.descend = descend
-        self.lists: dict[tuple[int, int], int] = {}
+        self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}  # by term, the first reference to it
+        self.first: dict[int, int] = {}  # by reference, an earlier one of the same value
         self.absent = terms.attribute(None)
         self.identities = 0
 
@@ -93,6 +102,8 @@ class _Encoder:
                 self._constant(name, stored, captured=True)
             else:
                 self._leaf(name, fact._replace(const=False))
+            if self.outer.same.get(name, name) != name:
+                self._equate(out.values[name], out.values[self.outer.same[name]])
         for name in graph.sparse:
             self._leaf(name, UNKNOWN)
         for name, constant in graph.constants.items():
@@ -122,36 +133,50 @@ class _Encoder:
 
     def _constant(self, name: str, constant: Constant, captured: bool) -> None:
         content = self.contents.key(constant.tensor)
-        self.out.entries.append(Term(CONSTANT, (content,), (), self._value(name, constant_fact(constant.tensor))))
+        self._term(CONSTANT, (content,), (), self._value(name, constant_fact(constant.tensor)))
         # What an outer graph stores costs nothing here, so it stands for equal constants of the body.
         if captured or content not in self.out.contents:
             self.out.contents[content] = (name, constant)
         if captured:
             self.out.captured.add(content)
 
+    def _equate(self, reference: int, other: int) -> None:
+        self.out.same.append((reference, other))
+        self.first[reference] = other
+
+    def _term(self, head: int, data: tuple[int, ...], children: tuple[int, ...], reference: int) -> None:
+        """Enters a term; one that was entered before makes its references one value, which bodies want to know at once."""
+        self.out.entries.append(Term(head, data, children, reference))
+        other = self.known.setdefault((head, data, children), reference)
+        if other != reference:
+            self._equate(reference, other)
+
+    def _reference(self, name: str) -> int:
+        reference = self.out.values[name]
+        return self.first.get(reference, reference)
+
     def _list(self, items: Iterable[int]) -> int:
         tail = 1
         for head in reversed(list(items)):
-            known = self.lists.get((head, tail))
+            known = self.known.get((CONS, (), (head, tail)))
             if known is None:
                 known = self._bind("", self.terms.fact(Link(self.out.facts[head], self.out.facts[tail])))
-                self.lists[head, tail] = known
-                self.out.entries.append(Term(CONS, (), (head, tail), known))
+                self._term(CONS, (), (head, tail), known)
             tail = known
         return tail
 
     def _node(self, node: Node) -> None:
         out = self.out
         if node.operator.standard and node.operator.name == "Identity" and len(node.outputs) == 1 and node.inputs[0]:
-            source = out.values[node.inputs[0]]
-            out.same.append((self._bind(node.outputs[0], out.facts[source]), source))
+            source = self._reference(node.inputs[0])
+            self._equate(self._bind(node.outputs[0], out.facts[source]), source)
             return
         results: tuple[Fact, ...] = ()
         if node.bodies:
             node, results = self._descend(node)
         elif node.function is not None:
             results = (UNKNOWN,) * len(node.outputs)
-        inputs = [out.values[name] if name else 0 for name in node.inputs]
+        inputs = [self._reference(name) if name else 0 for name in node.inputs]
         attributes = read_attributes(node.operator, node.proto.attribute)
         facts = [self._fact(reference) if reference else None for reference in inputs]
         operator = node.operator
@@ -162,7 +187,7 @@ class _Encoder:
         signature, handles = self._signature(node, operator, attributes)
         form = self.terms.signatures[signature]
         if form.opaque:
-            inputs += [out.values[name] for name in node.captures]
+            inputs += [self._reference(name) for name in node.captures]
         children = inputs[: form.inputs] + [0] * (form.inputs - len(inputs))
         if form.rest:
             children.append(self._list(inputs[form.inputs :]))
@@ -173,7 +198,7 @@ class _Encoder:
             knowledge = self.terms.facts.get(self.derivation.term(signature, *handles, *(out.facts[child] for child in children)))
             assert isinstance(knowledge, tuple)
             results = (knowledge,) if isinstance(knowledge, Fact) else knowledge
-        projections: list[Term] = []
+        projections: list[tuple[int, int]] = []
         if form.single:
             reference = self._value(node.outputs[0], self._sharpen(node, 0, results[0]))
         else:
@@ -184,8 +209,10 @@ class _Encoder:
             for index, name in enumerate(node.outputs):
                 if name:
                     value = self._bind(name, self.terms.fact(named[index] if index < len(named) else UNKNOWN))
-                    projections.append(Term(PROJECTION, (index,), (reference,), value))
-        out.entries += [Term(signature, handles, tuple(children), reference), *projections]
+                    projections.append((index, value))
+        self._term(signature, handles, tuple(children), reference)
+        for index, value in projections:
+            self._term(PROJECTION, (index,), (self.first.get(reference, reference),), value)
         out.nodes[reference] = node
 
     def _descend(self, node: Node) -> tuple[Node, tuple[Fact, ...]]:
@@ -193,7 +220,9 @@ class _Encoder:
         stored = {name: self.out.graph.constants[name] for name in names if name in self.out.graph.constants and name not in self.out.graph.overridable}
         stored |= {name: self.outer.constants[name] for name in names if name in self.outer.constants}
         stored = {name: constant for name, constant in stored.items() if not constant.tensor.hollow}
-        return self.descend(node, Outer({name: self.out.fact(name) for name in names}, stored))
+        first: dict[int, str] = {}
+        same = {name: first.setdefault(self._reference(name), name) for name in names}
+        return self.descend(node, Outer({name: self.out.fact(name) for name in names}, stored, same))
 
     def _fact(self, reference: int) -> Fact:
         knowledge = self.terms.facts.get(self.out.facts[reference])

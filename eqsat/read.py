@@ -38,10 +38,13 @@ def read(source: str | Path | onnx.ModelProto | Any, inline: bool = False) -> Mo
     else:
         raise InputError(f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, not {type(source).__name__}")
     if inline and proto.functions:
-        import onnx.inliner
+        from onnx import inliner
 
-        proto = onnx.inliner.inline_local_functions(proto)
-    return _Reader(proto, folder).model()
+        proto = inliner.inline_local_functions(proto)
+    try:
+        return _Reader(proto, folder).model()
+    except InputError as error:
+        raise InputError(f"{source}: {error}" if isinstance(source, (str, Path)) else str(error)) from None
 
 
 def read_proto(path: Path) -> onnx.ModelProto:
@@ -142,7 +145,9 @@ class _Reader:
         if top and self.proto.ir_version < 4:
             inputs = [name for name in inputs if name not in constants]
         raw: list[onnx.NodeProto] = []
+        self._check_text((*inputs, *(info.name for info in proto.output), *(tensor.name for tensor in proto.initializer)), where)
         for node in proto.node:
+            self._check_text((node.op_type, node.domain, node.overload, *node.input, *node.output, *(a.name for a in node.attribute)), where)
             constant = self._constant(node)
             if constant is not None and node.output[0] in constants:
                 # Exporters repeat constants under one name; ONNX Runtime takes the last one, and so do we.
@@ -167,6 +172,13 @@ class _Reader:
             return None
         tensor = constant_value(node.attribute[0], self.folder)
         return None if tensor is None else Constant(tensor, node)
+
+    @staticmethod
+    def _check_text(names: Iterable[str], where: str) -> None:
+        """protobuf gives text that is no UTF-8 as bytes."""
+        for name in names:
+            if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError(f"{where} holds a name that is not UTF-8 text: {name!r}")
 
     def _node(self, proto: onnx.NodeProto, opsets: Mapping[str, int], visible: frozenset[str], where: str) -> Node:
         for name in proto.input:

@@ -171,9 +171,7 @@ class Rewriter:
             for index, graph in enumerate(graphs):
                 name = attribute.name if attribute.type == onnx.AttributeProto.GRAPH else f"{attribute.name}.{index}"
                 body = node.bodies[name]
-                wanted = body.captured()
-                inner = Outer({key: outer.facts[key] for key in wanted if key in outer.facts}, {key: outer.constants[key] for key in wanted if key in outer.constants})
-                decoded, facts[name] = self.graph(body, inner, dataclasses.replace(place, body=True), opsets)
+                decoded, facts[name] = self.graph(body, outer.only(body.captured()), dataclasses.replace(place, body=True), opsets)
                 graph.CopyFrom(decoded.graph)
                 bodies[name] = body
                 captured.update(dict.fromkeys(captures(decoded.graph)))

@@ -14,7 +14,7 @@ def test_python_example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == re.findall(r"^print\(.*  # (.*)$", code, re.MULTILINE)
-    assert (tmp_path / "twice.opt.onnx").exists()
+    assert (tmp_path / "head.opt.onnx").exists()
 
 
 def test_continuous_integration_runs_the_tests_as_the_readme_says() -> None:

@@ -179,14 +179,15 @@ def test_bad_option(options: list[str], folder: Path, capsys: pytest.CaptureFixt
     assert files(folder) == before
 
 
-def test_output_is_the_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_is_the_input(folder: Path) -> None:
     import eqsat
 
     path = folder / "m.onnx"
     path.write_bytes(SMALL.SerializeToString())
+    there = files(folder).keys()
     assert call(["optimize", str(path), "-o", str(path), "--quiet"]) == 0
     assert eqsat.count_nodes(onnx.load(path)) == 2
-    assert sorted(files(folder)) == ["m.onnx", "short.bin"]
+    assert files(folder).keys() == there
 
 
 def test_output_is_the_input_with_external_data(folder: Path) -> None:

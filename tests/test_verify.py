@@ -1,0 +1,302 @@
+"""The verify stage: equal models pass, wrong ones fail, what can not be run is said to be so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper, parser
+
+from eqsat import compare
+from eqsat.errors import InputError
+from eqsat.verify import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
+
+
+def model(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', functions: str = "", **weights: Any) -> onnx.ModelProto:
+    proto = parser.parse_model(f"<{header}> {graph} {functions}")
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
+    return proto
+
+
+def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
+    verdict = verify(Subject(a), Subject(b), **options)
+    json.dumps(verdict.to_json(), allow_nan=False)
+    return verdict
+
+
+WEIGHT = np.random.default_rng(0).standard_normal((16, 16)).astype(np.float32)
+
+
+def test_the_same_bits() -> None:
+    verdict = check(
+        model("g (float[N, 4] x) => (float[N, 4] y) { t = Relu(x) y = Neg(t) }"), model("g (float[N, 4] x) => (float[N, 4] y) { u = Relu(x) y = Neg(u) }")
+    )
+    (y,) = verdict.outputs
+    assert verdict.status == EQUAL and y.bitwise and y.exercised and y.max_error == 0 and verdict.engine == "onnxruntime"
+    assert verdict.runs == 3 and len(set(verdict.sizes["N"])) == 3
+
+
+def test_the_same_graph_is_not_run() -> None:
+    text = "g (float[N] x) => (float[N] y) { y = Neg(x) }"
+    verdict = check(model(text), model(text))
+    assert verdict.status == EQUAL and verdict.runs == 0 and "unchanged" in verdict.notes[0]
+
+
+def test_reassociation_is_within_the_tolerance() -> None:
+    head = "g (float[N, 16] a, float[N, 16] b, float[N, 16] c) => (float[N, 16] y)"
+    verdict = check(
+        model(f"{head} {{ t = Add(a, b) u = Add(t, c) y = MatMul(u, w) }}", w=WEIGHT), model(f"{head} {{ t = Add(b, c) u = Add(a, t) y = MatMul(u, w) }}", w=WEIGHT)
+    )
+    (y,) = verdict.outputs
+    assert verdict.status == EQUAL and not y.bitwise and y.max_error and y.tolerance and y.max_error <= y.tolerance
+
+
+@pytest.mark.parametrize("factor", [1 + 1e-3, 1 - 1e-4, 1 + 2e-5, -1])
+def test_a_wrong_constant_is_found(factor: float) -> None:
+    text = "g (float[N, 16] x) => (float[N, 16] y) { t = MatMul(x, w) y = Relu(t) }"
+    verdict = check(model(text, w=WEIGHT), model(text, w=(WEIGHT * factor).astype(np.float32)))
+    assert verdict.status == DIFFERENT and "'y'" in verdict.reason
+
+
+def test_one_wrong_element_of_many_is_found() -> None:
+    text = "g (float[N, 16] x) => (float[N, 16] y) { y = MatMul(x, w) }"
+    other = WEIGHT.copy()
+    other[3, 5] += 1e-3
+    assert check(model(text, w=WEIGHT), model(text, w=other)).status == DIFFERENT
+
+
+def test_weights_that_fold_are_within_the_tolerance_without_float_inputs() -> None:
+    table = np.random.default_rng(1).standard_normal((10, 16)).astype(np.float32)
+    a = model("g (int64[N] i) => (float[N, 16] y) { t = Gather(e, i) u = MatMul(t, w) y = MatMul(u, w) }", e=table, w=WEIGHT)
+    b = model("g (int64[N] i) => (float[N, 16] y) { t = Gather(e, i) y = MatMul(t, v) }", e=table, v=WEIGHT @ WEIGHT)
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and not verdict.outputs[0].bitwise
+    worse = (WEIGHT @ WEIGHT) * np.float32(1 + 1e-4)
+    assert check(a, model("g (int64[N] i) => (float[N, 16] y) { t = Gather(e, i) y = MatMul(t, v) }", e=table, v=worse)).status == DIFFERENT
+
+
+def test_large_elements_lend_their_tolerance_to_nobody() -> None:
+    head = "g (float[N, 4] x) => (float[N, 8] y)"
+    a = model(f"{head} {{ b = Add(x, m) y = Concat<axis = 1>(x, b) }}", m=np.float32(-1e9))
+    b = model(f"{head} {{ b = Add(x, m) c = Mul(x, k) y = Concat<axis = 1>(c, b) }}", m=np.float32(-1e9), k=np.float32(1.001))
+    assert check(a, b).status == DIFFERENT
+
+
+def test_nan_equals_nan_and_positive_inputs_are_tried() -> None:
+    head = "g (float[N] x) => (float[N] y)"
+    a, b = model(f"{head} {{ t = Log(x) y = Neg(t) }}"), model(f"{head} {{ t = Log(x) y = Mul(t, k) }}", k=np.float32(-1))
+    assert check(a, b).status == EQUAL
+    hollow = model(f"{head} {{ s = Abs(x) n = Neg(s) z = Sub(n, k) y = Log(z) }}", k=np.float32(1))
+    verdict = check(hollow, model(f"{head} {{ s = Abs(x) n = Neg(s) z = Sub(n, k) t = Log(z) y = Neg(t) }}", k=np.float32(1)))
+    assert verdict.status == EQUAL and any("NaN" in note for note in verdict.notes)
+
+
+def test_a_nan_that_the_original_does_not_have_is_found() -> None:
+    head = "g (float[N] x) => (float[N] y)"
+    assert check(model(f"{head} {{ t = Abs(x) y = Sqrt(t) }}"), model(f"{head} {{ y = Sqrt(x) }}")).status == DIFFERENT
+
+
+def test_indices_stay_in_the_table_and_types_are_respected() -> None:
+    head = "g (int64[N, S] ids, bool[N] keep, uint8[N] q) => (float[N, S, 4] y, bool[N] k, uint8[N] p)"
+    table = np.random.default_rng(1).standard_normal((10, 4)).astype(np.float32)
+    a = model(f"{head} {{ i = Identity(ids) y = Gather(e, i) k = Not(keep) p = Identity(q) }}", e=table)
+    b = model(f"{head} {{ y = Gather(e, ids) k = Not(keep) p = Identity(q) }}", e=table)
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and verdict.runs == 3 and all(output.exercised for output in verdict.outputs)
+    wrong = table.copy()
+    wrong[9] += 1
+    assert check(a, model(f"{head} {{ y = Gather(e, ids) k = Not(keep) p = Identity(q) }}", e=wrong)).status == DIFFERENT
+
+
+def test_a_near_tie_explains_a_discrete_output() -> None:
+    # 0.1 * x and x / 10 round differently, so their floors differ exactly where x is a multiple of 10.
+    head = "g (float[16] x) => (int64[16] y)"
+    a = model(f"{head} {{ t = Div(x, k) f = Floor(t) y = Cast<to = 7>(f) }}", k=np.float32(10))
+    b = model(f"{head} {{ t = Mul(x, k) f = Floor(t) y = Cast<to = 7>(f) }}", k=np.nextafter(np.float32(0.1), np.float32(0)))
+    x = np.arange(16).astype(np.float32) * 10
+    verdict = check(a, b, inputs={"x": x})
+    assert verdict.status == EQUAL and verdict.outputs[0].near_ties > 5
+    c = model(f"{head} {{ t = Mul(x, k) f = Floor(t) y = Cast<to = 7>(f) }}", k=np.float32(0.11))
+    assert check(a, c, inputs={"x": x}).status == DIFFERENT
+    assert check(a, c, inputs={"x": x + 9.5}).status == DIFFERENT
+
+
+def test_an_argmax_that_is_no_tie_must_agree() -> None:
+    head = "g (float[N, 8] x) => (int64[N, 1] y)"
+    assert check(model(f"{head} {{ y = ArgMax<axis = 1>(x) }}"), model(f"{head} {{ t = Neg(x) y = ArgMin<axis = 1>(t) }}")).status == EQUAL
+    assert check(model(f"{head} {{ y = ArgMax<axis = 1>(x) }}"), model(f"{head} {{ t = Abs(x) y = ArgMax<axis = 1>(t) }}")).status == DIFFERENT
+
+
+def test_random_outputs_are_compared_by_type_only() -> None:
+    head = "g (float[N] x) => (float[N] y, float[N] z)"
+    body = "r = RandomNormalLike(x) y = Add(x, r)"
+    verdict = check(model(f"{head} {{ {body} z = Neg(x) }}"), model(f"{head} {{ {body} t = Identity(x) z = Neg(t) }}"))
+    assert verdict.status == EQUAL and [output.random for output in verdict.outputs] == [True, False]
+    assert check(model(f"{head} {{ {body} z = Neg(x) }}"), model(f"{head} {{ {body} z = Abs(x) }}")).status == DIFFERENT
+    wider = model(f"{head} {{ r = RandomNormalLike(x) t = Concat<axis = 0>(x, r) y = Identity(t) z = Neg(x) }}")
+    assert check(model(f"{head} {{ {body} z = Neg(x) }}"), wider).status == DIFFERENT
+
+
+def test_randomness_inside_a_function_is_seen() -> None:
+    head = 'ir_version: 8, opset_import: ["": 18, "f": 1]'
+    function = '<domain: "f", opset_import: ["": 18]> noise (a) => (b) { r = RandomNormalLike(a) b = Add(a, r) }'
+    text = "g (float[N] x) => (float[N] y) { %s y = f.noise(x) }"
+    a = model(text % "", head, function)
+    b = model(text % "t = Neg(x)", head, function)
+    assert check(a, b).outputs[0].random
+
+
+def test_an_output_that_nothing_moves_is_reported() -> None:
+    head = "g (float[N] x) => (float[N] y, float[1] c, float[1] z)"
+    body = "c = Constant<value_floats = [2.0]>() s = ReduceSum<keepdims = 1>(x) f = Mul(s, k) z = Relu(f)"
+    verdict = check(
+        model(f"{head} {{ y = Neg(x) {body} }}", k=np.float32([0])), model(f"{head} {{ t = Identity(x) y = Neg(t) {body} }}", k=np.float32([0]))
+    )
+    assert [output.exercised for output in verdict.outputs] == [True, None, False]
+    assert verdict.status == EQUAL and any("not exercised" in note and "z" in note for note in verdict.notes)
+
+
+def test_interface_changes_are_differences() -> None:
+    a = model("g (float[N] x, float[N] y) => (float[N] z) { z = Add(x, y) }")
+    for text in (
+        "g (float[N] y, float[N] x) => (float[N] z) { z = Add(x, y) }",
+        "g (float[N] x) => (float[N] z) { z = Add(x, x) }",
+        "g (float[N] x, double[N] y) => (float[N] z) { t = Cast<to = 1>(y) z = Add(x, t) }",
+        "g (float[N] x, float[N] y) => (float[N] w) { w = Add(x, y) }",
+    ):
+        assert check(a, model(text)).status == DIFFERENT
+
+
+def test_a_shape_or_type_of_an_output_that_changes_is_a_difference() -> None:
+    head = "g (float[N, 4] x) => (y)"
+    a = model(f"{head} {{ y = ReduceSum<keepdims = 1>(x) }}")
+    verdict = check(a, model(f"{head} {{ y = ReduceSum<keepdims = 0>(x) }}"))
+    assert verdict.status == DIFFERENT and "float32[1,1]" in verdict.reason
+    assert check(a, model(f"{head} {{ t = ReduceSum<keepdims = 1>(x) y = Cast<to = 11>(t) }}")).status == DIFFERENT
+
+
+def test_a_model_that_fixes_a_symbolic_size_is_different() -> None:
+    a = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.int64([-1]))
+    b = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.int64([12]))
+    assert check(a, b).status == DIFFERENT
+
+
+def test_sequences_optionals_strings_and_half_precision() -> None:
+    head = "g (seq(float[N]) s, string[N] t, optional(float[N]) o, bfloat16[N] h) => (seq(float[N]) u, string[N] v, bool w, bfloat16[N] i, float[K] c)"
+    body = "v = Identity(t) w = OptionalHasElement(o) i = Identity(h) c = ConcatFromSequence<axis = 0>(s)"
+    a = model(f"{head} {{ u = Identity(s) {body} }}")
+    assert check(a, model(f"{head} {{ r = Identity(s) u = Identity(r) {body} }}")).status == EQUAL
+    other = model(f"{head} {{ z = SequenceAt(s, n) u = SequenceInsert(s, z) {body} }}", n=np.int64(0))
+    assert check(a, other).status == DIFFERENT
+
+
+@pytest.mark.parametrize("code", [10, 16])
+def test_narrow_types_are_judged_by_their_own_last_place(code: int) -> None:
+    head = f"g (float[N, 16] x) => (float[N, 16] y) {{ h = Cast<to = {code}>(x) v = Cast<to = {code}>(w)"
+    a = model(f"{head} a = Add(h, h) b = Add(a, h) y = Cast<to = 1>(b) }}", w=WEIGHT)
+    b = model(f"{head} a = Add(h, h) b = Add(h, a) y = Cast<to = 1>(b) }}", w=WEIGHT)
+    c = model(f"{head} n = Neg(h) b = Sub(h, n) y = Cast<to = 1>(b) }}", w=WEIGHT)
+    if code == 10:  # ONNX Runtime adds no bfloat16 on a CPU; the reference does
+        assert check(a, b).engine == "onnxruntime"
+    assert check(a, b).status == EQUAL
+    assert check(a, c).status == DIFFERENT
+
+
+@pytest.mark.parametrize("code", [17, 18, 19, 20])
+def test_float8(code: int) -> None:
+    head = f"g (float[N] x) => (y) {{ h = Cast<to = {code}>(x)"
+    header = 'ir_version: 9, opset_import: ["": 19]'
+    assert check(model(f"{head} y = Identity(h) }}", header), model(f"{head} i = Identity(h) y = Identity(i) }}", header)).status == EQUAL
+    wrong = check(model(f"{head} y = Identity(h) }}", header), model(f"g (float[N] x) => (y) {{ n = Neg(x) y = Cast<to = {code}>(n) }}", header))
+    assert wrong.status == DIFFERENT
+
+
+def test_a_custom_operator_can_not_be_judged() -> None:
+    header = 'ir_version: 8, opset_import: ["": 18, "no": 1]'
+    verdict = check(model("g (float[N] x) => (float[N] y) { y = no.Thing(x) }", header), model("g (float[N] x) => (float[N] y) { t = Neg(x) y = no.Thing(t) }", header))
+    assert verdict.status == UNVERIFIED and "Thing" in verdict.reason and "\n" not in verdict.reason
+
+
+def test_the_reference_judges_what_the_runtime_has_no_kernel_for() -> None:
+    head = "g (bfloat16[N] x) => (bfloat16[N] y)"
+    verdict = check(model(f"{head} {{ y = Atan(x) }}"), model(f"{head} {{ t = Identity(x) y = Atan(t) }}"))
+    assert verdict.status == EQUAL and verdict.engine == "reference"
+
+
+def test_inputs_with_a_default_are_tried_with_other_values() -> None:
+    text = "g (float[N] x, float[1] w) => (float[N] y) { y = %s }"
+    a, b = model(text % "Mul(x, w)", w=np.float32([1])), model(text % "Identity(x)", w=np.float32([1]))
+    verdict = check(a, b)
+    assert verdict.status == DIFFERENT and "default" in verdict.reason
+    assert check(a, model(text % "Mul(w, x)", w=np.float32([1]))).status == EQUAL
+
+
+def test_the_users_inputs_are_used_and_checked() -> None:
+    a = model("g (float[N] x, int64[2] i) => (float[2] y) { t = Relu(x) y = Gather(t, i) }")
+    b = model("g (float[N] x, int64[2] i) => (float[2] y) { y = Gather(x, i) }")
+    good = {"x": np.float32([1, 2, 3]), "i": np.int64([0, 1])}
+    verdict = check(a, b, inputs=good)
+    assert verdict.status == EQUAL and verdict.runs == 1 and verdict.outputs[0].exercised is None
+    assert check(a, b, inputs={**good, "x": np.float32([-1, 2, 3])}).status == DIFFERENT
+    for wrong, name in (({"x": good["x"]}, "i"), ({**good, "z": good["x"]}, "z"), ({**good, "x": good["i"]}, "'x'"), ({**good, "i": np.int64([1])}, "'i'")):
+        with pytest.raises(InputError, match=name):
+            check(a, b, inputs=wrong)
+
+
+class Broken:
+    """A worker that ends as told when the optimized model, or the original too, is run."""
+
+    def __init__(self, failure: Exception, original_too: bool) -> None:
+        self.failure, self.original_too = failure, original_too
+
+    def call(self, function: str, request: Any, **limits: Any) -> Any:
+        from eqsat.judge import judge
+
+        if request.optimized is not None or self.original_too:
+            raise self.failure
+        return judge(request)
+
+
+@pytest.mark.parametrize("original_too", [False, True])
+def test_a_crash_is_the_optimized_models_if_the_original_runs(original_too: bool) -> None:
+    from eqsat.worker import WorkerDied
+
+    a, b = model("g (float[N] x) => (float[N] y) { y = Neg(x) }"), model("g (float[N] x) => (float[N] y) { t = Neg(x) y = Identity(t) }")
+    verdict = check(a, b, worker=Broken(WorkerDied(-6), original_too))
+    assert verdict.status == (UNVERIFIED if original_too else DIFFERENT)
+    assert verdict.reason == f"the runtime crashed (signal 6) on the {'original' if original_too else 'optimized'} model"
+
+
+def test_files(tmp_path: Path) -> None:
+    a, b = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    onnx.save(model("g (float[N] x) => (float[N] y) { t = Neg(x) y = Neg(t) }"), a)
+    onnx.save(model("g (float[N] x) => (float[N] y) { y = Identity(x) }"), b)
+    assert verify_files(a, b).status == EQUAL
+    with pytest.raises(InputError, match="nothing"):
+        verify_files(a, tmp_path / "nothing.onnx")
+    (tmp_path / "text").write_text("no model at all")
+    with pytest.raises(InputError, match="not an ONNX model"):
+        verify_files(tmp_path / "text", a)
+
+
+def test_the_same_seed_gives_the_same_verdict() -> None:
+    a = model("g (float[N, 16] x) => (float[N, 16] y) { t = MatMul(x, w) y = MatMul(t, w) }", w=WEIGHT)
+    b = model("g (float[N, 16] x) => (float[N, 16] y) { y = MatMul(x, v) }", v=WEIGHT @ WEIGHT)
+    first, second = check(a, b, seed=3), check(a, b, seed=3)
+    first.seconds = second.seconds = 0
+    assert first == second and first.status == EQUAL
+
+
+def test_ulp_and_nudge_are_one_unit_in_the_last_place() -> None:
+    generator = np.random.default_rng(0)
+    for dtype in (np.float16, np.float32, np.float64):
+        x = generator.standard_normal(200).astype(dtype)
+        moved = compare.nudge(x, 1, generator)
+        up, down = np.nextafter(x, np.array(np.inf, dtype)), np.nextafter(x, np.array(-np.inf, dtype))
+        assert np.all((moved == up) | (moved == down))
+    assert compare.nudge(np.float32([0, np.inf, np.nan]), 1, generator).tobytes() == np.float32([0, np.inf, np.nan]).tobytes()
+    assert helper.tensor_dtype_to_np_dtype(16).name == compare.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
