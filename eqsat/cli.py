@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -77,7 +77,9 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--inputs", metavar="FILE.npz", help="compare on these inputs instead of random ones")
     optimize.add_argument("--inline", action="store_true", help="replace calls of model-local functions by their bodies")
     optimize.add_argument("--dim", metavar="N=SIZE", type=_dimension, action="append", default=[], help="give a named dimension its size for good (repeatable)")
-    optimize.add_argument("--assume-dim", metavar="N=SIZE", type=_dimension, action="append", default=[], help="assume a size where prices are compared (repeatable)")
+    optimize.add_argument(
+        "--assume-dim", metavar="N=SIZE", type=_dimension, action="append", default=[], help="assume a size where prices are compared (repeatable)"
+    )
     optimize.add_argument("--custom-op-library", metavar="FILE", help="a library of custom operators for ONNX Runtime, used in verification")
     optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
@@ -113,11 +115,15 @@ def _load_inputs(path: str | None) -> dict[str, np.ndarray[Any, Any]] | None:
         raise InputError(f"{path}: not an .npz file of plain arrays ({error})") from None
 
 
+def _silent(stage: str) -> None:
+    """Progress that nobody watches."""
+
+
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Any]:
+def _progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
     """A function that names the stage a run is in: shown on a terminal, if the run takes over a second."""
     if quiet or not sys.stderr.isatty():
-        yield lambda stage: None
+        yield _silent
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -125,7 +131,11 @@ def _progress(quiet: bool) -> Iterator[Any]:
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("start")
-        yield lambda stage: progress.update(task, description=stage)
+
+        def show(stage: str) -> None:
+            progress.update(task, description=stage)
+
+        yield show
 
 
 def _optimize(options: argparse.Namespace) -> int:

@@ -5,12 +5,13 @@ whether the original's own sensitivity explains the difference. The tolerance is
 
     tolerance of an element = MULTIPLE * change + ULPS * ulp
 
-where `change` is the most that the original's element moved when its inputs were nudged by one unit in the last place
-at random signs (several times; also by MULTIPLE units, then without the factor), or, if that is more, what nine in
-ten elements of that tensor stayed within; and `ulp` is one unit in the last place of the element, or of the tensor's
-median magnitude if that is larger. Elements far above the median (masks of -1e9 beside ordinary numbers) lend their
-change to nobody. A discrete element that differs, and a floating-point one that jumps between finite and not, is
-explained only if a nudge moved that very element too: a near-tie. NaN equals NaN, and 0 equals -0.
+where `change` is the most that this element of the original moved when the inputs were nudged by one unit in the last
+place at random signs (several times; also by MULTIPLE units, then without the factor), or, if that is more, the most
+that an element of like magnitude moved, but no more than SPREAD times their median; and `ulp` is one unit in the last
+place of the element itself. So an element is helped over its bad luck by its peers, but beside a mask of -1e9, or a
+few that jumped because something was rounded the other way, the rest must be as exact as ever. A discrete element that differs must be a
+near-tie: it lies between values that the original itself took when nudged. A floating-point element that is finite in
+one model only must have done the same under a nudge. NaN equals NaN, and 0 equals -0.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from eqsat.runtime import Sparse
 
 MULTIPLE = 8
 ULPS = 4
-_ORDINARY = 1024.0  # an element is ordinary up to this many times the median magnitude
-_QUANTILE = 0.9
+SPREAD = 4
+_LIKE = 8  # magnitudes are alike within a factor of two to this power
+_JUMP = 16  # an error this many times over what its peers moved is called a near-tie
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ class Difference:
         self._a, self._b = plain(original), plain(optimized)
         self._unequal = ~same(self._a, self._b)
         self._flips = np.zeros(self._a.shape, bool)
-        self._change = np.zeros(self._a.shape) if self._float else None
+        self._change = np.zeros(self._a.shape if self._float else ())
+        self._least = self._most = self._a
 
     @property
     def any(self) -> bool:
@@ -149,48 +152,50 @@ class Difference:
         c = plain(nudged)
         if c.shape != self._a.shape or c.dtype != self._a.dtype:
             return
-        if self._change is None:
-            self._flips |= ~same(self._a, c)
-            return
-        finite = np.isfinite(self._a) & np.isfinite(c)
-        self._flips |= ~finite & ~same(self._a, c)
-        with np.errstate(all="ignore"):
-            change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
-        np.maximum(self._change, np.where(finite, change, 0), out=self._change)
+        if self._float:
+            finite = np.isfinite(self._a) & np.isfinite(c)
+            self._flips |= ~finite & ~same(self._a, c)
+            with np.errstate(all="ignore"):
+                change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
+            np.maximum(self._change, np.where(finite, change, 0), out=self._change)
+        elif c.dtype.kind in "biu":
+            self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
+        else:
+            self._flips |= same(self._b, c)
 
     def judge(self) -> Finding:
         """Whether all that has been noted explains the difference."""
-        if self._change is None:
-            open_ = self._unequal & ~self._flips
-            error = None
-            if self._a.dtype.kind in "biu":
-                error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
-            return Finding(int(open_.sum()), error, 0.0, int((self._unequal & self._flips).sum()))
+        if not self._float:
+            return self._judge_discrete()
         finite = np.isfinite(self._a) & np.isfinite(self._b)
         with np.errstate(all="ignore"):
             error = np.where(finite & self._unequal, np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), 0.0)
-        shared, own = self._tolerance()
-        tolerance = np.maximum(shared, own)
-        broken = self._unequal & ~finite
-        open_ = (broken & ~self._flips) | (error > tolerance)
-        worst = int(np.argmax(error / tolerance)) if error.size else 0
-        return Finding(
-            int(open_.sum()),
-            None if broken.any() else float(error.max(initial=0.0)),
-            float(tolerance.reshape(-1)[worst]) if error.size else 0.0,
-            int((broken & self._flips).sum()) + int(((error > shared) & (error <= own)).sum()),
-        )
-
-    def _tolerance(self) -> tuple[np.ndarray, np.ndarray]:
-        """What nine in ten elements would need, and what each element by itself may have."""
-        assert self._change is not None
         magnitude = np.abs(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64))
-        positive = magnitude[magnitude > 0]
-        median = float(np.median(positive)) if positive.size else 0.0
-        rounding = ULPS * ulp(np.maximum(magnitude, median), self._dtype)
-        ordinary = magnitude <= median * _ORDINARY
-        shared = float(np.quantile(self._change[ordinary], _QUANTILE)) if ordinary.any() else 0.0
-        return shared + rounding, self._change + rounding
+        rounding = ULPS * ulp(magnitude, self._dtype)
+        peers = self._change_of_peers(magnitude)
+        tolerance = np.maximum(self._change, peers) + rounding
+        broken = self._unequal & ~finite
+        unexplained = (broken & ~self._flips) | (error > tolerance)
+        worst = np.unravel_index(np.argmax(error / tolerance), error.shape)
+        jumps = (broken & self._flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
+        largest = None if broken.any() else float(error.max(initial=0.0))
+        return Finding(int(unexplained.sum()), largest, float(tolerance[worst]), int(jumps.sum()))
+
+    def _change_of_peers(self, magnitude: np.ndarray) -> np.ndarray:
+        """For each element, the largest change of those of like magnitude, outliers left out."""
+        kinds, members = np.unique(np.frexp(magnitude)[1] // _LIKE, return_inverse=True)
+        shared = np.zeros(len(kinds))
+        for number in range(len(kinds)):
+            changes = self._change.reshape(-1)[members.reshape(-1) == number]
+            shared[number] = min(changes.max(), SPREAD * np.median(changes))
+        return shared[members].reshape(magnitude.shape)
+
+    def _judge_discrete(self) -> Finding:
+        if self._a.dtype.kind not in "biu":
+            return Finding(int((self._unequal & ~self._flips).sum()), None, 0.0, int((self._unequal & self._flips).sum()))
+        between = (self._least <= self._b) & (self._b <= self._most)
+        error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
+        return Finding(int((self._unequal & ~between).sum()), error, 0.0, int((self._unequal & between).sum()))
 
 
 @dataclass(frozen=True)
@@ -210,6 +215,8 @@ def digest(value: Any) -> tuple[str, bytes, bytes | None]:
     for leaf in leaves(value):
         if leaf.array is not None:
             array = plain(leaf.array)
+            if array.dtype.kind == "f":
+                array = array + array.dtype.type(0)  # makes -0 and 0 the same bits
             data = repr(array.tolist()).encode() if array.dtype.kind in "OUST" else array.tobytes()
             content.update(data)
             if array.size:
@@ -220,6 +227,4 @@ def digest(value: Any) -> tuple[str, bytes, bytes | None]:
 
 def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:
     """Whether an output held different elements on different inputs; a uniform tensor that only grows did not move."""
-    return any(
-        first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in itertools.pairwise(digests)
-    )
+    return any(first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in itertools.pairwise(digests))

@@ -39,7 +39,7 @@ class Decoded:
     """A graph as protobuf, and what became of the original's values: by name, the name that holds the value now."""
 
     graph: onnx.GraphProto
-    became: dict[str, str] = field(default_factory=lambda: {})
+    became: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class _Decoder:
@@ -111,7 +111,7 @@ class _Decoder:
             # An outer value or an input can not take another name; an output of the same value is a node of its own.
             return next(name for name in names if self.encoding.values[name] == term.data[0])
         if term.head == CONSTANT:
-            stored, constant = self.encoding.contents[term.data[0]]
+            stored, _ = self.encoding.contents[term.data[0]]
             if term.data[0] in self.encoding.captured:
                 return stored
             own = [name for name in names if name in self.source.constants and name not in self.source.inputs]
@@ -324,9 +324,6 @@ def _required(operator: Operator, index: int) -> bool:
     return formal.option != defs.OpSchema.FormalParameterOption.Optional
 
 
-def decode(
-    encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place
-) -> Decoded:
+def decode(encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place) -> Decoded:
     """The graph that `chosen` describes; `folded` holds the elements of the classes that are to be stored."""
     return _Decoder(encoding, egraph, chosen, folded, fresh, place).decode()
-

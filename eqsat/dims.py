@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
 TERM_LIMIT = 32
 DEGREE_LIMIT = 6
-WEIGHT_LIMIT = 64  # names and functions inside one opaque atom, however deep: work on a Dim is bounded by these
+WEIGHT_LIMIT = 24  # names and functions inside one opaque atom, however deep: work on a Dim is bounded by these
+_REFINEMENTS = 3  # steps by which a bound is refined, at most four ways each
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
@@ -46,7 +47,7 @@ Dim: TypeAlias = "int | Poly | None"
 
 def symbol(name: str) -> Poly:
     """The size that is called `name`. Names that begin with "?" are eqsat's own, for sizes that the model does not name."""
-    return Poly((((name,), 1),))
+    return _alone(name)
 
 
 def _atom_key(atom: Atom) -> tuple[int, str]:
@@ -176,7 +177,7 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 def _opaque(kind: Literal["//", "max", "min"], *arguments: Known) -> Dim:
     if sum(_weight(argument) for argument in arguments) > WEIGHT_LIMIT:
         return None
-    return Poly((((Opaque(kind, arguments),), 1),))
+    return _alone(Opaque(kind, arguments))
 
 
 def _weight(value: Known) -> int:
@@ -259,58 +260,53 @@ def _dominates(kind: Literal["max", "min"], a: Known, b: Known) -> bool:
 @functools.lru_cache(maxsize=1 << 14)
 def bounds(value: Dim) -> tuple[int | None, int | None]:
     """An interval that `value` is in whatever its names are, all of them >= 0; None is unbounded."""
-    if value is None:
-        return None, None
-    if isinstance(value, int):
+    if value is None or isinstance(value, int):
         return value, value
+    below = _lower(negate(value), _REFINEMENTS)
+    return _lower(value, _REFINEMENTS), None if below is None else -below
+
+
+def _lower(value: Dim, refinements: int) -> int | None:
+    if value is None or isinstance(value, int):
+        return value
     lower: int | None = 0
-    upper: int | None = 0
     for monomial, coefficient in value:
-        low, high = _monomial_bounds(monomial)
-        if coefficient < 0:
-            low, high = high, low
-        lower = None if lower is None or low is None else lower + coefficient * low
-        upper = None if upper is None or high is None else upper + coefficient * high
+        least = _monomial_bounds(monomial)[0 if coefficient > 0 else 1]
+        lower = None if lower is None or least is None else lower + coefficient * least
     functions = [(atoms[0], coefficient) for atoms, coefficient in value if len(atoms) == 1 and isinstance(atoms[0], Opaque)]
-    if functions and (len(value) > 1 or len(value[0][0]) > 1):
-        lower = _best(max, lower, _relaxed_lower(value))
-        above = _relaxed_lower(negate(value))
-        upper = _best(min, upper, None if above is None else -above)
-    return lower, upper
+    if not functions or len(value) == 1 or not refinements:
+        return lower
+    refined = _refined_lower(value, functions, refinements - 1)
+    return refined if lower is None else lower if refined is None else max(lower, refined)
 
 
-def _best(choose: Callable[[int, int], int], a: int | None, b: int | None) -> int | None:
-    return b if a is None else a if b is None else choose(a, b)
-
-
-def _relaxed_lower(value: Dim) -> int | None:
+def _refined_lower(value: Poly, functions: list[tuple[Opaque, int]], refinements: int) -> int | None:
     """A lower bound that knows how functions of the same names move together: H - H//2 >= 0."""
-    if not isinstance(value, Poly):
-        return bounds(value)[0]
-    single = [(atoms[0], coefficient) for atoms, coefficient in value if len(atoms) == 1]
-    extremes = [(atom, coefficient) for atom, coefficient in single if isinstance(atom, Opaque) and atom.kind != "//"]
-    if 0 < len(extremes) <= 2 and all(len(atom.arguments) <= 4 for atom, _ in extremes):
+    for atom, coefficient in functions:
+        if atom.kind == "//" or len(atom.arguments) > 4:
+            continue
         # A minimum is one of its arguments, and no greater than any.
-        atom, coefficient = extremes[0]
-        rest = sub(value, mul(Poly((((atom,), 1),)), coefficient))
-        found = [bounds(add(rest, mul(argument, coefficient)))[0] for argument in atom.arguments]
+        rest = sub(value, mul(_alone(atom), coefficient))
+        found = [_lower(add(rest, mul(argument, coefficient)), refinements) for argument in atom.arguments]
         known = [low for low in found if low is not None]
         if (atom.kind == "min") == (coefficient < 0):
             return max(known, default=None)
         return min(known) if len(known) == len(found) else None
     # floor(x / k) is between (x - k + 1) / k and x / k: bounds of the whole, times all k.
-    floors = [(atom, coefficient, atom.arguments[1]) for atom, coefficient in single if isinstance(atom, Opaque) and atom.kind == "//"]
-    divisors = [divisor for _, _, divisor in floors if isinstance(divisor, int)]
-    if not floors or len(divisors) != len(floors):
-        return None
-    scale = math.lcm(*divisors)
+    floors = [(atom, coefficient, atom.arguments[1]) for atom, coefficient in functions]
+    scale = math.lcm(*(divisor for atom, _, divisor in floors if atom.kind == "//" and isinstance(divisor, int)))
     total = mul(value, scale)
-    for (atom, coefficient, _), divisor in zip(floors, divisors, strict=True):
+    for atom, coefficient, divisor in floors:
+        if atom.kind != "//" or not isinstance(divisor, int):
+            return None
         least = atom.arguments[0] if coefficient < 0 else sub(atom.arguments[0], divisor - 1)
-        factor = coefficient * (scale // divisor)
-        total = add(total, mul(Poly((((atom,), 1),)), -coefficient * scale), mul(least, factor))
-    low = bounds(total)[0]
+        total = add(total, mul(_alone(atom), -coefficient * scale), mul(least, coefficient * (scale // divisor)))
+    low = _lower(total, refinements)
     return None if low is None else -(-low // scale)
+
+
+def _alone(atom: Atom) -> Poly:
+    return Poly((((atom,), 1),))
 
 
 def _monomial_bounds(monomial: Monomial) -> tuple[int | None, int | None]:

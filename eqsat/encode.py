@@ -35,9 +35,9 @@ Descent: TypeAlias = "Callable[[Node, Outer], tuple[Node, tuple[Fact, ...]]]"
 class Outer:
     """What a body sees of the graphs around it: facts by name, and those values that are stored constants."""
 
-    facts: dict[str, Fact] = field(default_factory=lambda: {})
-    constants: dict[str, Constant] = field(default_factory=lambda: {})
-    same: dict[str, str] = field(default_factory=lambda: {})  # by name, the first name of the same value
+    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    constants: dict[str, Constant] = field(default_factory=dict[str, Constant])
+    same: dict[str, str] = field(default_factory=dict[str, str])  # by name, the first name of the same value
 
     def only(self, names: Iterable[str]) -> Outer:
         """What a body sees that uses just these names."""
@@ -55,12 +55,12 @@ class Encoding:
     derivation: Derivation
     graph: Graph
     entries: list[Term] = field(default_factory=lambda: [Term(ABSENT, (), (), 0), Term(NIL, (), (), 1)])
-    same: list[tuple[int, int]] = field(default_factory=lambda: [])  # references that are one value
-    facts: list[int] = field(default_factory=lambda: [])  # by reference, a handle
-    values: dict[str, int] = field(default_factory=lambda: {})  # by name, a reference
-    nodes: dict[int, Node] = field(default_factory=lambda: {})  # by reference of its term, in topological order
-    contents: dict[int, tuple[str, Constant]] = field(default_factory=lambda: {})  # by content, the first constant that holds it
-    captured: set[int] = field(default_factory=lambda: set())  # contents that an outer graph stores
+    same: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # references that are one value
+    facts: list[int] = field(default_factory=list[int])  # by reference, a handle
+    values: dict[str, int] = field(default_factory=dict[str, int])  # by name, a reference
+    nodes: dict[int, Node] = field(default_factory=dict[int, Node])  # by reference of its term, in topological order
+    contents: dict[int, tuple[str, Constant]] = field(default_factory=dict[int, tuple[str, Constant]])  # by content, the first constant that holds it
+    captured: set[int] = field(default_factory=set[int])  # contents that an outer graph stores
 
     def fact(self, name: str) -> Fact:
         """What is known of a named value."""
@@ -259,8 +259,6 @@ class _Encoder:
         return from_array(array)
 
 
-def encode(
-    graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent
-) -> Encoding:
+def encode(graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> Encoding:
     """The rows and facts of `graph`; `outer` says what it may capture, `descend` treats the bodies it holds."""
     return _Encoder(graph, terms, derivation, contents, outer, evaluate, descend).encode()

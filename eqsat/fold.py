@@ -23,7 +23,9 @@ _NODES_AT_ONCE = 2000
 class Folding:
     """Evaluates constant values of one graph; what was evaluated once is remembered."""
 
-    def __init__(self, model: Model, graph: Graph, captured: Mapping[str, Constant], opsets: Sequence[onnx.OperatorSetIdProto], worker: Worker, memory: int) -> None:
+    def __init__(
+        self, model: Model, graph: Graph, captured: Mapping[str, Constant], opsets: Sequence[onnx.OperatorSetIdProto], worker: Worker, memory: int
+    ) -> None:
         self._model = model
         self._constants = {**captured, **graph.constants}
         self._producer: dict[str, Node] = {name: node for node in graph.nodes for name in node.outputs if name}

@@ -328,5 +328,3 @@ def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coar
                 tensor.CopyFrom(numpy_helper.from_array(compare.nudge(array, units, generator, coarsest), tensor.name))
                 changed = True
     return proto.SerializeToString() if changed else None
-
-

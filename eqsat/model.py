@@ -37,7 +37,7 @@ class Node:
     proto: onnx.NodeProto
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    bodies: dict[str, Graph] = field(default_factory=lambda: {})
+    bodies: dict[str, Graph] = field(default_factory=dict[str, "Graph"])
     captures: tuple[str, ...] = ()
     function: FunctionKey | None = None
 
@@ -52,7 +52,7 @@ class Graph:
     constants: dict[str, Constant]
     nodes: list[Node]
     overridable: frozenset[str] = frozenset()  # inputs whose constant is only a default
-    sparse: dict[str, onnx.SparseTensorProto] = field(default_factory=lambda: {})
+    sparse: dict[str, onnx.SparseTensorProto] = field(default_factory=dict[str, onnx.SparseTensorProto])
 
     def captured(self) -> tuple[str, ...]:
         """The outer values that this graph uses, in order of first use."""

@@ -16,9 +16,7 @@ import onnx
 from onnx import defs
 
 # Tensors, graphs and types stay protobuf messages; the rest are plain values.
-AttributeValue: TypeAlias = (
-    int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
-)
+AttributeValue: TypeAlias = int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
 Attributes: TypeAlias = Mapping[str, AttributeValue]
 
 _RANDOM = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"})

@@ -57,8 +57,8 @@ class Settings:
     memory_limit: int = 1 << 30
     max_growth: int | None = None
     inline: bool = False
-    dims: Mapping[str, int] = field(default_factory=lambda: {})
-    assume_dims: Mapping[str, int] = field(default_factory=lambda: {})
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    assume_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     custom_op_library: str | Path | None = None
     opset: str | int = "keep"
     progress: Callable[[str], None] = lambda stage: None

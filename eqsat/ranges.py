@@ -84,10 +84,7 @@ _FIXED: Mapping[tuple[str, str], Mapping[int, Want]] = {
     ("com.microsoft", "Attention"): {3: _FLAG},
     ("com.microsoft", "MultiHeadAttention"): {4: _FLAG},
     **{("", name): {1: _AXES} for name in ("Squeeze", "Unsqueeze")},
-    **{
-        ("", f"Reduce{name}"): {1: _AXES}
-        for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
-    },
+    **{("", f"Reduce{name}"): {1: _AXES} for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")},
 }
 
 

@@ -52,7 +52,7 @@ def read_proto(path: Path) -> onnx.ModelProto:
     try:
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a model file")
-        proto = onnx.load(path, load_external_data=False)
+        proto: onnx.ModelProto = onnx.load(path, load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except OSError as error:
@@ -68,10 +68,11 @@ def read_proto(path: Path) -> onnx.ModelProto:
 def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     import onnx_ir
 
-    folders = {str(Path(value.const_value.base_dir)) for value in source.graph.initializers.values() if isinstance(value.const_value, onnx_ir.ExternalTensor)}
+    tensors: list[Any] = [value.const_value for value in source.graph.initializers.values()]
+    folders = {str(tensor.base_dir) for tensor in tensors if isinstance(tensor, onnx_ir.ExternalTensor)}
     if len(folders) > 1:
         raise InputError(f"the model's external data lie in {len(folders)} folders; save it to one file first")
-    proto: onnx.ModelProto = onnx_ir.to_proto(source)
+    proto: onnx.ModelProto = onnx_ir.to_proto(source)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     return proto, Path(folders.pop()) if folders else None
 
 
@@ -224,6 +225,11 @@ def _define(defined: dict[str, str], name: str, what: str, where: str) -> None:
     defined[name] = what
 
 
+def _type_number(attribute: defs.OpSchema.Attribute) -> int:
+    kind: Any = attribute.type
+    return int(kind.value)
+
+
 def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str) -> None:
     if schema is None or where.startswith("function"):
         return  # the parameters of a function may stand for what its nodes lack
@@ -237,7 +243,7 @@ def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str
             # Attributes that another version of the operator has are common in the wild and harmless.
             if name not in attribute_spellings(schema.domain, schema.name):
                 raise InputError(f"{where}: {_describe(node)} has an attribute '{name}' that no version of {schema.name} knows")
-        elif attribute.type != int(schema.attributes[name].type.value) and attribute.type != onnx.AttributeProto.UNDEFINED and not attribute.ref_attr_name:
+        elif attribute.type != _type_number(schema.attributes[name]) and attribute.type != onnx.AttributeProto.UNDEFINED and not attribute.ref_attr_name:
             raise InputError(f"{where}: {_describe(node)}: attribute '{name}' has the wrong type for {schema.name}")
     for name, attribute in schema.attributes.items():
         if attribute.required and name not in given:

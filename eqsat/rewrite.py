@@ -47,11 +47,11 @@ class Trace:
     """What happened, summed over all graphs of the model."""
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
-    records: list[Record] = field(default_factory=lambda: [])
+    records: list[Record] = field(default_factory=list[Record])
     cost: float = 0.0
     bound: float = 0.0
     folded: int = 0
-    became: dict[str, str] = field(default_factory=lambda: {})
+    became: dict[str, str] = field(default_factory=dict[str, str])
 
     def add(self, chosen: Chosen, folded: int, decoded: Decoded) -> None:
         """Counts what one graph came to."""

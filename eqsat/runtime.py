@@ -59,12 +59,6 @@ class Session(Protocol):
         ...
 
 
-def prepare() -> None:
-    """Import what the first call will need."""
-    for name in ("ml_dtypes", "onnx.numpy_helper", "onnxruntime", "eqsat.judge", "eqsat.ranges"):
-        importlib.import_module(name)
-
-
 def evaluate(
     model: bytes,
     feeds: Mapping[str, Any] | None = None,

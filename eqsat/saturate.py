@@ -23,6 +23,7 @@ from eqsat.facts import Fact
 from eqsat.parameters import realized
 from eqsat.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Signature, Term, literal_of
 
+
 @dataclass(slots=True)
 class EGraph:
     """A saturated e-graph as plain data. Values, nodes and lists are classes of one numbering."""
@@ -45,7 +46,7 @@ class Record:
     """What a run did: iterations of the rules, matches by rule, and the limit that ended it, if one did."""
 
     iterations: int = 0
-    matches: dict[str, int] = field(default_factory=lambda: {})
+    matches: dict[str, int] = field(default_factory=dict[str, int])
     hit: str | None = None
     classes: int = 0
     nodes: int = 0

@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes  # noqa: F401  # registers bfloat16, float8 and int4 with numpy
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from eqsat.errors import InputError
 
-_SUB_BYTE = {TensorProto.UINT4: 4, TensorProto.INT4: 4, TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2}
+_SUB_BYTE: dict[int, int] = {TensorProto.UINT4: 4, TensorProto.INT4: 4, TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2}
 _CHUNK = 1 << 20
 _PREFIX = 4096
 

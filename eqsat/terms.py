@@ -13,6 +13,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 import onnx
 
+from eqsat.dims import Dim
 from eqsat.facts import Fact
 from eqsat.model import FunctionKey
 from eqsat.operators import AttributeValue, Operator
@@ -102,7 +103,7 @@ class Literal:
 
     dtype: int
     shape: tuple[int, ...]
-    elements: tuple[object, ...]
+    elements: tuple[Dim, ...]
 
     @property
     def concrete(self) -> bool:

@@ -25,6 +25,7 @@ import weakref
 from collections.abc import Callable
 from typing import IO, Any, NoReturn
 
+_NEEDED_SOON = ("onnxruntime", "ml_dtypes", "onnx", "eqsat.judge", "eqsat.ranges")
 _LENGTH = struct.Struct("<Q")
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from eqsat.worker import serve; serve()"
 
@@ -79,7 +80,6 @@ class Worker:
                 if self._process.poll() is None:
                     return
                 self.stop()
-            # Deterministic children: what the user's shell says about threads or logging must not change results.
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
             )
@@ -230,7 +230,8 @@ def serve() -> NoReturn:
     threading.Thread(target=_listen, args=(requests, waiting.put), daemon=True).start()
     if waiting.empty():
         with contextlib.suppress(ImportError):  # a call that needs what is missing says so itself
-            importlib.import_module("eqsat.runtime").prepare()
+            for module in _NEEDED_SOON:
+                importlib.import_module(module)
     while True:
         _write(replies, _answer(waiting.get()))
 

@@ -11,7 +11,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -167,7 +167,7 @@ def _copy_some(source: int, target: int, position: int, count: int) -> int:
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
+def _replacing(target: Path) -> Generator[BinaryIO, None, None]:
     """A temporary file beside `target` that takes its place when the block ends well, and vanishes otherwise."""
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
