@@ -27,18 +27,23 @@ _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.pre
 # ONNX Runtime's own operators that compute a function of their inputs and nothing else. Those that
 # draw random numbers, run user code, or talk to other devices are left out.
 _PURE_CONTRIB = frozenset(
-    "Attention BiasAdd BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector CDist ComplexMul ComplexMulConj ConvTransposeWithDynamicPads CropAndResize "
-    "DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear DequantizeWithOrder "
-    "DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization ExpandDims FastGelu FusedConv FusedGemm FusedMatMul FusedMatMulActivation "
-    "GatedRelativePositionBias GatherBlockQuantized GatherND Gelu GemmFastGelu GreedySearch GridSample GroupNorm GroupQueryAttention Inverse Irfft "
-    "LongformerAttention MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MaxpoolWithMask MulInteger MultiHeadAttention MurmurHash3 "
-    "NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention PackedMultiHeadAttention Pad QAttention QGemm QLinearAdd QLinearAveragePool "
-    "QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere "
-    "QMoE QMultiHeadAttention QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeLinear QuantizeWithOrder "
-    "QuickGelu Range ReduceSumInteger RelativePositionBias RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp "
-    "SimplifiedLayerNormalization SkipGroupNorm SkipLayerNormalization SkipSimplifiedLayerNormalization SparseAttention SparseToDenseMatMul "
-    "Tokenizer TorchEmbedding TransposeMatMul Trilu UnfoldTensor Unique WhisperBeamSearch WordConvEmbedding "
-    "SoftmaxGrad_13 LayerNormalizationGrad BiasFastGeluGrad_dX BiasGeluGrad_dX ConcatTraining SliceGrad BroadcastGradientArgs".split()
+    """
+    Attention BiasAdd BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector CDist ComplexMul ComplexMulConj
+    ConvTransposeWithDynamicPads CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention
+    DequantizeBFP DequantizeLinear DequantizeWithOrder DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization
+    ExpandDims FastGelu FusedConv FusedGemm FusedMatMul FusedMatMulActivation GatedRelativePositionBias
+    GatherBlockQuantized GatherND Gelu GemmFastGelu GridSample GroupNorm GroupQueryAttention Inverse Irfft
+    LongformerAttention MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MaxpoolWithMask
+    MulInteger MultiHeadAttention MurmurHash3 NGramRepeatBlock NhwcConv NhwcFusedConv NhwcMaxPool PackedAttention
+    PackedMultiHeadAttention Pad QAttention QGemm QLinearAdd QLinearAveragePool QLinearConcat QLinearConv
+    QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean QLinearSigmoid QLinearSoftmax QLinearWhere
+    QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization QOrderedLongformerAttention QOrderedMatMul
+    QuantizeBFP QuantizeLinear QuantizeWithOrder QuickGelu Range ReduceSumInteger RelativePositionBias RemovePadding
+    RestorePadding Rfft RotaryEmbedding SimplifiedLayerNormalization SkipGroupNorm SkipLayerNormalization
+    SkipSimplifiedLayerNormalization SparseAttention SparseToDenseMatMul Tokenizer TorchEmbedding TransposeMatMul
+    Trilu UnfoldTensor Unique WordConvEmbedding
+    BiasFastGeluGrad_dX BiasGeluGrad_dX BroadcastGradientArgs ConcatTraining LayerNormalizationGrad SliceGrad SoftmaxGrad_13
+    """.split()
 )
 _PURE_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 

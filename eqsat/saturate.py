@@ -165,15 +165,16 @@ class _Program:
             found = realized(signature.operator.name, attributes, x, shape)
             return -1 if found is None else terms.literal(found)
 
-        arguments = " ".join([*(f"a{i}" for i in range(split)), "fx0", "fx1"])
-        possible = self.callback(lambda *columns: literal(*columns) >= 0)
-        made = self.callback(literal)
         attributes = " ".join(f"a{i}" for i in range(split))
+        arguments = f"{attributes} fx0 fx1"
+        possible = self.callback(lambda *columns: literal(*columns) >= 0)
+        made = f"(py-call {self.callback(literal)} {arguments})"
+        fact = f"(py-call {self.callback(self.literal_fact)} {made})"
         self.rule(
             "laws",
             f"parameter {name}",
             f"{term} (= fx0 (fact x0)) (= fx1 (fact x1)) (= true (py-to-bool (py-call {possible} {arguments})))",
-            f"(let s (Literal (py-call {made} {arguments}))) (set (fact s) (py-call {self.callback(self.literal_fact)} (py-call {made} {arguments}))) (union o ({name} {attributes} x0 s))",
+            f"(let s (Literal {made})) (set (fact s) {fact}) (union o ({name} {attributes} x0 s))",
         )
 
     def literals(self) -> None:
