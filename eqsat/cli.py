@@ -75,6 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--max-growth", metavar="BYTES", type=_size, help="let the file grow by as much (default: 2k, for shape constants)")
     optimize.add_argument("--no-verify", action="store_true", help="do not compare the result with the original")
     optimize.add_argument("--inputs", metavar="FILE.npz", help="compare on these inputs instead of random ones")
+    optimize.add_argument("--opset", metavar="N", default="keep", help="keep (default), latest, or the opset that the result is to have")
     optimize.add_argument("--inline", action="store_true", help="replace calls of model-local functions by their bodies")
     optimize.add_argument("--dim", metavar="N=SIZE", type=_dimension, action="append", default=[], help="give a named dimension its size for good (repeatable)")
     optimize.add_argument(
@@ -165,6 +166,7 @@ def _optimize(options: argparse.Namespace) -> int:
         dims=dict(options.dim),
         assume_dims=dict(options.assume_dim),
         custom_op_library=options.custom_op_library,
+        opset=options.opset,
     )
     if options.node_limit is not None:
         settings.node_limit = options.node_limit

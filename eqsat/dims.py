@@ -253,6 +253,8 @@ def _extreme(kind: Literal["max", "min"], values: Iterable[Dim]) -> Dim:
 
 
 def _dominates(kind: Literal["max", "min"], a: Known, b: Known) -> bool:
+    if isinstance(a, int) and isinstance(b, int):
+        return a >= b if kind == "max" else a <= b
     lower, upper = bounds(sub(a, b))
     return (lower is not None and lower >= 0) if kind == "max" else (upper is not None and upper <= 0)
 

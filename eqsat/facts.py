@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import onnx
-from onnx import TensorProto, TypeProto, helper
+from onnx import TensorProto, TypeProto, helper, numpy_helper
 
 from eqsat.dims import Dim, precision, product, render, symbol, whole
 
@@ -189,6 +189,18 @@ def from_array(array: Array) -> Fact:
         elif dtype in _FLOATS:
             floats = _little_endian(array.ravel()).tobytes()
     return Fact(dtype, array.shape, True, ints, _uniform(array), None, floats)
+
+
+def from_tensor(tensor: TensorProto) -> Fact:
+    """`from_array` of a tensor in a message; only its type where its elements are in another file, or are not what its type wants."""
+    if any(size < 0 for size in tensor.dims):
+        return UNKNOWN
+    if tensor.data_location != TensorProto.EXTERNAL:
+        try:
+            return from_array(numpy_helper.to_array(tensor))
+        except (ValueError, TypeError, KeyError):
+            pass
+    return Fact(tensor.data_type, tuple(tensor.dims), const=True)
 
 
 def _little_endian(array: Array) -> Array:

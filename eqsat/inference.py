@@ -17,16 +17,15 @@ from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_hel
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from eqsat.dims import Dim, Poly, structure
-from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, merge_dim
+from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, merge_dim
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.nodes import Node, Shape, broadcast
 from eqsat.operators import Attributes, AttributeValue, Operator
-from eqsat.shapes import SHAPES
+from eqsat.shapes import SHAPES, TO_THE_END
 
 Imports = tuple[tuple[str, int], ...]
 
-# Operators whose inference in ONNX takes a size that is not a number for 0.
-_MISREAD = frozenset({"Attention"})
+_MISREAD = frozenset({"Attention", "ConvTranspose", "Slice"})
 
 _TYPES = defs.OpSchema.AttrType
 _KINDS: dict[defs.OpSchema.AttrType, int] = {
@@ -109,7 +108,7 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
     except _REFUSALS as error:
         return [UNKNOWN] * node.outputs, str(error)
     facts = [_fact(found.get(f"o{position}"), sizes) for position in range(node.outputs)]
-    if node.operator.name in _MISREAD and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
+    if node.operator.name in _MISREAD and _misread(node):
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
     return facts, None
 
@@ -124,6 +123,16 @@ def _declared(node: Node) -> list[Fact]:
             known[formal.type_str] = node.dtype(position)
     facts = [Fact(known.get(formal.type_str) or _DTYPES.get(formal.type_str, 0)) for formal in schema.outputs]
     return (facts + [UNKNOWN] * node.outputs)[: node.outputs]
+
+
+def _misread(node: Node) -> bool:
+    """Whether ONNX's inference computes other sizes than the operator has, at least in ONNX Runtime."""
+    if node.operator.name == "Attention":  # a size that is not a number counts as 0
+        return any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ())
+    if node.operator.name == "ConvTranspose":  # the output padding is counted on top of the size that SAME asks for
+        return node.text("auto_pad", "NOTSET").startswith("SAME") and any(node.integers("output_padding") or ())
+    ends, steps = node.ints(2) or (), node.ints(4) or ()
+    return any(end in TO_THE_END and isinstance(step, int) and step < 0 for end, step in zip(ends, steps, strict=False))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -249,7 +258,7 @@ def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) ->
 def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
     if node.operator.name == "ConstantOfShape":
         value = node.attributes.get("value")
-        element = from_array(numpy_helper.to_array(value.t)).uniform if isinstance(value, AttributeProto) else bytes(4)
+        element = from_tensor(value.t).uniform if isinstance(value, AttributeProto) else bytes(4)
     elif node.operator.name in MOVES:
         source = node.fact(0)
         element = None if source is None else source.uniform
@@ -266,10 +275,7 @@ def _with_element(fact: Fact, element: bytes) -> Fact:
 def _constant(attributes: Attributes) -> Fact | None:
     for name, value in attributes.items():
         if name == "value" and isinstance(value, AttributeProto):
-            tensor = value.t
-            if tensor.data_location == TensorProto.EXTERNAL:
-                return Fact(tensor.data_type, tuple(tensor.dims), const=True)
-            return from_array(numpy_helper.to_array(tensor))
+            return from_tensor(value.t)
         if name == "value_float" and isinstance(value, float):
             return from_array(np.array(value, np.float32))
         if name == "value_floats" and isinstance(value, tuple):

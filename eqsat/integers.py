@@ -13,11 +13,11 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, numpy_helper
+from onnx import AttributeProto
 
 from eqsat.arithmetic import BOOL, C_REMAINDER, ELEMENT_FUNCTIONS, TRUTHS, cast, wrap
 from eqsat.dims import Dim, add, maximum, minimum, mul, product
-from eqsat.facts import INT_LIMIT, INTEGERS, Fact
+from eqsat.facts import INT_LIMIT, INTEGERS, Fact, from_tensor
 from eqsat.nodes import Node
 from eqsat.shapes import SHAPES, range_length, slice_axes, split_sizes
 
@@ -285,10 +285,10 @@ def _constant_of_shape(node: Node) -> Results:
     shape, value = _concrete(node, 0), node.attributes.get("value")
     if shape is None or min(shape, default=0) < 0 or math.prod(shape) > INT_LIMIT or not isinstance(value, AttributeProto):
         return None
-    if value.t.data_type not in INTEGERS:
+    fact = from_tensor(value.t)
+    if fact.ints is None or len(fact.ints) != 1:
         return None
-    element = int(numpy_helper.to_array(value.t).ravel()[0])
-    return [(tuple(shape), (wrap(value.t.data_type, element),) * math.prod(shape))]
+    return [(tuple(shape), fact.ints * math.prod(shape))]
 
 
 def _range(node: Node) -> Results:

@@ -64,6 +64,7 @@ class OutputJudgement:
 class Judgement:
     status: str
     reason: str = ""
+    output: str = ""  # the one that differs
     engine: str = ""
     outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
     runs: int = 0
@@ -72,7 +73,11 @@ class Judgement:
 
 
 class _Different(Exception):
-    """The optimized model is not the original; the text says why."""
+    """The optimized model is not the original: why, and at which output if at one."""
+
+    def __init__(self, reason: str, output: str = "") -> None:
+        super().__init__(reason)
+        self.output = output
 
 
 @dataclass(frozen=True)
@@ -99,7 +104,7 @@ def judge(request: Request) -> Judgement:
         try:
             trial.hold(original, opener)
         except _Different as error:
-            judgement.status, judgement.reason = DIFFERENT, str(error)
+            judgement.status, judgement.reason, judgement.output = DIFFERENT, str(error), error.output
             return judgement
         except _OutOfMemory as error:
             judgement.reason = str(error)
@@ -233,7 +238,7 @@ class _Trial:
         for position, (output, a, b) in enumerate(zip(self._judgement.outputs, run.outputs, values, strict=True)):
             before, after = compare.signature(a), compare.signature(b)
             if before != after:
-                raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}")
+                raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name)
             if output.random:
                 continue
             pairs = zip(compare.leaves(a), compare.leaves(b), strict=True)
@@ -272,7 +277,7 @@ class _Trial:
                 output.near_ties += finding.near_ties
                 if finding.unexplained:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
-                    raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}")
+                    raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
     @staticmethod
     def _explained(open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from eqsat.dims import Dim, Poly, bounds, exact_divide, floordiv, mul, nonnegative, product
@@ -51,11 +52,13 @@ def _never_copies(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
     lower, _ = bounds(size)
     if lower is not None and lower > 0:
         return True
-    if axis >= len(data) or data[axis] == 0 or exact_divide(data[axis], size) is not None:
+    common = math.gcd(*(coefficient for _, coefficient in size))
+    part = exact_divide(size, common)  # is 0 where `size` is
+    if axis >= len(data) or data[axis] == 0 or exact_divide(data[axis], part) is not None:
         return True
     # A 0 copied as something else makes elements of none: that fails if all other sizes are positive.
     others = [other for position, other in enumerate(wanted) if position != axis]
-    return exact_divide(product(data), size) is not None and all(isinstance(other, int) and other > 0 for other in others)
+    return exact_divide(product(data), part) is not None and all(isinstance(other, int) and other > 0 for other in others)
 
 
 def flatten(node: Node) -> list[Shape] | None:

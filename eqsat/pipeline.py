@@ -16,15 +16,17 @@ from typing import Any
 import numpy as np
 import onnx
 
+from eqsat.convert import convert
 from eqsat.decode import Place
 from eqsat.encode import Outer
 from eqsat.errors import InputError
 from eqsat.model import Function, Model, count_nodes
 from eqsat.names import FreshNames, all_names
-from eqsat.read import bake, read
+from eqsat.read import Source, bake, inline, load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
 from eqsat.saturate import Limits
+from eqsat.validity import is_valid
 from eqsat.verify import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
 from eqsat.write import save
@@ -64,38 +66,44 @@ class Settings:
     progress: Callable[[str], None] = lambda stage: None
 
 
-def run(source: str | Path | onnx.ModelProto | Any, settings: Settings) -> Result:
+def run(source: Source, settings: Settings) -> Result:
     """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
     start = time.perf_counter()
     worker = shared()
     worker.start()
     settings.progress("read")
-    model = read(source, settings.inline)
-    bake(model, settings.dims)
-    original = model.proto
+    label = str(source) if isinstance(source, (str, Path)) else None
+    original, folder = load(source)
+    bake(original, settings.dims)
+    model = normalize(original, folder, label)
+    proto = convert(inline(original) if settings.inline else original, settings.opset, worker)
+    if proto is not original:
+        model = normalize(proto, folder, label)
     seconds: dict[str, float] = {"read": time.perf_counter() - start}
     notes: list[str] = []
     trace = Trace()
     hit: str | None = None
-    result = original
+    result = proto
     try:
         settings.progress("optimize")
         deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
         result = _rewrite(model, settings, deadline, trace)
         hit = next((record.hit for record in trace.records if record.hit), None)
-        if count_nodes(result) > count_nodes(original):
-            result = original
+        notes += trace.notes
+        if count_nodes(result) > count_nodes(proto) or (not is_valid(result) and is_valid(proto)):
+            notes.append("the rewritten model was no better than the original, which stays as it is")
+            result = proto
     except KeyboardInterrupt:
-        hit, result = "interrupted", original
+        hit, result = "interrupted", proto
     except MemoryError:
-        hit, result = "memory", original
+        hit, result = "memory", proto
     seconds |= trace.seconds
     clock = time.perf_counter()
     verdict: dict[str, Any] = {"status": "skipped"}
     if settings.verify:
         settings.progress("verify")
         try:
-            verdict = _verified(original, result, model.folder, settings)
+            verdict = _verified(original, result, folder, settings)
             if verdict["status"] not in (EQUAL, UNVERIFIED):
                 notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
                 result = original
@@ -108,7 +116,7 @@ def run(source: str | Path | onnx.ModelProto | Any, settings: Settings) -> Resul
     seconds["total"] = time.perf_counter() - start
     before, after = count_nodes(original), count_nodes(result)
     report: Report = {
-        "input": str(source) if isinstance(source, (str, Path)) else None,
+        "input": label,
         "output": None,
         "nodes": before_after(before, after),
         "launches": before_after(before, after),
@@ -122,7 +130,7 @@ def run(source: str | Path | onnx.ModelProto | Any, settings: Settings) -> Resul
         "notes": notes,
         "seconds": seconds,
     }
-    return Result(result, report, model.folder, Path(source) if isinstance(source, (str, Path)) else None)
+    return Result(result, report, folder, Path(label) if label else None)
 
 
 def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Trace) -> onnx.ModelProto:
@@ -213,7 +221,7 @@ def _model_bytes(model: onnx.ModelProto) -> int:
 
 
 def optimize(
-    source: str | Path | onnx.ModelProto | Any,
+    source: Source,
     *,
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
     verify: bool = True,

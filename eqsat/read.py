@@ -12,7 +12,7 @@ import dataclasses
 import heapq
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -26,25 +26,43 @@ from eqsat.tensors import constant_value, read_tensor
 _TEXT_FORMATS = {".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"}
 
 
-def read(source: str | Path | onnx.ModelProto | Any, inline: bool = False) -> Model:
-    """The model at a path, or in memory, in normal form; `inline` replaces calls of local functions by their bodies."""
-    if isinstance(source, (str, Path)):
-        proto, folder = read_proto(Path(source)), Path(source).parent
-    elif isinstance(source, onnx.ModelProto):
-        proto, folder = onnx.ModelProto(), None
-        proto.CopyFrom(source)
-    elif type(source).__module__.split(".")[0] == "onnx_ir":
-        proto, folder = _from_onnx_ir(source)
-    else:
-        raise InputError(f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, not {type(source).__name__}")
-    if inline and proto.functions:
-        from onnx import inliner
+Source: TypeAlias = "str | Path | onnx.ModelProto | Any"  # a path, a message, or an onnx_ir.Model
 
-        proto = inliner.inline_local_functions(proto)
+
+def read(source: Source) -> Model:
+    """The model at a path, or in memory, in normal form."""
+    proto, folder = load(source)
+    return normalize(proto, folder, str(source) if isinstance(source, (str, Path)) else None)
+
+
+def load(source: Source) -> tuple[onnx.ModelProto, Path | None]:
+    """The message of a model, one that the caller may change, and the folder of its external data (None: it has none)."""
+    if isinstance(source, (str, Path)):
+        return read_proto(Path(source)), Path(source).parent
+    if isinstance(source, onnx.ModelProto):
+        proto = onnx.ModelProto()
+        proto.CopyFrom(source)
+        return proto, None
+    if type(source).__module__.split(".")[0] == "onnx_ir":
+        return _from_onnx_ir(source)
+    raise InputError(f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, not {type(source).__name__}")
+
+
+def normalize(proto: onnx.ModelProto, folder: Path | None, label: str | None) -> Model:
+    """A message in normal form; errors begin with `label`."""
     try:
         return _Reader(proto, folder).model()
     except InputError as error:
-        raise InputError(f"{source}: {error}" if isinstance(source, (str, Path)) else str(error)) from None
+        raise InputError(f"{label}: {error}" if label else str(error)) from None
+
+
+def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with every call of a local function replaced by the function's body."""
+    if not proto.functions:
+        return proto
+    from onnx import inliner
+
+    return inliner.inline_local_functions(proto)
 
 
 def read_proto(path: Path) -> onnx.ModelProto:
@@ -77,11 +95,9 @@ def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     return proto, Path(folders.pop()) if folders else None
 
 
-def bake(model: Model, dims: Mapping[str, int]) -> None:
+def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
     """Gives named dimensions of the inputs and outputs their sizes, in place."""
-    if not dims:
-        return
-    graph = model.proto.graph
+    graph = proto.graph
     known: set[str] = set()
     for info in (*graph.input, *graph.output, *graph.value_info):
         for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
@@ -106,6 +122,9 @@ class _Reader:
     def model(self) -> Model:
         if not self.proto.HasField("graph"):
             raise InputError("the model holds no graph")
+        shell = self.proto
+        texts = (shell.producer_name, shell.producer_version, shell.domain, shell.doc_string)
+        self._check_text((*texts, *(item.domain for item in shell.opset_import)), "the model")
         for key in callees_first(self.protos):
             self._function(key)
         graph = self._graph(self.proto.graph, self.opsets, frozenset(), "the graph", top=True)
@@ -147,7 +166,7 @@ class _Reader:
         if top and self.proto.ir_version < 4:
             inputs = [name for name in inputs if name not in constants]
         raw: list[onnx.NodeProto] = []
-        self._check_text((*inputs, *(info.name for info in proto.output), *(tensor.name for tensor in proto.initializer)), where)
+        self._check_text((proto.name, proto.doc_string, *inputs, *(info.name for info in proto.output), *(tensor.name for tensor in proto.initializer)), where)
         for node in proto.node:
             self._check_text((node.op_type, node.domain, node.overload, *node.input, *node.output, *(a.name for a in node.attribute)), where)
             constant = self._constant(node)

@@ -5,13 +5,15 @@ values that have the same name in both models. Nodes that are the same in both n
 differ, joined by values that only one model knows, are a region. Promised: if every region computes the same on all
 inputs, so do the models. (By induction along the optimized model: each common value that it uses comes from a node
 that both have, or is an output of a region.) The converse does not hold, since a region forgets what is known of its
-inputs; so a region can be taken deeper, with more of the nodes before it.
+inputs, and since a name may have been given to another value; so a region can be taken deeper, with more of the nodes
+before it, and a name can be given up as a cut point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 import onnx
 from onnx import shape_inference
@@ -44,18 +46,34 @@ class Cut:
         self._sides = (_Side(original.proto), _Side(optimized.proto))
         self._types: dict[str, onnx.TypeProto] | None = None
         a, b = self._sides
-        self._common = a.names & b.names
+        self._common = set(a.names & b.names)
         self._other_weights = {
             name for name, tensor in a.weights.items() if name in b.weights and not same_content(tensor, original.folder, b.weights[name], optimized.folder)
         } | {name for name in a.sparse.keys() & b.sparse.keys() if a.sparse[name] != b.sparse[name]}
-        same = self._same_nodes()
-        groups = self._groups(*([place for place in range(len(side.keys)) if place not in twins] for side, twins in zip(self._sides, same, strict=True)))
-        regions = [(group, self._needed_outside(group)) for group in groups]
-        regions += [(([], []), [name]) for name in sorted(self._other_weights & b.results)]
-        self._regions = [(group, outputs) for group, outputs in regions if outputs]
+        self._partition()
 
     def __len__(self) -> int:
         return len(self._regions)
+
+    def _partition(self) -> None:
+        same = self._same_nodes()
+        groups = self._groups(*([place for place in range(len(side.keys)) if place not in twins] for side, twins in zip(self._sides, same, strict=True)))
+        regions = [(group, self._needed_outside(group)) for group in groups]
+        regions += [(([], []), [name]) for name in sorted(self._other_weights & self._sides[1].results)]
+        self._regions = [(group, outputs) for group, outputs in regions if outputs]
+
+    def key(self, number: int) -> object:
+        """What makes a region: equal keys, before and after `uncut`, are the same region."""
+        (a, b), outputs = self._regions[number]
+        return tuple(a), tuple(b), tuple(outputs)
+
+    def uncut(self, name: str) -> bool:
+        """No longer take `name` for the same value in both models, and cut again; False where it is a result and so has to be."""
+        if name in self._sides[1].results:
+            return False
+        self._common.discard(name)
+        self._partition()
+        return True
 
     def region(self, number: int, depth: int) -> Region | str:
         """The region with the nodes up to `depth` levels before it; as text, why there is none."""
@@ -76,7 +94,8 @@ class Cut:
         same: tuple[set[int], set[int]] = (set(), set())
         for place in range(len(a.keys)):
             twin = next((b.producer[name] for name in a.outputs[place] if name in b.producer), None)
-            if twin is not None and a.keys[place] == b.keys[twin] and not self._other_weights.intersection(a.inputs[place]):
+            trusted = self._common.issuperset(a.inputs[place]) and self._other_weights.isdisjoint(a.inputs[place])
+            if twin is not None and trusted and a.keys[place] == b.keys[twin]:
                 same[0].add(place)
                 same[1].add(twin)
         return same
@@ -114,7 +133,8 @@ class Cut:
         return [name for name in computed if name in b.results or any(place not in inside for place in b.consumers.get(name, ()))]
 
     def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
-        """Take in what computes the integers that a region is given (shapes, indices: to draw them would be to guess), and `depth` levels of the rest."""
+        """Take in `depth` levels of the nodes before a region, and what no draw would do justice to: what computes integers
+        (shapes, indices), values of unknown type, and, unless `depth` is 0, values of a size that is not known."""
         a, b = self._sides
         known = self._known_types()
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
@@ -122,7 +142,7 @@ class Cut:
         while level:
             following: set[str] = set()
             for name in sorted(level):
-                if name in self._common and (distance < depth or _is_integer(known.get(name))):
+                if name not in self._common or distance < depth or not _can_be_drawn(known.get(name), depth):
                     for side, names in enumerate((a, b)):
                         place = names.producer.get(name)
                         if place is not None and place not in chosen[side]:
@@ -138,7 +158,7 @@ class Cut:
             names = self._sides[side]
             inside = {name for place in chosen[side] for name in names.outputs[place]}
             for place in sorted(chosen[side]):
-                needed.update(dict.fromkeys(name for name in names.inputs[place] if name not in inside and name not in names.weights))
+                needed.update(dict.fromkeys(name for name in names.inputs[place] if name not in inside and name not in names.stored))
         return list(needed)
 
     def _model(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> onnx.ModelProto:
@@ -152,6 +172,9 @@ class Cut:
         given = set(boundary)
         used = dict.fromkeys(name for place in order for name in names.inputs[place] if name in names.weights and name not in given)
         graph.initializer.extend(names.weights[name] for name in used)
+        graph.sparse_initializer.extend(
+            names.sparse[name] for name in dict.fromkeys(chain.from_iterable(names.inputs[n] for n in order)) if name in names.sparse
+        )
         types = self._known_types()
         graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary)
         for name in outputs:
@@ -188,8 +211,9 @@ class _Side:
         versions = {entry.domain: entry.version for entry in proto.opset_import}
         functions = {(function.domain, function.name): function for function in proto.functions}
         meaning = b"".join(function.SerializeToString(deterministic=True) for function in functions.values())
-        self.sparse = {tensor.values.name: tensor.SerializeToString(deterministic=True) for tensor in graph.sparse_initializer}
+        self.sparse = {tensor.values.name: tensor for tensor in graph.sparse_initializer}
         self.weights = {tensor.name: tensor for tensor in graph.initializer}
+        self.stored = self.weights.keys() | self.sparse.keys()
         self.results = {value.name for value in graph.output}
         self.keys: list[tuple[list[int], bytes, bytes]] = []
         self.inputs: list[list[str]] = []
@@ -210,7 +234,7 @@ class _Side:
             self.producer.update(dict.fromkeys(self.outputs[-1], place))
             for name in self.inputs[-1]:
                 self.consumers.setdefault(name, []).append(place)
-        self.names = self.producer.keys() | self.weights.keys() | self.sparse.keys() | {value.name for value in graph.input}
+        self.names = self.producer.keys() | self.stored | {value.name for value in graph.input}
 
 
 def _used(node: onnx.NodeProto) -> dict[str, None]:
@@ -231,9 +255,13 @@ def _used(node: onnx.NodeProto) -> dict[str, None]:
     return {name: None for name in used if name not in made}
 
 
-def _is_integer(kind: onnx.TypeProto | None) -> bool:
-    code = kind.tensor_type.elem_type if kind is not None else 0
-    return code in (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL)
+def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:
+    if kind is None or not kind.HasField("tensor_type"):
+        return False
+    if kind.tensor_type.elem_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL):
+        return False
+    shape = kind.tensor_type.shape
+    return depth == 0 or (kind.tensor_type.HasField("shape") and all(size.HasField("dim_value") or size.dim_param for size in shape.dim))
 
 
 def _without_shape(kind: onnx.TypeProto) -> onnx.TypeProto:

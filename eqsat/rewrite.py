@@ -19,12 +19,13 @@ import onnx
 from eqsat.choose import Chooser, Chosen, Prices
 from eqsat.decode import Decoded, Place, decode
 from eqsat.derive import Derivation
-from eqsat.encode import Encoding, Outer, encode
-from eqsat.facts import UNKNOWN, Fact
+from eqsat.encode import Descent, Encoding, Outer, encode
+from eqsat.extract import ExtractionError
+from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.names import FreshNames, NameClash, captures
-from eqsat.saturate import Limits, Record, saturate
+from eqsat.saturate import EngineFailure, Limits, Record, saturate
 from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker
@@ -52,6 +53,7 @@ class Trace:
     bound: float = 0.0
     folded: int = 0
     became: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
 
     def add(self, chosen: Chosen, folded: int, decoded: Decoded) -> None:
         """Counts what one graph came to."""
@@ -88,6 +90,15 @@ class Rewriter:
         def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
             return self._bodies(node, inner, place, opsets)
 
+        try:
+            return self._optimized(graph, outer, place, folding, descend)
+        except (Contradiction, EngineFailure, ExtractionError, NameClash) as error:
+            self.trace.notes.append(f"graph '{graph.proto.name}' stays as it is: {error}")
+        kept = onnx.GraphProto()
+        kept.CopyFrom(graph.proto)
+        return Decoded(kept), (UNKNOWN,) * len(graph.outputs)
+
+    def _optimized(self, graph: Graph, outer: Outer, place: Place, folding: Folding, descend: Descent) -> tuple[Decoded, tuple[Fact, ...]]:
         clock = time.perf_counter()
         inside = sum(self.trace.seconds.values())
         encoding = encode(graph, self._terms, self._derivation, self._contents, outer, lambda source, names: folding.evaluate(names), descend)
@@ -95,32 +106,23 @@ class Rewriter:
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         egraph, record = saturate(encoding, self._options.limits)
         self.trace.records.append(record)
-        clock = self.trace.clock("saturate", clock)
+        self.trace.clock("saturate", clock)
         chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4)
         roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
         stored = sum(constant.tensor.nbytes for constant in graph.constants.values()) + self._options.growth
-        decoded = None
         for _ in range(_ATTEMPTS):
             chosen, folded = self._choose(chooser, encoding, folding, list(dict.fromkeys(roots)), stored)
             clock = time.perf_counter()
-            try:
-                candidate = decode(encoding, egraph, chosen, folded, self._fresh, place)
-            except NameClash:
-                break  # a body shadows a name that it would have to use: such a graph stays as it is
+            decoded = decode(encoding, egraph, chosen, folded, self._fresh, place)
             self.trace.clock("decode", clock)
-            excess = written_bytes(candidate.graph) - written_bytes(graph.proto) - self._options.growth
-            if excess > 0:
-                stored -= excess
-            elif self._count.nodes(candidate.graph.node) <= self._count.nodes(graph.proto.node):
-                decoded = candidate
+            excess = written_bytes(decoded.graph) - written_bytes(graph.proto) - self._options.growth
+            if excess <= 0:
+                if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
+                    raise ExtractionError("nothing was found that is smaller")
                 self.trace.add(chosen, len(folded), decoded)
-                break
-            else:
-                break
-        if decoded is None:
-            decoded = Decoded(onnx.GraphProto(), {name: name for name in encoding.values})
-            decoded.graph.CopyFrom(graph.proto)
-        return decoded, tuple(chooser.fact(root) for root in roots)
+                return decoded, tuple(chooser.fact(root) for root in roots)
+            stored -= excess
+        raise ExtractionError("nothing was found whose file is no larger")
 
     def _choose(
         self, chooser: Chooser, encoding: Encoding, folding: Folding, roots: list[int], stored: float

@@ -33,6 +33,10 @@ class EGraph:
     class_of: list[int]  # by reference of the encoding
 
 
+class EngineFailure(Exception):
+    """egglog itself failed: a defect, of it or of the program it was given; the graph can stay as it was."""
+
+
 @dataclass(slots=True)
 class Limits:
     """What a run may use. `deadline` is a time of `time.monotonic`."""
@@ -229,6 +233,13 @@ def saturate(encoding: Encoding, limits: Limits) -> tuple[EGraph, Record]:
                 elif sum(size for _, size in run("(print-size)")[0].sizes) > limits.nodes:
                     record.hit = "nodes"
             graph = _thaw(engine, encoding)
+        except bindings.EggSmolError as error:
+            raise EngineFailure(" ".join(str(error).split())[:200]) from error
+        except BaseException as error:
+            # A panic inside egglog surfaces as pyo3's own exception, which can not be imported.
+            if type(error).__name__ == "PanicException":
+                raise EngineFailure(" ".join(str(error).split())[:200]) from error
+            raise
         finally:
             for token in program.tokens:
                 del _callbacks[token]

@@ -17,6 +17,8 @@ from eqsat.windows import convolution, global_pool, pool, quantized_convolution,
 
 # Exporters write "to the end" as the greatest int32 or int64; no axis is assumed longer than the former.
 UNBOUNDED = 2**31 - 1
+# As the end of a backward slice these mean "to the front" to ONNX Runtime and "nothing" to ONNX.
+TO_THE_END = frozenset({2**31 - 1, 2**63 - 1})
 
 
 def _elementwise(node: Node) -> list[Shape] | None:
@@ -53,6 +55,8 @@ def slice_axes(node: Node, rank: int) -> list[tuple[int, Dim, Dim, int]] | None:
     axes = node.axes(rank, 3) if node.given("axes", 3) else tuple(range(len(starts)))
     steps = node.ints(4) if node.fact(4) is not None else (1,) * len(starts)
     if axes is None or steps is None or not len(axes) == len(steps) == len(starts) <= rank or len(set(axes)) != len(axes):
+        return None
+    if any(end in TO_THE_END and (step is None or (isinstance(step, int) and step < 0)) for end, step in zip(ends, steps, strict=True)):
         return None
     known = [step for step in steps if isinstance(step, int) and step]
     return list(zip(axes, starts, ends, known, strict=True)) if len(known) == len(steps) else None

@@ -31,19 +31,21 @@ __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "Subject", "Verdict", "verify", "
 # A weight is there as the file's bytes, as a tensor, and perhaps packed for a kernel.
 _COPIES = 3
 _MANY_BYTES = 1 << 24
-_DEPTHS = (0, 4, 16)
+_NAMES_GIVEN_UP = 64
+_DEPTHS = (0, 1, 4, 16, 1 << 30)  # how many levels of nodes before a region are taken in, until it is found equal
 
 
 @dataclass
 class Verdict:
     """What verification found; `asdict` of it is JSON.
 
-    `status` is "equal", "different" or "unverified", the last two with a `reason`. `sizes` lists, for each named
+    `status` is "equal", "different" or "unverified", the last two with a `reason`; `output` is the one that differs, if one does. `sizes` lists, for each named
     dimension, the size in each run. `regions` counts the parts that were judged apart, None when the models were run whole.
     """
 
     status: str
     reason: str = ""
+    output: str = ""
     engine: str = ""
     outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
     runs: int = 0
@@ -128,7 +130,7 @@ class _Judge:
             if alone.status == UNVERIFIED:
                 return alone
             status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
-            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
+            return Judgement(status, f"the runtime {failure} on the optimized model", engine=alone.engine)
 
     def _call(self, request: Request) -> Judgement:
         return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=self.memory_limit * 4)
@@ -157,7 +159,9 @@ def _whole(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarra
     except ValueError:  # protobuf's, on a message over its limit
         return Verdict(UNVERIFIED, "the model is too large to be handed to the runtime in one piece")
     judgement = judge.ask(request)
-    verdict = Verdict(judgement.status, judgement.reason, judgement.engine, judgement.outputs, judgement.runs, judgement.sizes, judgement.notes)
+    verdict = Verdict(
+        judgement.status, judgement.reason, judgement.output, judgement.engine, judgement.outputs, judgement.runs, judgement.sizes, judgement.notes
+    )
     still = [output.name for output in verdict.outputs if output.exercised is False]
     if still:
         verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
@@ -203,16 +207,28 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge) -> Verdict
     cut = Cut(original, optimized)
     verdict = Verdict(EQUAL, regions=len(cut))
     verdict.notes.append("judged region by region, on random values between the regions: the weights do not fit in the memory limit")
-    for number in range(len(cut)):
+    judged: set[object] = set()
+    given_up = number = 0
+    while number < len(cut):
+        if cut.key(number) in judged:
+            number += 1
+            continue
         part = _one_region(cut, number, judge)
+        if part.status == DIFFERENT and part.output and given_up < _NAMES_GIVEN_UP and cut.uncut(part.output):
+            given_up += 1
+            number = 0
+            continue
+        judged.add(cut.key(number))
+        number += 1
         verdict.engine = verdict.engine or part.engine
         verdict.outputs += part.outputs
         verdict.runs += part.runs
         verdict.notes += part.notes
         if part.status == DIFFERENT or (part.status == UNVERIFIED and verdict.status == EQUAL):
-            verdict.status, verdict.reason = part.status, part.reason
+            verdict.status, verdict.reason, verdict.output = part.status, part.reason, part.output
         if part.status == DIFFERENT:
             break
+    verdict.regions = len(judged)
     return verdict
 
 

@@ -87,8 +87,8 @@ def transposed_convolution(node: Node) -> list[Shape] | None:
     stated = node.integers("output_shape")
     if stated is not None:
         spatial: Shape = stated if len(stated) == rank else (None,) * rank
-    elif kernel is None or mode not in ("NOTSET", "VALID"):
-        spatial = (None,) * rank  # ONNX and its runtime disagree on "SAME"
+    elif kernel is None:
+        spatial = (None,) * rank
     else:
         strides, dilations, extra = _spread(node, "strides", rank, 1), _spread(node, "dilations", rank, 1), _spread(node, "output_padding", rank, 0)
         pads = _spread(node, "pads", 2 * rank, 0) if mode == "NOTSET" else (0,) * (2 * rank)
@@ -96,6 +96,9 @@ def transposed_convolution(node: Node) -> list[Shape] | None:
             add(mul(sub(data[axis + 2], 1), strides[axis]), mul(sub(kernel[axis], 1), dilations[axis]), 1 + extra[axis] - pads[axis] - pads[axis + rank])
             for axis in range(rank)
         )
+        if mode in ("SAME_UPPER", "SAME_LOWER"):
+            # The padding that is wanted is not negative, so that a kernel shorter than its stride leaves less.
+            spatial = tuple(minimum(size, mul(data[axis + 2], strides[axis])) for axis, size in enumerate(spatial))
     return [(data[0], channels, *spatial)]
 
 

@@ -88,6 +88,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     parts: list[_Part] = []
+    places: dict[External, int] = {}  # weights that share their bytes go on sharing them
     offset = 0
     for tensor in tensors_of(copy):
         source = None
@@ -95,6 +96,10 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
             source = read_tensor(tensor, folder).external
             assert source is not None
             length = source.length
+            if source in places:
+                parts.append(_Part(tensor, source, places[source], length))
+                continue
+            places[source] = offset
         elif oversized and len(tensor.raw_data) >= _LARGE:
             length = len(tensor.raw_data)
         else:
@@ -111,7 +116,11 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
         digest.update(payload)
     name = f"{target.name}.{digest.hexdigest()}.data"
     with _replacing(target.parent / name) as file:
+        written: set[int] = set()
         for part, payload in zip(parts, payloads, strict=True):
+            if part.offset in written:
+                continue
+            written.add(part.offset)
             file.seek(part.offset)
             if part.source is None:
                 file.write(payload)

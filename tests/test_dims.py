@@ -200,6 +200,12 @@ def test_what_grows_too_large_is_unknown() -> None:
     assert add(*(symbol(f"d{index}") for index in range(TERM_LIMIT + 1))) is None
 
 
+def test_extremes_of_the_largest_integers_are_integers() -> None:
+    assert maximum(0, -(2**63)) == 0
+    assert minimum(INT64_MAX, -(2**63), 5) == -(2**63)
+    assert evaluate(maximum(0, sub(N, 2**63 - 1)), {"N": 3}) == 0
+
+
 def test_work_is_bounded_however_deep() -> None:
     value: Dim = N
     other: Dim = N

@@ -16,12 +16,14 @@ from eqsat.facts import (
     byte_size,
     element_count,
     from_array,
+    from_tensor,
     from_type,
     merge,
     to_type,
     with_symbols,
 )
 
+INT64 = int(TensorProto.INT64)
 N, M = symbol("N"), symbol("M")
 OURS = symbol("?x.0")
 
@@ -168,6 +170,15 @@ def test_elements_of_constants() -> None:
     assert from_array(np.zeros(INT_LIMIT + 1, np.int64)).ints is None
     assert from_array(np.array([1.5, 2], np.float32)).floats == np.array([1.5, 2], "<f4").tobytes()
     assert from_array(np.array(["a"], object)) == Fact(TensorProto.STRING, (1,), True)
+
+
+def test_tensors_whose_elements_are_not_there() -> None:
+    good = helper.make_tensor("", INT64, [2], [1, 2])
+    assert from_tensor(good) == from_array(np.array([1, 2]))
+    external = TensorProto(data_type=INT64, dims=[2], data_location=TensorProto.EXTERNAL)
+    short = TensorProto(data_type=INT64, dims=[2], raw_data=b"abc")
+    assert from_tensor(external) == from_tensor(short) == Fact(7, (2,), True)
+    assert from_tensor(TensorProto(data_type=INT64, dims=[-1])) == UNKNOWN
 
 
 def test_uniform_compares_bits() -> None:

@@ -33,6 +33,7 @@ LAYERS = [
     ["saturate"],
     ["choose"],
     ["worker", "runtime"],
+    ["convert", "validity"],
     ["fold", "decode"],
     ["rewrite"],
     ["ranges", "compare"],

@@ -127,7 +127,9 @@ def test_bad_model(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) 
     (folder / "bad.onnx").write_bytes(CONTENTS[kind])
     message = assert_refused(folder.parent, capsys, "optimize", folder / "bad.onnx", "-o", folder / "out.onnx")
     assert "bad.onnx" in message
-    assert_refused(folder.parent, capsys, "verify", folder / "bad.onnx", folder / "bad.onnx")
+    (folder / "good.onnx").write_bytes(SMALL.SerializeToString())
+    for pair in (("good.onnx", "bad.onnx"), ("bad.onnx", "good.onnx")):
+        assert "bad.onnx" in assert_refused(folder.parent, capsys, "verify", *(folder / name for name in pair))
 
 
 @pytest.mark.parametrize("name", ["missing.onnx", "folder", "folder/missing.onnx", "short.bin/model.onnx", ""])
