@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -217,6 +218,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         sys.stderr.close()
+        return 1
+    except Exception as error:
+        if os.environ.get("EQSAT_TRACEBACK"):
+            raise
+        # Our fault: one line for the user, the rest for whoever asks for it.
+        text = " ".join(str(error).split())[:300]
+        print(f"eqsat: internal error: {type(error).__name__}: {text} (please report it; EQSAT_TRACEBACK=1 shows more)", file=sys.stderr)
         return 1
 
 

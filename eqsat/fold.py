@@ -6,18 +6,19 @@ optimizations off, node by node in the declared types, in the worker process. Wh
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 
-from eqsat.model import Constant, Graph, Model, Node
+from eqsat.model import Constant, Graph, Model, Node, attribute_graphs
 from eqsat.tensors import from_array
 from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
-_SECONDS = 60.0
-_NODES_AT_ONCE = 2000
+_SECONDS = 20.0  # for one call
+_ALL_SECONDS = 60.0  # for all values of a graph: constants are not worth waiting longer for
 
 
 class Folding:
@@ -35,6 +36,7 @@ class Folding:
         self._memory = memory
         self._known: dict[str, np.ndarray[Any, Any]] = {}
         self._failed: set[str] = set()
+        self._spent = 0.0
 
     def evaluate(self, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
         """The elements of the named values; those that fail are missing."""
@@ -42,6 +44,10 @@ class Folding:
         batches = [wanted] if wanted else []
         while batches:
             batch = batches.pop()
+            if self._spent > _ALL_SECONDS:
+                self._failed.update(batch)
+                continue
+            start = time.monotonic()
             try:
                 arrays = self._run(batch)
             except (RemoteError, WorkerDied, WorkerTimeout):
@@ -51,6 +57,8 @@ class Folding:
                 else:
                     batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
                 continue
+            finally:
+                self._spent += time.monotonic() - start
             for name, array in zip(batch, arrays, strict=True):
                 if isinstance(array, np.ndarray):
                     self._known[name] = array
@@ -79,6 +87,8 @@ class Folding:
             node = self._producer.get(name)
             if node is None:
                 return None
+            if refers(node.proto):
+                return None  # a parameter of the function around it has a value only at a call
             nodes[id(node)] = node
             waiting += [*node.inputs, *node.captures]
         proto = onnx.ModelProto(ir_version=max(self._model.proto.ir_version, 4))
@@ -104,6 +114,17 @@ class Folding:
             proto.graph.node.append(copy)
         proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         return proto
+
+
+def refers(node: onnx.NodeProto) -> bool:
+    """Whether a node, or one in its bodies, takes an attribute from the function around it."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if any(attribute.ref_attr_name for attribute in current.attribute):
+            return True
+        waiting.extend(inner for _, graph in attribute_graphs(current) for inner in graph.node)
+    return False
 
 
 def compute(model: bytes, names: list[str]) -> list[Any]:

@@ -87,7 +87,10 @@ def run(source: Source, settings: Settings) -> Result:
     try:
         settings.progress("optimize")
         deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
-        result = _rewrite(model, settings, deadline, trace)
+        if proto.training_info:
+            notes.append("the model holds training information, which refers to its values by name: it stays as it is")
+        else:
+            result = _rewrite(model, settings, deadline, trace)
         hit = next((record.hit for record in trace.records if record.hit), None)
         notes += trace.notes
         if count_nodes(result) > count_nodes(proto) or (not is_valid(result) and is_valid(proto)):

@@ -118,7 +118,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
     with _replacing(target.parent / name) as file:
         written: set[int] = set()
         for part, payload in zip(parts, payloads, strict=True):
-            if part.offset in written:
+            if not part.length or part.offset in written:
                 continue
             written.add(part.offset)
             file.seek(part.offset)

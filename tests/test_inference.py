@@ -101,9 +101,11 @@ def random_fact(random: Random) -> Fact | None:
         return Fact(other=helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None)).SerializeToString())
     if kind <= 5:
         length = random.randint(0, 4)
-        return Fact(random.choice([6, 7]), (length,), ints=tuple(random.choice(INTEGERS) for _ in range(length)))
+        dtype = random.choice([TensorProto.INT32, TensorProto.INT64])
+        pool = INTEGERS if dtype == TensorProto.INT64 else INTEGERS[:6] + INTEGERS[8:]
+        return Fact(dtype, (length,), ints=tuple(random.choice(pool) for _ in range(length)))
     if kind == 6:
-        return Fact(random.choice([6, 7, 9]), (), ints=(random.choice(INTEGERS[:4]),))
+        return Fact(random.choice([6, 7, 9]), (), ints=(random.choice(INTEGERS[:2]),))
     return Fact(random.choice([1, 10, 7, 9]), shape)
 
 
