@@ -124,7 +124,7 @@ class Chooser:
         if size is None:
             return _USUAL_SIZE
         if isinstance(size, int):
-            return size
+            return max(size, 0)  # a model may state what can not be: it will fail when it runs, not here
         found = evaluate(size, {name: self._prices.sizes.get(name, _USUAL_SIZE) for name in symbols(size)})
         return max(found or 0, 0)
 

@@ -129,13 +129,6 @@ def refers(node: onnx.NodeProto) -> bool:
 
 def compute(model: bytes, names: list[str]) -> list[Any]:
     """Runs inside the worker: the values of a model without inputs, by ONNX Runtime alone, so that the bits are the runtime's."""
-    from eqsat.runtime import OnnxRuntimeSession, restamp
+    from eqsat.runtime import open_runtime
 
-    try:
-        session = OnnxRuntimeSession(model)
-    except Exception as refusal:
-        older = restamp(model, str(refusal))
-        if older is None:
-            raise
-        session = OnnxRuntimeSession(older)
-    return session.run({}, names)
+    return open_runtime(model).run({}, names)

@@ -9,6 +9,7 @@ function of the arguments alone. ONNX's own inference gives data types and what 
 from __future__ import annotations
 
 import functools
+import string
 from collections.abc import Sequence
 
 import numpy as np
@@ -25,7 +26,12 @@ from eqsat.shapes import SHAPES, TO_THE_END
 
 Imports = tuple[tuple[str, int], ...]
 
+# Operators whose inference in ONNX has a defect on some nodes: `_fatal` and `_misread` say on which.
+_FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
 _MISREAD = frozenset({"Attention", "ConvTranspose", "Slice"})
+
+_RANK_LIMIT = 1 << 10  # no tensor has more axes
+_EQUATION = frozenset(string.ascii_letters + ",.-> ")
 
 _TYPES = defs.OpSchema.AttrType
 _KINDS: dict[defs.OpSchema.AttrType, int] = {
@@ -86,6 +92,8 @@ def _hidden(value: AttributeValue) -> bool:
 def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | None]:
     schema = node.operator.schema
     assert schema is not None
+    if node.operator.name in _FATAL and _fatal(node):
+        return [UNKNOWN] * node.outputs, "an attribute or a size is out of range"
     sizes: dict[str, Poly] = {}
     types: dict[str, TypeProto] = {}
     data: dict[str, TensorProto] = {}
@@ -123,6 +131,17 @@ def _declared(node: Node) -> list[Fact]:
             known[formal.type_str] = node.dtype(position)
     facts = [Fact(known.get(formal.type_str) or _DTYPES.get(formal.type_str, 0)) for formal in schema.outputs]
     return (facts + [UNKNOWN] * node.outputs)[: node.outputs]
+
+
+def _fatal(node: Node) -> bool:
+    """Whether ONNX's inference aborts the process or never ends: illegal nodes all, found by trying many strange ones."""
+    if node.operator.name == "Einsum":
+        return not set(node.text("equation", "")) <= _EQUATION
+    if node.operator.name == "GatherND":
+        return node.integer("batch_dims", 0) < 0
+    if node.operator.name == "Expand":
+        return any(isinstance(size, int) and size > _RANK_LIMIT for size in node.shape(1) or ())
+    return node.integer("num_outputs", node.outputs) < node.outputs
 
 
 def _misread(node: Node) -> bool:
@@ -176,7 +195,9 @@ def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
     items = tuple(node.attributes.items())
     if any(isinstance(value, AttributeProto) for _, value in items):
         return _build(node.operator, items, present, node.outputs)
-    return _build_cached(node.operator, items, present, node.outputs)
+    # 1 and 1.0 are equal to a cache, but not to ONNX.
+    kinds = tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in items)
+    return _build_cached(node.operator, items, present, node.outputs, kinds)
 
 
 def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:
@@ -197,7 +218,11 @@ def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...
     return proto
 
 
-_build_cached = functools.lru_cache(maxsize=1 << 13)(_build)
+@functools.lru_cache(maxsize=1 << 13)
+def _build_cached(
+    operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int, _kinds: tuple[type, ...]
+) -> onnx.NodeProto:
+    return _build(operator, attributes, present, outputs)
 
 
 def _fact(found: TypeProto | None, sizes: dict[str, Poly]) -> Fact:
@@ -229,11 +254,13 @@ def _with_shapes(node: Node, facts: list[Fact]) -> list[Fact]:
     return [_sharpened(fact, ours[position]) if position < len(ours) else fact for position, fact in enumerate(facts)]
 
 
-def _sharpened(fact: Fact, shape: Sequence[Dim]) -> Fact:
+def _sharpened(fact: Fact, found: Sequence[Dim]) -> Fact:
     if fact.other is not None:
         return fact
+    # No legal node has a negative size.
+    shape = tuple(None if isinstance(size, int) and size < 0 else size for size in found)
     if fact.shape is None:
-        return fact._replace(shape=tuple(shape))
+        return fact._replace(shape=shape)
     if len(fact.shape) != len(shape):
         return fact
     return fact._replace(shape=tuple(a if isinstance(a, int) else merge_dim(a, b) for a, b in zip(fact.shape, shape, strict=True)))

@@ -28,11 +28,11 @@ Positions: TypeAlias = npt.NDArray[np.int64]
 
 
 def concrete_shape(fact: Fact | None) -> tuple[int, ...] | None:
-    """The shape of a tensor whose sizes are all numbers."""
-    if fact is None or fact.shape is None:
+    """The shape of a tensor whose sizes are all numbers; None beyond what an array of few or no elements can have in numpy."""
+    if fact is None or fact.shape is None or len(fact.shape) > 32:
         return None
     sizes = tuple(size for size in fact.shape if isinstance(size, int) and size >= 0)
-    return sizes if len(sizes) == len(fact.shape) else None
+    return sizes if len(sizes) == len(fact.shape) and math.prod(size or 1 for size in sizes) < 2**31 else None
 
 
 def _input(node: Node, position: int) -> Elements | None:
@@ -61,7 +61,7 @@ MoveFunction = Callable[[Node, Positions], "list[Positions] | None"]
 
 
 def _concrete_shape_of(node: Node) -> tuple[int, ...] | None:
-    """The shape that a Reshape, Expand or Flatten writes, where it is made of numbers."""
+    """The shape of the output, where it is made of numbers."""
     found = SHAPES[node.operator.name](node)
     return None if not found else concrete_shape(Fact(0, found[0]))
 
@@ -125,9 +125,8 @@ def _sliced(node: Node, x: Positions) -> list[Positions] | None:
 
 def _tiled(node: Node, x: Positions) -> list[Positions] | None:
     repeats = _concrete(node, 1)
-    if repeats is None or len(repeats) != x.ndim or min(repeats, default=0) < 0 or x.size * math.prod(repeats) > INT_LIMIT:
-        return None
-    return [np.tile(x, repeats)]
+    shape = _concrete_shape_of(node)
+    return None if repeats is None or shape is None or math.prod(shape) > INT_LIMIT else [np.tile(x, repeats)]
 
 
 def _split_up(node: Node, x: Positions) -> list[Positions] | None:

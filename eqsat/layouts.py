@@ -56,9 +56,14 @@ def _never_copies(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
     part = exact_divide(size, common)  # is 0 where `size` is
     if axis >= len(data) or data[axis] == 0 or exact_divide(data[axis], part) is not None:
         return True
+    total = product(data)
+    if total is not None and total == product(wanted):
+        # The sizes make up the elements whatever the names stand for, so a 0 is copied as something else only where a second size is 0 too.
+        # The tensor is empty either way then; that its sizes are those that were asked for is assumed, and documented.
+        return True
     # A 0 copied as something else makes elements of none: that fails if all other sizes are positive.
     others = [other for position, other in enumerate(wanted) if position != axis]
-    return exact_divide(product(data), part) is not None and all(isinstance(other, int) and other > 0 for other in others)
+    return exact_divide(total, part) is not None and all(isinstance(other, int) and other > 0 for other in others)
 
 
 def flatten(node: Node) -> list[Shape] | None:

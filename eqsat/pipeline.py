@@ -125,7 +125,8 @@ def run(source: Source, settings: Settings) -> Result:
         "launches": before_after(before, after),
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": float(before), "after": float(after), "bound": trace.bound if result is not original else 0.0},
-        "rules": _matches(trace),
+        "rules": [],
+        "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
         "verify": verdict,
@@ -139,7 +140,7 @@ def run(source: Source, settings: Settings) -> Result:
 def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Trace) -> onnx.ModelProto:
     proto = model.proto
     growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
-    options = Options(Limits(deadline, settings.node_limit), growth, settings.memory_limit, settings.assume_dims)
+    options = Options(Limits(deadline, settings.node_limit, settings.memory_limit), growth, settings.memory_limit, settings.assume_dims)
     names = [name for function in model.functions.values() for node in function.proto.node for name in (*node.input, *node.output)]
     rewriter = Rewriter(model, options, FreshNames((*all_names(proto.graph), *names)), shared(), trace)
     result = onnx.ModelProto()
@@ -211,12 +212,14 @@ def _verified(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path |
     return verdict.to_json()
 
 
-def _matches(trace: Trace) -> list[dict[str, Any]]:
+def _saturation(trace: Trace) -> dict[str, Any]:
+    """Sizes and matches, summed over the graphs of the model."""
     matches: dict[str, int] = {}
     for record in trace.records:
         for name, count in record.matches.items():
             matches[name] = matches.get(name, 0) + count
-    return [{"name": name, "matches": count} for name, count in sorted(matches.items())]
+    sizes = {key: sum(getattr(record, key) for record in trace.records) for key in ("iterations", "classes", "nodes")}
+    return {"graphs": len(trace.records), **sizes, "matches": dict(sorted(matches.items()))}
 
 
 def _model_bytes(model: onnx.ModelProto) -> int:

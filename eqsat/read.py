@@ -146,6 +146,7 @@ class _Reader:
         folder = self.folder
         inputs = [info.name for info in proto.input]
         defined = dict.fromkeys(inputs, f"an input of {where}")
+        _check_types((*proto.input, *proto.output, *proto.value_info), where)
         constants: dict[str, Constant] = {}
         overridable: set[str] = set()
         for tensor in proto.initializer:
@@ -245,6 +246,15 @@ def _define(defined: dict[str, str], name: str, what: str, where: str) -> None:
     defined[name] = what
 
 
+def _check_types(infos: Iterable[onnx.ValueInfoProto], where: str) -> None:
+    """Declarations may be missing or wrong, but they must be in ONNX's words."""
+    known = set(onnx.TensorProto.DataType.values())
+    for info in infos:
+        kind = info.type.WhichOneof("value")
+        if kind in ("tensor_type", "sparse_tensor_type") and getattr(info.type, kind).elem_type not in known:
+            raise InputError(f"{where}: '{info.name}' is declared with an element type that ONNX does not know ({getattr(info.type, kind).elem_type})")
+
+
 def _type_number(attribute: defs.OpSchema.Attribute) -> int:
     kind: Any = attribute.type
     return int(kind.value)
@@ -263,7 +273,12 @@ def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str
             # Attributes that another version of the operator has are common in the wild and harmless.
             if name not in attribute_spellings(schema.domain, schema.name):
                 raise InputError(f"{where}: {_describe(node)} has an attribute '{name}' that no version of {schema.name} knows")
-        elif attribute.type != _type_number(schema.attributes[name]) and attribute.type != onnx.AttributeProto.UNDEFINED and not attribute.ref_attr_name:
+        elif (
+            schema.name != "Constant"
+            and attribute.type != _type_number(schema.attributes[name])
+            and attribute.type != onnx.AttributeProto.UNDEFINED
+            and not attribute.ref_attr_name
+        ):
             raise InputError(f"{where}: {_describe(node)}: attribute '{name}' has the wrong type for {schema.name}")
     for name, attribute in schema.attributes.items():
         if attribute.required and name not in given:

@@ -18,6 +18,9 @@ from itertools import chain
 import onnx
 from onnx import shape_inference
 
+from eqsat.model import attribute_graphs
+from eqsat.names import captures
+from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.ranges import nodes_in_order
 from eqsat.subject import Subject, same_content, weight_bytes, without_weights
 
@@ -168,13 +171,11 @@ class Cut:
         graph.name = "region"
         order = sorted(chosen)
         computed = {name for place in order for name in names.outputs[place]}
-        graph.node.extend(proto.graph.node[place] for place in order)
+        graph.node.extend(names.nodes[place] for place in order)
         given = set(boundary)
-        used = dict.fromkeys(name for place in order for name in names.inputs[place] if name in names.weights and name not in given)
-        graph.initializer.extend(names.weights[name] for name in used)
-        graph.sparse_initializer.extend(
-            names.sparse[name] for name in dict.fromkeys(chain.from_iterable(names.inputs[n] for n in order)) if name in names.sparse
-        )
+        used = dict.fromkeys(chain.from_iterable(names.inputs[place] for place in order))
+        graph.initializer.extend(names.weights[name] for name in used if name in names.weights and name not in given)
+        graph.sparse_initializer.extend(names.sparse[name] for name in used if name in names.sparse)
         types = self._known_types()
         graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary)
         for name in outputs:
@@ -220,7 +221,8 @@ class _Side:
         self.outputs: list[list[str]] = []
         self.producer: dict[str, int] = {}
         self.consumers: dict[str, list[int]] = {}
-        for place, node in enumerate(graph.node):
+        self.nodes = _merged(proto, versions)
+        for place, node in enumerate(self.nodes):
             bare = onnx.NodeProto()
             bare.CopyFrom(node)
             bare.ClearField("name")
@@ -235,6 +237,51 @@ class _Side:
             for name in self.inputs[-1]:
                 self.consumers.setdefault(name, []).append(place)
         self.names = self.producer.keys() | self.stored | {value.name for value in graph.input}
+
+
+def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.NodeProto]:
+    """The nodes of a model, of pure ones that say the same only the first: what uses another of them uses the first instead.
+
+    Merging equal nodes is what an optimizer does everywhere; done on both sides, it needs no running.
+    """
+    functions = {(function.domain, function.name) for function in proto.functions}
+    results = {value.name for value in proto.graph.output}
+    first: dict[bytes, onnx.NodeProto] = {}
+    alias: dict[str, str] = {}
+    nodes: list[onnx.NodeProto] = []
+    for original in proto.graph.node:
+        node = onnx.NodeProto()
+        node.CopyFrom(original)
+        bodies = [body for _, body in attribute_graphs(node)]
+        for index, name in enumerate(node.input):
+            node.input[index] = alias.get(name, name)
+        captured = {name for body in bodies for name in captures(body)}
+        if not captured.isdisjoint(alias):
+            # Values that a body captures keep the names that it knows them by.
+            nodes.extend(_identity(alias.pop(name), name) for name in sorted(captured.intersection(alias)))
+        if bodies or (node.domain, node.op_type) in functions or not _is_pure(node, versions) or not results.isdisjoint(node.output):
+            nodes.append(node)
+            continue
+        key = onnx.NodeProto()
+        key.CopyFrom(node)
+        for field in ("name", "doc_string", "metadata_props", "output"):
+            key.ClearField(field)
+        key.output.extend("x" if name else "" for name in node.output)
+        twin = first.setdefault(key.SerializeToString(deterministic=True), node)
+        if twin is node:
+            nodes.append(node)
+        else:
+            alias.update((old, new) for old, new in zip(node.output, twin.output, strict=True) if old)
+    return nodes
+
+
+def _identity(source: str, name: str) -> onnx.NodeProto:
+    return onnx.helper.make_node("Identity", [source], [name])
+
+
+def _is_pure(node: onnx.NodeProto, versions: Mapping[str, int]) -> bool:
+    operator = find_operator(node.domain, node.op_type, versions.get(node.domain, 1))
+    return operator.pure and not may_train(operator, read_attributes(operator, node.attribute), len(node.input), sum(map(bool, node.output)))
 
 
 def _used(node: onnx.NodeProto) -> dict[str, None]:

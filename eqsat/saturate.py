@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import os
 import pickle
 import re
 import tempfile
@@ -43,11 +44,12 @@ class Limits:
 
     deadline: float | None = None
     nodes: int = 2_000_000
+    memory: int | None = None  # bytes by which this process may grow during the run; watched where the system tells
 
 
 @dataclass(slots=True)
 class Record:
-    """What a run did: iterations of the rules, matches by rule, and the limit that ended it, if one did."""
+    """What a run did: iterations, matches by law (`fact` and `literal` say what is known), and the limit that ended it, if one did."""
 
     iterations: int = 0
     matches: dict[str, int] = field(default_factory=dict[str, int])
@@ -211,6 +213,7 @@ def saturate(encoding: Encoding, limits: Limits) -> tuple[EGraph, Record]:
     from egglog import bindings
 
     record = Record()
+    memory = resident_bytes()
     with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
         program = _Program(encoding, Path(folder))
         try:
@@ -221,17 +224,15 @@ def saturate(encoding: Encoding, limits: Limits) -> tuple[EGraph, Record]:
 
             run(program.build())
             run("(run-schedule (saturate (run load)))")
-            while record.hit is None:
+            while (hit := _hit(limits, memory, lambda: sum(size for _, size in run("(print-size)")[0].sizes))) is None:
                 report = run("(run-schedule (run laws))")[0].report
                 record.iterations += 1
                 for name, count in report.num_matches_per_rule.items():
-                    record.matches[name] = record.matches.get(name, 0) + count
+                    law = name.split()[0]
+                    record.matches[law] = record.matches.get(law, 0) + count
                 if not report.updated:
                     break
-                if limits.deadline is not None and time.monotonic() > limits.deadline:
-                    record.hit = "time"
-                elif sum(size for _, size in run("(print-size)")[0].sizes) > limits.nodes:
-                    record.hit = "nodes"
+            record.hit = hit
             graph = _thaw(engine, encoding)
         except bindings.EggSmolError as error:
             raise EngineFailure(" ".join(str(error).split())[:200]) from error
@@ -245,6 +246,21 @@ def saturate(encoding: Encoding, limits: Limits) -> tuple[EGraph, Record]:
                 del _callbacks[token]
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record
+
+
+def _hit(limits: Limits, memory: int, size: Callable[[], int]) -> str | None:
+    """The limit that is reached, if one is. Looked at between iterations: each leaves an e-graph that is valid as it is."""
+    if limits.deadline is not None and time.monotonic() > limits.deadline:
+        return "time"
+    if limits.memory is not None and resident_bytes() > memory + limits.memory:
+        return "memory"
+    return "nodes" if size() > limits.nodes else None
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds now; 0 where the system does not tell."""
+    statistics = Path("/proc/self/statm")
+    return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0
 
 
 def _thaw(engine: Any, encoding: Encoding) -> EGraph:

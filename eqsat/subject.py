@@ -16,8 +16,8 @@ import onnx
 import onnx.numpy_helper
 from onnx.external_data_helper import ExternalDataInfo
 
-from eqsat.errors import InputError
 from eqsat.ranges import nodes_in_order
+from eqsat.read import read
 
 _RANDOM = frozenset(
     "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial BiasDropout BitmaskDropout BitmaskBiasDropout Sampling".split()
@@ -42,16 +42,8 @@ class Subject:
 
 def read_subject(path: str | Path) -> Subject:
     """The model at `path`; raises `InputError` if it can not be read as a model."""
-    path = Path(path)
-    try:
-        proto = onnx.load_model(str(path), load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except Exception:
-        raise InputError(f"{path}: not an ONNX model") from None
-    if not proto.HasField("graph"):
-        raise InputError(f"{path}: not an ONNX model: it has no graph")
-    return Subject(proto, path.parent)
+    model = read(path)
+    return Subject(model.proto, model.folder)
 
 
 def tensor_bytes(tensor: onnx.TensorProto) -> int:

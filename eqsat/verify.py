@@ -32,7 +32,7 @@ __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "Subject", "Verdict", "verify", "
 _COPIES = 3
 _MANY_BYTES = 1 << 24
 _NAMES_GIVEN_UP = 64
-_DEPTHS = (0, 1, 4, 16, 1 << 30)  # how many levels of nodes before a region are taken in, until it is found equal
+_DEPTHS = (0, 1, 4, 16)  # how many levels of nodes before a region are taken in, until it is found equal
 
 
 @dataclass
@@ -209,7 +209,11 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge) -> Verdict
     verdict.notes.append("judged region by region, on random values between the regions: the weights do not fit in the memory limit")
     judged: set[object] = set()
     given_up = number = 0
+    end = time.monotonic() + judge.time_limit
     while number < len(cut):
+        if time.monotonic() > end and verdict.status == EQUAL:
+            verdict.status, verdict.reason = UNVERIFIED, f"{len(cut) - number} of {len(cut)} regions were not reached in {judge.time_limit:g} s"
+            break
         if cut.key(number) in judged:
             number += 1
             continue

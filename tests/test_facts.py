@@ -31,7 +31,7 @@ DIMS = st.sampled_from([2, 3, N, M, mul(N, 2), add(N, M), OURS, symbol("?y.1"), 
 SHAPES = st.none() | st.lists(DIMS, max_size=2).map(tuple)
 SEQUENCES = [
     helper.make_sequence_type_proto(helper.make_tensor_type_proto(dtype, shape)).SerializeToString(deterministic=True)
-    for dtype, shape in ((1, None), (1, ["N"]), (1, [2]), (7, None))
+    for dtype, shape in ((1, None), (1, ["N"]), (1, [2]), (7, None), (1, ["M"]))
 ]
 TENSORS = st.builds(
     Fact,

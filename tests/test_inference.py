@@ -147,6 +147,21 @@ def test_no_node_however_strange_is_an_exception(domain: str) -> None:
             assert all(size is None or not isinstance(size, int) or size >= 0 for fact in facts for size in fact.shape or ()), (schema.name, facts)
 
 
+@pytest.mark.parametrize(
+    ("name", "attributes", "inputs", "outputs"),
+    [
+        ("GatherND", {"batch_dims": -9}, (Fact(1, (N, 2)), Fact(7, (1,), ints=(N,))), 1),  # a segmentation fault
+        ("Split", {"axis": 0, "num_outputs": 1}, (Fact(1, (8, 0)),), 2),  # aborts
+        ("Einsum", {"equation": b"\xff"}, (Fact(1, (2,)), Fact(1, (2,))), 1),  # never ends
+        ("Expand", {}, (Fact(1, (2,)), Fact(7, (2**40,))), 1),  # takes all memory
+    ],
+)
+def test_nodes_that_are_fatal_to_onnx_are_refused(name: str, attributes: dict[str, AttributeValue], inputs: tuple[Fact, ...], outputs: int) -> None:
+    operator = find_operator("", name, 12 if name == "Expand" else 18)
+    assert infer(operator, attributes, inputs, outputs) == (UNKNOWN,) * outputs
+    assert rejection(operator, attributes, inputs, outputs)
+
+
 def test_bodies_and_parameters_of_functions_are_not_looked_at() -> None:
     body = helper.make_graph([], "body", [], [])
     branch = find_operator("", "If", 17)
@@ -187,6 +202,14 @@ def test_operators_without_a_schema() -> None:
     assert known("Gelu", UNKNOWN) == UNKNOWN
     assert known("Gelu", Fact(1, (N,)), domain="someone.else") == UNKNOWN
     assert known("NoSuchOperator", Fact(1, (N,)), domain="") == UNKNOWN
+
+
+def test_the_result_does_not_depend_on_what_was_asked_before() -> None:
+    concat = find_operator("", "Concat", 17)
+    inputs = (Fact(1, (N, 2)), Fact(1, (N, 3)))
+    assert infer(concat, {"axis": 1}, inputs, 1) == (Fact(1, (N, 5)),)
+    assert infer(concat, {"axis": 1.0}, inputs, 1) == (UNKNOWN,)
+    assert infer(concat, {"axis": 1}, inputs, 1) == (Fact(1, (N, 5)),)
 
 
 def test_illegal_nodes_are_unknown_and_say_why() -> None:

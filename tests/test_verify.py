@@ -49,7 +49,8 @@ def test_the_same_graph_is_not_run() -> None:
 def test_reassociation_is_within_the_tolerance() -> None:
     head = "g (float[N, 16] a, float[N, 16] b, float[N, 16] c) => (float[N, 16] y)"
     verdict = check(
-        model(f"{head} {{ t = Add(a, b) u = Add(t, c) y = MatMul(u, w) }}", w=WEIGHT), model(f"{head} {{ t = Add(b, c) u = Add(a, t) y = MatMul(u, w) }}", w=WEIGHT)
+        model(f"{head} {{ t = Add(a, b) u = Add(t, c) y = MatMul(u, w) }}", w=WEIGHT),
+        model(f"{head} {{ t = Add(b, c) u = Add(a, t) y = MatMul(u, w) }}", w=WEIGHT),
     )
     (y,) = verdict.outputs
     assert verdict.status == EQUAL and not y.bitwise and y.max_error and y.tolerance and y.max_error <= y.tolerance
@@ -154,7 +155,8 @@ def test_an_output_that_nothing_moves_is_reported() -> None:
     head = "g (float[N] x) => (float[N] y, float[1] c, float[1] z)"
     body = "c = Constant<value_floats = [2.0]>() s = ReduceSum<keepdims = 1>(x) f = Mul(s, k) z = Relu(f)"
     verdict = check(
-        model(f"{head} {{ y = Neg(x) {body} }}", k=np.float32([0])), model(f"{head} {{ t = Identity(x) y = Neg(t) {body} }}", k=np.float32([0]))
+        model(f"{head} {{ y = Neg(x) {body} }}", k=np.array([0], np.float32)),
+        model(f"{head} {{ t = Identity(x) y = Neg(t) {body} }}", k=np.array([0], np.float32)),
     )
     assert [output.exercised for output in verdict.outputs] == [True, None, False]
     assert verdict.status == EQUAL and any("not exercised" in note and "z" in note for note in verdict.notes)
@@ -180,8 +182,8 @@ def test_a_shape_or_type_of_an_output_that_changes_is_a_difference() -> None:
 
 
 def test_a_model_that_fixes_a_symbolic_size_is_different() -> None:
-    a = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.int64([-1]))
-    b = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.int64([12]))
+    a = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.array([-1], np.int64))
+    b = model("g (float[N, 4] x) => (float[M] y) { y = Reshape(x, s) }", s=np.array([12], np.int64))
     assert check(a, b).status == DIFFERENT
 
 
@@ -217,7 +219,8 @@ def test_float8(code: int) -> None:
 
 def test_a_custom_operator_can_not_be_judged() -> None:
     header = 'ir_version: 8, opset_import: ["": 18, "no": 1]'
-    verdict = check(model("g (float[N] x) => (float[N] y) { y = no.Thing(x) }", header), model("g (float[N] x) => (float[N] y) { t = Neg(x) y = no.Thing(t) }", header))
+    a = model("g (float[N] x) => (float[N] y) { y = no.Thing(x) }", header)
+    verdict = check(a, model("g (float[N] x) => (float[N] y) { t = Neg(x) y = no.Thing(t) }", header))
     assert verdict.status == UNVERIFIED and "Thing" in verdict.reason and "\n" not in verdict.reason
 
 
@@ -229,20 +232,25 @@ def test_the_reference_judges_what_the_runtime_has_no_kernel_for() -> None:
 
 def test_inputs_with_a_default_are_tried_with_other_values() -> None:
     text = "g (float[N] x, float[1] w) => (float[N] y) { y = %s }"
-    a, b = model(text % "Mul(x, w)", w=np.float32([1])), model(text % "Identity(x)", w=np.float32([1]))
+    a, b = model(text % "Mul(x, w)", w=np.array([1], np.float32)), model(text % "Identity(x)", w=np.array([1], np.float32))
     verdict = check(a, b)
     assert verdict.status == DIFFERENT and "default" in verdict.reason
-    assert check(a, model(text % "Mul(w, x)", w=np.float32([1]))).status == EQUAL
+    assert check(a, model(text % "Mul(w, x)", w=np.array([1], np.float32))).status == EQUAL
 
 
 def test_the_users_inputs_are_used_and_checked() -> None:
     a = model("g (float[N] x, int64[2] i) => (float[2] y) { t = Relu(x) y = Gather(t, i) }")
     b = model("g (float[N] x, int64[2] i) => (float[2] y) { y = Gather(x, i) }")
-    good = {"x": np.float32([1, 2, 3]), "i": np.int64([0, 1])}
+    good = {"x": np.array([1, 2, 3], np.float32), "i": np.array([0, 1], np.int64)}
     verdict = check(a, b, inputs=good)
     assert verdict.status == EQUAL and verdict.runs == 1 and verdict.outputs[0].exercised is None
-    assert check(a, b, inputs={**good, "x": np.float32([-1, 2, 3])}).status == DIFFERENT
-    for wrong, name in (({"x": good["x"]}, "i"), ({**good, "z": good["x"]}, "z"), ({**good, "x": good["i"]}, "'x'"), ({**good, "i": np.int64([1])}, "'i'")):
+    assert check(a, b, inputs={**good, "x": np.array([-1, 2, 3], np.float32)}).status == DIFFERENT
+    for wrong, name in (
+        ({"x": good["x"]}, "i"),
+        ({**good, "z": good["x"]}, "z"),
+        ({**good, "x": good["i"]}, "'x'"),
+        ({**good, "i": np.array([1], np.int64)}, "'i'"),
+    ):
         with pytest.raises(InputError, match=name):
             check(a, b, inputs=wrong)
 
@@ -298,5 +306,22 @@ def test_ulp_and_nudge_are_one_unit_in_the_last_place() -> None:
         moved = compare.nudge(x, 1, generator)
         up, down = np.nextafter(x, np.array(np.inf, dtype)), np.nextafter(x, np.array(-np.inf, dtype))
         assert np.all((moved == up) | (moved == down))
-    assert compare.nudge(np.float32([0, np.inf, np.nan]), 1, generator).tobytes() == np.float32([0, np.inf, np.nan]).tobytes()
+    assert compare.nudge(np.array([0, np.inf, np.nan], np.float32), 1, generator).tobytes() == np.array([0, np.inf, np.nan], np.float32).tobytes()
     assert helper.tensor_dtype_to_np_dtype(16).name == compare.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
+
+
+def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
+    original = np.ones(100, np.float32)
+    optimized = original.copy()
+    optimized[0], optimized[50] = 1.9, 1 + 1e-6
+    difference = compare.Difference(original, optimized)
+    assert difference.judge().unexplained == 2
+    nudged = np.full(100, 1 + 1e-6, np.float32)
+    nudged[0] = 2
+    difference.moved(nudged, 1)
+    finding = difference.judge()
+    assert finding.unexplained == 0 and finding.near_ties == 1
+    optimized[50] = 1 + 1e-4
+    worse = compare.Difference(original, optimized)
+    worse.moved(nudged, 1)
+    assert worse.judge().unexplained == 1

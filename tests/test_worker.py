@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -66,11 +67,10 @@ def test_memory_beyond_the_limit_is_refused_for_that_call_only(worker: Worker) -
     assert len(worker.call("builtins:bytearray", 1 << 28)) == 1 << 28
 
 
-def test_a_death_between_calls_goes_unnoticed(worker: Worker) -> None:
+def test_a_death_between_calls_costs_one_call_at_most(worker: Worker) -> None:
     os.kill(worker.call("os:getpid"), signal.SIGKILL)
-    with pytest.raises((WorkerDied, AssertionError)):
-        # The death may or may not be known yet; the call after it works in both cases.
-        assert worker.call("operator:add", 1, 1) != 2
+    with contextlib.suppress(WorkerDied):  # the death may or may not be known yet
+        worker.call("operator:add", 1, 1)
     assert worker.call("operator:add", 1, 1) == 2
 
 
@@ -90,7 +90,7 @@ def test_threads_take_turns(worker: Worker) -> None:
 
 
 def test_what_the_worker_prints_reaches_nobody() -> None:
-    code = "from eqsat.worker import Worker; w = Worker(); w.call('os:write', 1, b'noise'); w.call('os:write', 2, b'noise'); print(w.call('operator:add', 1, 2))"
+    code = "from eqsat.worker import Worker; w = Worker(); [w.call('os:write', n, b'noise') for n in (1, 2)]; print(w.call('operator:add', 1, 2))"
     done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("3\n", "")
 
@@ -146,7 +146,8 @@ def test_types_that_numpy_lacks_pass_through(worker: Worker, name: str, shape: t
     x = np.resize(np.array([1, 0, 1, 1, 0]), shape).astype(getattr(ml_dtypes, name))
     code = helper.np_dtype_to_tensor_dtype(x.dtype)
     values = [helper.make_tensor_value_info(value, code, list(shape)) for value in ("x", "y")]
-    model = helper.make_model(helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1], values[1:]), opset_imports=[helper.make_opsetid("", 25)])
+    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", values[:1], values[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)])
     (y,) = worker.call("evaluate", model.SerializeToString(), {"x": x})
     assert y.dtype == x.dtype and y.shape == x.shape and np.array_equal(y.astype(np.float32), x.astype(np.float32), equal_nan=True)
 

@@ -1,0 +1,177 @@
+"""Region by region: what is the same is not run, what differs is judged on its own, and nothing large is loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+from eqsat.regions import Cut
+from eqsat.subject import Subject, read_subject, same_content
+from eqsat.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
+
+NEEDS_REGIONS = 1 << 16  # a memory limit that the models below do not keep as a whole, and each of their regions does
+
+
+def model(graph: str, functions: str = "", **weights: Any) -> Subject:
+    proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {graph} {functions}')
+    bulk = np.zeros((256, 256), np.float32)
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in {**weights, "bulk": bulk}.items())
+    return Subject(proto)
+
+
+HEAD = "g (float[N, 256] x) => (float[N, 256] y)"
+START = "p = MatMul(x, bulk) q = Add(p, x)"
+
+
+def judge(a: Subject, b: Subject) -> tuple[str, int | None]:
+    verdict = verify(a, b, memory_limit=NEEDS_REGIONS)
+    return verdict.status, verdict.regions
+
+
+def test_what_does_not_differ_is_not_run() -> None:
+    a, b = model(f"{HEAD} {{ {START} y = Relu(q) }}"), model(f"{HEAD} {{ {START} y = Relu(q) }}")
+    b.proto.graph.node[0].name = "other"
+    verdict = verify(a, b, memory_limit=NEEDS_REGIONS)
+    assert (verdict.status, verdict.regions, verdict.runs) == (EQUAL, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ("a = Neg(q) y = Neg(a)", "y = Identity(q)", EQUAL),
+        ("a = Neg(q) y = Neg(a)", "y = Neg(q)", DIFFERENT),
+        ("a = Relu(q) b = Neg(a) y = Exp(b)", "a = Abs(q) b = Neg(a) y = Exp(b)", DIFFERENT),
+        ("a = Relu(q) y = Relu(a)", "a = Relu(q) y = Identity(a)", EQUAL),
+        ("a = Mul(q, k) y = Neg(a)", "k = Constant<value_float = 2.0>() a = Add(q, q) y = Neg(a)", EQUAL),
+        ("k2 = Add(k, k) a = Mul(q, k2) y = Neg(a)", "a = Mul(q, k2) y = Neg(a)", EQUAL),
+        ("s = Shape(q) r = Reshape(q, s) y = Neg(r)", "y = Neg(q)", EQUAL),
+        ("s = Shape(q) r = Reshape(q, s) y = Neg(r)", "s = Shape(q) r = Reshape(q, s) y = Abs(r)", DIFFERENT),
+    ],
+)
+def test_a_changed_node_is_found_or_allowed(before: str, after: str, status: str) -> None:
+    scalar = np.float32(2)
+    weights: dict = {"k": scalar} if "k = " not in after else {}
+    if "k2" in after:
+        weights["k2"] = np.float32(4)
+    b = model(f"{HEAD} {{ {START} {after} }}", **weights)
+    assert judge(model(f"{HEAD} {{ {START} {before} }}", k=scalar), b)[0] == status
+
+
+def test_a_wrongly_folded_constant_is_found_though_its_user_is_the_same() -> None:
+    a = model(f"{HEAD} {{ {START} c = Add(k, k) y = Mul(q, c) }}", k=np.float32(2))
+    assert judge(a, model(f"{HEAD} {{ {START} y = Mul(q, c) }}", c=np.float32(4)))[0] == EQUAL
+    assert judge(a, model(f"{HEAD} {{ {START} y = Mul(q, c) }}", c=np.float32(4.01)))[0] == DIFFERENT
+
+
+def test_a_weight_of_the_same_name_with_other_content_is_found() -> None:
+    text = f"{HEAD} {{ {START} y = Mul(q, k) }}"
+    assert judge(model(text, k=np.float32(2)), model(text, k=np.float32(2)))[0] == EQUAL
+    assert judge(model(text, k=np.float32(2)), model(text, k=np.float32(2.001)))[0] == DIFFERENT
+
+
+def test_a_weight_that_is_a_result_is_compared() -> None:
+    text = "g (float[N, 256] x) => (float[N, 256] y, float[1] k) { y = MatMul(x, bulk) }"
+    assert judge(model(text, k=np.array([2], np.float32)), model(text, k=np.array([3], np.float32)))[0] == DIFFERENT
+
+
+def test_a_function_with_other_content_is_found() -> None:
+    proto = '<domain: "f", opset_import: ["": 18]> double (a) => (b) { b = %s }'
+    subjects = [model(f"{HEAD} {{ {START} y = f.double(q) }}", proto % body) for body in ("Add(a, a)", "Add(a, a)", "Mul(a, a)")]
+    for subject in subjects:
+        subject.proto.opset_import.add(domain="f", version=1)
+    subjects[1].proto.graph.node[0].name = "other"
+    assert judge(subjects[0], subjects[1])[0] == EQUAL
+    assert judge(subjects[0], subjects[2])[0] == DIFFERENT
+
+
+def test_a_body_that_captures_a_changed_weight_is_found() -> None:
+    text = (
+        f"g (float[N, 256] x, bool c) => (float[N, 256] y) {{ {START} y = If(c)"
+        "<then_branch = t () => (float[N, 256] a) { a = Mul(q, k) }, else_branch = e () => (float[N, 256] b) { b = Neg(q) }> }"
+    )
+    assert judge(model(text, k=np.float32(2)), model(text, k=np.float32(3)))[0] == DIFFERENT
+    assert judge(model(text, k=np.float32(2)), model(text, k=np.float32(2)))[0] == EQUAL
+
+
+def test_a_name_that_was_given_to_another_value_is_given_up_as_cut_point() -> None:
+    a = model(f"{HEAD} {{ {START} h = Add(q, k) y = Mul(h, h) z = Neg(q) }}", k=np.float32(1))
+    weights: dict = {"k": scalar} if "k = " not in after else {}
+    if "k2" in after:
+        weights["k2"] = np.float32(4)
+    b = model(f"{HEAD} {{ {START} h = Sub(n, q) y = Mul(h, h) }}", n=np.float32(-1))
+    assert judge(a, b)[0] == EQUAL
+    assert judge(a, model(f"{HEAD} {{ {START} h = Sub(n, q) y = Mul(h, q) }}", n=np.float32(-1)))[0] == DIFFERENT
+
+
+def test_what_is_known_of_values_before_a_region_counts() -> None:
+    a = model(f"{HEAD} {{ {START} p2 = Abs(q) r = Relu(p2) y = Neg(r) }}")
+    assert judge(a, model(f"{HEAD} {{ {START} p2 = Abs(q) y = Neg(p2) }}"))[0] == EQUAL
+
+
+def test_a_region_that_is_too_large_is_said_to_be_so() -> None:
+    a, b = model(f"{HEAD} {{ p = MatMul(x, bulk) y = Neg(p) }}"), model(f"{HEAD} {{ n = Neg(x) y = MatMul(n, bulk) }}")
+    verdict = verify(a, b, memory_limit=NEEDS_REGIONS)
+    assert verdict.status == UNVERIFIED and "memory limit" in verdict.reason
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixteen layers of 4 MB each, in external data."""
+    folder = tmp_path_factory.mktemp("large")
+    layers = 16
+    body = " ".join(f"m{n} = MatMul(h{n}, w{n}) h{n + 1} = Relu(m{n})" for n in range(layers))
+    graph = f"g (float[N, 1024] x) => (float[N, 1024] y) {{ h0 = Neg(x) {body} y = Add(h{layers}, h{layers}) }}"
+    proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {graph}')
+    generator = np.random.default_rng(0)
+    proto.graph.initializer.extend(numpy_helper.from_array(generator.standard_normal((1024, 1024), dtype=np.float32), f"w{n}") for n in range(layers))
+    onnx.save(proto, folder / "a.onnx", save_as_external_data=True, location="a.bin")
+    return folder
+
+
+def changed(folder: Path, name: str, inputs: list[str]) -> Subject:
+    subject = read_subject(folder / "a.onnx")
+    node = subject.proto.graph.node[-1]
+    node.op_type = name
+    node.input[:] = inputs
+    return subject
+
+
+def test_a_model_of_64_megabytes_in_16(large: Path) -> None:
+    a = read_subject(large / "a.onnx")
+    right, wrong = changed(large, "Sum", ["h16", "h16"]), changed(large, "Mul", ["h16", "h16"])
+    assert verify(a, right, memory_limit=16 << 20).status == EQUAL
+    verdict = verify(a, wrong, memory_limit=16 << 20)
+    assert verdict.status == DIFFERENT and verdict.regions == 1
+
+
+def test_a_copy_of_the_weights_is_compared_in_pieces(large: Path) -> None:
+    a = read_subject(large / "a.onnx")
+    (large / "b.bin").write_bytes((large / "a.bin").read_bytes())
+    b = read_subject(large / "a.onnx")
+    for tensor in b.proto.graph.initializer:
+        next(entry for entry in tensor.external_data if entry.key == "location").value = "b.bin"
+    assert len(Cut(a, b)) == 0
+    with (large / "b.bin").open("r+b") as file:
+        file.seek(5 << 20)
+        file.write(b"\x01\x02\x03\x04")
+    assert len(Cut(a, b)) == 1
+
+
+def test_content_is_compared_whatever_holds_it(tmp_path: Path) -> None:
+    array = np.arange(6, dtype=np.float32)
+    raw, typed = numpy_helper.from_array(array, "w"), onnx.helper.make_tensor("w", 1, [6], array.tolist())
+    outside = onnx.TensorProto(name="w", data_type=1, dims=[6], data_location=onnx.TensorProto.EXTERNAL)
+    for key, value in (("location", "w.bin"), ("offset", "4")):
+        outside.external_data.add(key=key, value=value)
+    (tmp_path / "w.bin").write_bytes(b"1234" + array.tobytes())
+    assert same_content(raw, None, typed, None) and same_content(raw, None, outside, tmp_path)
+    assert not same_content(raw, None, numpy_helper.from_array(array + 1, "w"), None)
+    assert not same_content(raw, None, outside, tmp_path / "elsewhere")
+    outside.external_data[0].value = "../w.bin"
+    (tmp_path / "inner").mkdir()
+    assert not same_content(raw, None, outside, tmp_path / "inner")
