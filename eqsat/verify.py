@@ -30,6 +30,8 @@ __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "Subject", "Verdict", "verify", "
 
 # A weight is there as the file's bytes, as a tensor, and perhaps packed for a kernel.
 _COPIES = 3
+_HEADROOM = 4  # activations come on top of weights, and the limit is to catch explosions, not to be exact
+_RUNTIME_BYTES = 1 << 29  # what the runtime itself may need, whatever the model
 _MANY_BYTES = 1 << 24
 _NAMES_GIVEN_UP = 64
 _DEPTHS = (0, 1, 4, 16)  # how many levels of nodes before a region are taken in, until it is found equal
@@ -133,7 +135,7 @@ class _Judge:
             return Judgement(status, f"the runtime {failure} on the optimized model", engine=alone.engine)
 
     def _call(self, request: Request) -> Judgement:
-        return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=self.memory_limit * 4)
+        return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
 
 
 def _verify(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, judge: _Judge) -> Verdict:
