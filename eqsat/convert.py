@@ -1,27 +1,48 @@
-"""Opsets: a model comes in, the same model in another opset goes out, by the onnx package's own converter.
-
-The converter is native code that untrusted models can bring down, so it runs in the worker process.
-"""
+"""What a caller asks of a model before it is optimized: another opset, functions inlined, dimensions given their sizes."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import onnx
 from onnx import helper
 
 from eqsat.errors import InputError
+from eqsat.native import NativeFailure, converted, inlined
 from eqsat.operators import normal_domain
-from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
-
-_SECONDS = 120.0
+from eqsat.worker import shared
 
 
-def convert(proto: onnx.ModelProto, opset: str | int, worker: Worker) -> onnx.ModelProto:
+def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """Gives named dimensions of the inputs and outputs their sizes, in place."""
+    graph = proto.graph
+    known: set[str] = set()
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+            if size.HasField("dim_param"):
+                known.add(size.dim_param)
+                if size.dim_param in dims:
+                    size.dim_value = dims[size.dim_param]
+    unknown = sorted(set(dims) - known)
+    if unknown:
+        raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with every call of a local function replaced by the function's body."""
+    try:
+        return inlined(proto)
+    except NativeFailure as error:
+        raise InputError(f"the model's functions can not be inlined: {error}") from None
+
+
+def convert(proto: onnx.ModelProto, opset: str | int) -> onnx.ModelProto:
     """`proto` in the wanted opset of the default domain: "keep", "latest" (that both onnx and the runtime know), or a number."""
     if opset == "keep":
         return proto
     if opset != "latest" and not str(opset).isdigit():
         raise InputError(f"an opset is 'keep', 'latest' or a number, not '{opset}'")
-    newest: int = worker.call("eqsat.convert:newest_opset")
+    newest: int = shared().call("eqsat.native:newest_opset")
     wanted = newest if opset == "latest" else int(opset)
     if not 7 <= wanted <= newest:
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
@@ -30,10 +51,9 @@ def convert(proto: onnx.ModelProto, opset: str | int, worker: Worker) -> onnx.Mo
     if proto.functions:
         raise InputError(f"a model with local functions can not be converted to opset {wanted}; inline them first (--inline)")
     try:
-        answer: bytes = worker.call("eqsat.convert:converted", proto.SerializeToString(), wanted, timeout=_SECONDS)
-    except (RemoteError, WorkerDied, WorkerTimeout) as error:
+        result = converted(proto, wanted)
+    except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {error}") from None
-    result = onnx.ModelProto.FromString(answer)
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on an initializer that is listed among the inputs is no constant any more.
@@ -43,27 +63,3 @@ def convert(proto: onnx.ModelProto, opset: str | int, worker: Worker) -> onnx.Mo
         result.graph.input.extend(inputs)
     result.ir_version = max(proto.ir_version, needed)
     return result
-
-
-def converted(model: bytes, opset: int) -> bytes:
-    """Runs inside the worker: the serialized model in another opset."""
-    from onnx import version_converter
-
-    return version_converter.convert_version(onnx.ModelProto.FromString(model), opset).SerializeToString()
-
-
-def newest_opset() -> int:
-    """Runs inside the worker: the newest opset of the default domain that both onnx and ONNX Runtime know."""
-    from onnx import defs
-
-    from eqsat.runtime import OnnxRuntimeSession
-
-    info = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in "xy"]
-    graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "g", info[:1], info[1:])
-    for opset in range(defs.onnx_opset_version(), 1, -1):
-        try:
-            OnnxRuntimeSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8).SerializeToString())
-        except Exception:
-            continue
-        return opset
-    raise RuntimeError("ONNX Runtime takes no opset at all")

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from eqsat.convert import convert
+from eqsat.convert import bake, convert, inline
 from eqsat.decode import Place
 from eqsat.encode import Outer
 from eqsat.errors import InputError
 from eqsat.model import Function, Model, count_nodes
 from eqsat.names import FreshNames, all_names
-from eqsat.read import Source, bake, inline, load, normalize
+from eqsat.read import Source, load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
 from eqsat.saturate import Limits
@@ -76,7 +76,7 @@ def run(source: Source, settings: Settings) -> Result:
     original, folder = load(source)
     bake(original, settings.dims)
     model = normalize(original, folder, label)
-    proto = convert(inline(original) if settings.inline else original, settings.opset, worker)
+    proto = convert(inline(original) if settings.inline else original, settings.opset)
     if proto is not original:
         model = normalize(proto, folder, label)
     seconds: dict[str, float] = {"read": time.perf_counter() - start}

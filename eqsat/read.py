@@ -56,15 +56,6 @@ def normalize(proto: onnx.ModelProto, folder: Path | None, label: str | None) ->
         raise InputError(f"{label}: {error}" if label else str(error)) from None
 
 
-def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with every call of a local function replaced by the function's body."""
-    if not proto.functions:
-        return proto
-    from onnx import inliner
-
-    return inliner.inline_local_functions(proto)
-
-
 def read_proto(path: Path) -> onnx.ModelProto:
     """The message in a file, external data not loaded; an `InputError` where there is no model in it."""
     try:
@@ -93,21 +84,6 @@ def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
     ir: Any = onnx_ir
     proto: onnx.ModelProto = ir.to_proto(source)
     return proto, Path(folders.pop()) if folders else None
-
-
-def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
-    """Gives named dimensions of the inputs and outputs their sizes, in place."""
-    graph = proto.graph
-    known: set[str] = set()
-    for info in (*graph.input, *graph.output, *graph.value_info):
-        for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
-            if size.HasField("dim_param"):
-                known.add(size.dim_param)
-                if size.dim_param in dims:
-                    size.dim_value = dims[size.dim_param]
-    unknown = sorted(set(dims) - known)
-    if unknown:
-        raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
 
 
 class _Reader:

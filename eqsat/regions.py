@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import chain
 
 import onnx
-from onnx import shape_inference
 
 from eqsat.model import attribute_graphs
 from eqsat.names import captures
+from eqsat.native import NativeFailure, inferred
 from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.ranges import nodes_in_order
 from eqsat.subject import Subject, same_content, weight_bytes, without_weights
@@ -192,8 +192,8 @@ class Cut:
             self._types = {}
             proto = self._subjects[0].proto
             try:
-                graphs = [shape_inference.infer_shapes(without_weights(proto), data_prop=True).graph, proto.graph]
-            except Exception:  # where inference refuses the model, what the file states must do
+                graphs = [inferred(without_weights(proto)).graph, proto.graph]
+            except NativeFailure:  # where inference refuses the model, what the file states must do
                 graphs = [proto.graph]
             for graph in graphs:
                 for value in (*graph.input, *graph.value_info, *graph.output):

@@ -84,13 +84,11 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
 
 
 def _with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
-    if not model.functions:
-        return model
-    from onnx import inliner
+    from eqsat.native import NativeFailure, inlined
 
     try:
-        return inliner.inline_local_functions(model)
-    except Exception:  # the inliner refuses what no sample depends on; what it would have shown is advice only
+        return inlined(model)
+    except NativeFailure:  # what it would have shown is advice only
         return model
 
 
@@ -106,16 +104,15 @@ class _Shapes:
     def find(self, name: str) -> tuple[int | str | None, ...] | None:
         if name not in self._known and not self._inferred:
             self._inferred = True
-            from onnx import shape_inference
-
+            from eqsat.native import NativeFailure, inferred
             from eqsat.subject import without_weights
 
             try:
-                inferred = shape_inference.infer_shapes(without_weights(self._model), data_prop=True)
-            except Exception:  # a model that inference refuses may still run; its shapes are advice only
-                inferred = self._model
-            self._read(inferred.graph.value_info)
-            self._read(inferred.graph.output)
+                typed = inferred(without_weights(self._model))
+            except NativeFailure:  # a model that inference refuses may still run; its shapes are advice only
+                typed = self._model
+            self._read(typed.graph.value_info)
+            self._read(typed.graph.output)
         return self._known.get(name)
 
     def _read(self, values: Any, named: bool = False) -> None:

@@ -33,6 +33,7 @@ LAYERS = [
     ["saturate"],
     ["choose"],
     ["worker", "runtime"],
+    ["native"],
     ["convert", "validity"],
     ["fold", "decode"],
     ["rewrite"],
