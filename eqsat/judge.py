@@ -70,6 +70,7 @@ class Judgement:
     runs: int = 0
     sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     notes: list[str] = field(default_factory=list[str])
+    late: bool = False  # there is no judgement because running took too long
 
 
 class _Different(Exception):

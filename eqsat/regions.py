@@ -242,7 +242,7 @@ class _Side:
 def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.NodeProto]:
     """The nodes of a model, of pure ones that say the same only the first: what uses another of them uses the first instead.
 
-    Merging equal nodes is what an optimizer does everywhere; done on both sides, it needs no running.
+    Merging equal nodes and leaving out identities is what an optimizer does everywhere; done on both sides, it needs no running.
     """
     functions = {(function.domain, function.name) for function in proto.functions}
     results = {value.name for value in proto.graph.output}
@@ -255,10 +255,12 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.No
         bodies = [body for _, body in attribute_graphs(node)]
         for index, name in enumerate(node.input):
             node.input[index] = alias.get(name, name)
-        captured = {name for body in bodies for name in captures(body)}
-        if not captured.isdisjoint(alias):
-            # Values that a body captures keep the names that it knows them by.
-            nodes.extend(_identity(alias.pop(name), name) for name in sorted(captured.intersection(alias)))
+        # Values that a body captures keep the names that it knows them by.
+        captured = {name for body in bodies for name in captures(body) if name in alias}
+        nodes.extend(_identity(alias.pop(name), name) for name in sorted(captured))
+        if node.op_type == "Identity" and node.domain in ("", "ai.onnx") and node.input[0] and results.isdisjoint(node.output):
+            alias[node.output[0]] = node.input[0]
+            continue
         if bodies or (node.domain, node.op_type) in functions or not _is_pure(node, versions) or not results.isdisjoint(node.output):
             nodes.append(node)
             continue

@@ -33,6 +33,7 @@ _COPIES = 3
 _HEADROOM = 4  # activations come on top of weights, and the limit is to catch explosions, not to be exact
 _RUNTIME_BYTES = 1 << 29  # what the runtime itself may need, whatever the model
 _MANY_BYTES = 1 << 24
+_MANY_NODES = 20_000
 _NAMES_GIVEN_UP = 64
 _DEPTHS = (0, 1, 4, 16)  # how many levels of nodes before a region are taken in, until it is found equal
 
@@ -75,7 +76,7 @@ def verify_files(
     seed: int = 0,
     memory_limit: int = 1 << 30,
     custom_op_library: str | Path | None = None,
-    time_limit: float = 120.0,
+    time_limit: float = 60.0,
 ) -> Verdict:
     """`verify` for two files; raises `InputError` if one of them is not a model."""
     return verify(
@@ -97,7 +98,7 @@ def verify(
     seed: int = 0,
     memory_limit: int = 1 << 30,
     custom_op_library: str | Path | None = None,
-    time_limit: float = 120.0,
+    time_limit: float = 60.0,
     worker: Worker | None = None,
 ) -> Verdict:
     """Whether `optimized` computes what `original` computes, on random inputs or on `inputs`.
@@ -124,7 +125,9 @@ class _Judge:
         """The worker's judgement; a crash is the original's if it happens without the optimized model too."""
         try:
             return self._call(request)
-        except (WorkerDied, WorkerTimeout, RemoteError) as failure:
+        except WorkerTimeout as failure:
+            return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
+        except (WorkerDied, RemoteError) as failure:
             try:
                 alone = self._call(replace(request, optimized=None))
             except (WorkerDied, WorkerTimeout, RemoteError) as again:
@@ -132,7 +135,7 @@ class _Judge:
             if alone.status == UNVERIFIED:
                 return alone
             status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
-            return Judgement(status, f"the runtime {failure} on the optimized model", engine=alone.engine)
+            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
 
     def _call(self, request: Request) -> Judgement:
         return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
@@ -151,16 +154,34 @@ def _verify(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarr
     if inputs is not None:
         inputs = _checked_inputs(inputs, plan)
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > judge.memory_limit:
-        return _by_regions(original, optimized, judge)
-    return _whole(original, optimized, inputs, plan, judge)
+        return _by_regions(original, optimized, judge, "the weights do not fit in the memory limit")
+    if inputs is None and max(len(subject.proto.graph.node) for subject in (original, optimized)) > _MANY_NODES:
+        # Loading is not linear in every runtime; where little differs, there is little to run.
+        verdict = _by_regions(original, optimized, judge, f"there are more than {_MANY_NODES:,} nodes")
+        if verdict.status == EQUAL:
+            return verdict
+    try:
+        return _whole(original, optimized, inputs, plan, judge)
+    except _TooMuch as reason:
+        # What is the same in both models needs no running, and often that is nearly all.
+        verdict = _by_regions(original, optimized, judge, str(reason))
+        if verdict.status == UNVERIFIED:
+            verdict.reason = f"{reason}; {verdict.reason}"
+        return verdict
+
+
+class _TooMuch(Exception):
+    """The models can not be run as a whole: why."""
 
 
 def _whole(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: _Judge) -> Verdict:
     try:
         request = _request(original, optimized, inputs, plan, judge)
     except ValueError:  # protobuf's, on a message over its limit
-        return Verdict(UNVERIFIED, "the model is too large to be handed to the runtime in one piece")
+        raise _TooMuch("the model is too large to be handed to the runtime in one piece") from None
     judgement = judge.ask(request)
+    if judgement.late:
+        raise _TooMuch(judgement.reason)
     verdict = Verdict(
         judgement.status, judgement.reason, judgement.output, judgement.engine, judgement.outputs, judgement.runs, judgement.sizes, judgement.notes
     )
@@ -204,11 +225,11 @@ def _request(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndar
     )
 
 
-def _by_regions(original: Subject, optimized: Subject, judge: _Judge) -> Verdict:
-    """Judge apart what differs; what is the same in both needs no running."""
+def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: str) -> Verdict:
+    """Judge apart what differs; what is the same in both needs no running. `reason` is why the models are not run whole."""
     cut = Cut(original, optimized)
     verdict = Verdict(EQUAL, regions=len(cut))
-    verdict.notes.append("judged region by region, on random values between the regions: the weights do not fit in the memory limit")
+    verdict.notes.append(f"judged region by region, on random values between the regions: {reason}")
     judged: set[object] = set()
     given_up = number = 0
     end = time.monotonic() + judge.time_limit
@@ -253,7 +274,10 @@ def _one_region(cut: Cut, number: int, judge: _Judge) -> Verdict:
             plan = make_plan(region.original.proto)
         except NotImplementedError as error:
             return Verdict(UNVERIFIED, f"region of {region.name}: {error}")
-        part = _whole(region.original, region.optimized, None, plan, judge)
+        try:
+            part = _whole(region.original, region.optimized, None, plan, judge)
+        except _TooMuch as reason:
+            return Verdict(UNVERIFIED, f"region of {region.name}: {reason}")
         if part.status == EQUAL:
             break
         part.reason = f"region of {region.name}: {part.reason}"
