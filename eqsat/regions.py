@@ -11,6 +11,7 @@ before it, and a name can be given up as a cut point.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -22,7 +23,7 @@ from eqsat.names import captures
 from eqsat.native import NativeFailure, inferred
 from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.ranges import nodes_in_order
-from eqsat.subject import Subject, same_content, weight_bytes, without_weights
+from eqsat.subject import Subject, has_external_data, same_content, weight_bytes, without_weights
 
 _Node = tuple[int, int]  # which model (0: original, 1: optimized), and the node's place in it
 
@@ -39,6 +40,32 @@ class Region:
     def bytes(self) -> int:
         """The size of the weights of both."""
         return weight_bytes(self.original.proto) + weight_bytes(self.optimized.proto)
+
+    def form(self) -> bytes | None:
+        """The region but for its names: regions of one form compute the same, or none does. None where bodies make names matter."""
+        digest = hashlib.sha256()
+        names: dict[str, str] = {}
+        for subject in (self.original, self.optimized):
+            bare = onnx.ModelProto()
+            bare.CopyFrom(subject.proto)
+            graph = bare.graph
+            if any(True for node in graph.node for _ in attribute_graphs(node)) or has_external_data(bare):
+                return None
+            for item in (*graph.input, *graph.initializer, *graph.output):
+                item.name = names.setdefault(item.name, f"v{len(names)}")
+            for info in (*graph.input, *graph.output):
+                for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+                    if size.HasField("dim_param"):
+                        size.dim_param = names.setdefault(f"dim {size.dim_param}", f"d{len(names)}")
+            for node in graph.node:
+                node.ClearField("name")
+                node.ClearField("doc_string")
+                node.ClearField("metadata_props")
+                for field in (node.input, node.output):
+                    for index, name in enumerate(field):
+                        field[index] = names.setdefault(name, f"v{len(names)}") if name else ""
+            digest.update(bare.SerializeToString(deterministic=True) + b"|")
+        return digest.digest()
 
 
 class Cut:

@@ -120,6 +120,7 @@ class _Judge:
     custom_op_library: str | None
     time_limit: float
     worker: Worker
+    proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
 
     def ask(self, request: Request) -> Judgement:
         """The worker's judgement; a crash is the original's if it happens without the optimized model too."""
@@ -270,6 +271,9 @@ def _one_region(cut: Cut, number: int, judge: _Judge) -> Verdict:
             if depth == 0:
                 return Verdict(UNVERIFIED, f"region of {region.name}: its weights, {region.bytes} bytes, do not fit in the memory limit")
             break
+        form = region.form()
+        if form is not None and form in judge.proved:
+            return Verdict(EQUAL)
         try:
             plan = make_plan(region.original.proto)
         except NotImplementedError as error:
@@ -279,6 +283,8 @@ def _one_region(cut: Cut, number: int, judge: _Judge) -> Verdict:
         except _TooMuch as reason:
             return Verdict(UNVERIFIED, f"region of {region.name}: {reason}")
         if part.status == EQUAL:
+            if form is not None:
+                judge.proved.add(form)
             break
         part.reason = f"region of {region.name}: {part.reason}"
     return part
