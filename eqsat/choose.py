@@ -19,6 +19,7 @@ from eqsat.saturate import EGraph
 from eqsat.tensors import dense_bytes
 from eqsat.terms import CONSTANT, FOLDED, LITERAL, PROJECTION, Term
 
+_ABSURD = 1 << 60  # bytes; models may state sizes that no machine has
 _USUAL_SIZE = 64  # of a dimension that has only a name, where nothing better is said
 
 
@@ -64,7 +65,7 @@ class Chooser:
     def stored_bytes(self, eclass: int) -> float:
         """What folding a class is thought to store: as evaluation found it, or as its type says."""
         known = self.folded_bytes.get(eclass)
-        return known if known is not None else float(byte_size(self.fact(eclass)) or 0)
+        return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
     def choose(self, roots: list[int], stored: float, time_limit: float | None = None) -> Chosen:
         """The cheapest found choice for `roots` that stores at most `stored` bytes."""
@@ -86,7 +87,7 @@ class Chooser:
     def _storage(self, term: Term) -> float:
         encoding = self._encoding
         if term.head == CONSTANT:
-            return 0.0 if term.data[0] in encoding.captured else float(encoding.contents[term.data[0]][1].tensor.nbytes)
+            return 0.0 if term.data[0] in encoding.captured else float(min(encoding.contents[term.data[0]][1].tensor.nbytes, _ABSURD))
         if term.head == LITERAL:
             literal = encoding.terms.literals.get(term.data[0])
             return float(dense_bytes(literal.dtype, len(literal.elements))) if literal.concrete else math.inf
@@ -99,7 +100,7 @@ class Chooser:
             return 0.0, 0.0
         # Every value that a term reads or writes is moved once.
         moved = self._moved(self._egraph.facts[term.eclass]) + sum(self._moved(self._egraph.facts[child]) for child in term.children)
-        return float(self._prices.launches(term)), moved
+        return float(min(self._prices.launches(term), _ABSURD)), moved
 
     def _moved(self, handle: int) -> float:
         terms = self._encoding.terms
@@ -118,7 +119,7 @@ class Chooser:
         count = 1
         for size in fact.shape:
             count *= self._size(size)
-        return float(dense_bytes(fact.dtype, count))
+        return float(min(dense_bytes(fact.dtype, count), _ABSURD))
 
     def _size(self, size: Dim) -> int:
         if size is None:

@@ -18,19 +18,23 @@ from onnx import defs, helper
 
 from eqsat.choose import Chosen
 from eqsat.encode import Encoding
+from eqsat.facts import Fact, dtype_name
 from eqsat.model import Constant, Graph, Node
 from eqsat.names import FreshNames, rename_captures
-from eqsat.operators import AttributeValue, Operator, outputs_matter, read_attributes
+from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes
 from eqsat.saturate import EGraph
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
+
+
+class Undecodable(Exception):
+    """The choice can not be written in the graph's opset."""
 
 
 @dataclass(slots=True)
 class Place:
     """Where a graph stands, which decides how it may be written."""
 
-    body: bool  # of a node: an outer value is no output there, ONNX Runtime wants a node in between
     constant_nodes: bool  # new constants become Constant nodes: functions have no initializers, old IR ties them to inputs
 
 
@@ -57,6 +61,10 @@ class _Decoder:
         self.origins = self._origins()
         self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
         self.name: dict[int, str] = {}
+        self.outputs = set(self.source.outputs)
+        self.inputs = set(self.source.inputs)
+        self.opset = next((node.operator.opset for node in self.source.nodes if node.operator.domain == ""), 1)
+        self.producer = {name: node for node in self.source.nodes for name in node.outputs if name}
         self.own = {*self.source.inputs, *self.source.constants, *self.source.sparse}
         for node in self.source.nodes:
             self.own.update(node.outputs)
@@ -86,16 +94,20 @@ class _Decoder:
         for eclass in self._order():
             term = self.terms[eclass]
             if term.head in (CONSTANT, LITERAL, FOLDED):
-                self._constant(graph, nodes, eclass, term)
+                self._constant(graph, nodes, eclass, term, self.name[eclass])
             elif term.head == INPUT:
                 self._leaf(graph, nodes, self.name[eclass])
             elif term.head >= 0:
                 nodes.append(self._node(eclass, term))
         emitted: set[str] = set()
         for name in self.source.outputs:
-            given = self.name[self.egraph.class_of[self.encoding.values[name]]]
+            eclass = self.egraph.class_of[self.encoding.values[name]]
+            given = self.name[eclass]
             if given != name and name not in emitted:
-                nodes.append(self._identity(given, name))
+                if self._is_stored(self.terms[eclass]):
+                    self._constant(graph, nodes, eclass, self.terms[eclass], name)
+                else:
+                    nodes.append(self._identity(eclass, given, name))
             emitted.add(name)
         graph.node.extend(nodes)
         self._interface(graph)
@@ -114,11 +126,11 @@ class _Decoder:
             stored, _ = self.encoding.contents[term.data[0]]
             if term.data[0] in self.encoding.captured:
                 return stored
-            own = [name for name in names if name in self.source.constants and name not in self.source.inputs]
-            outputs = [name for name in names if name in self.source.outputs]
+            own = [name for name in names if name in self.source.constants and name not in self.inputs]
+            outputs = [name for name in names if name in self.outputs]
             return next(iter([*(name for name in outputs if name in own), *outputs, *own, *names, stored]))
-        names = [name for name in names if name in self.own and name not in self.source.inputs]
-        outputs = [name for name in names if name in self.source.outputs]
+        names = [name for name in names if name in self.own and name not in self.inputs]
+        outputs = [name for name in names if name in self.outputs]
         if outputs:
             return outputs[0]
         origin = self.origins.get(eclass)
@@ -161,8 +173,10 @@ class _Decoder:
         elif name in self.source.constants and name not in self.source.inputs:
             self._store(graph, nodes, name, self.source.constants[name])
 
-    def _constant(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> None:
-        name = self.name[eclass]
+    def _is_stored(self, term: Term) -> bool:
+        return term.head in (LITERAL, FOLDED) or (term.head == CONSTANT and term.data[0] not in self.encoding.captured)
+
+    def _constant(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term, name: str) -> None:
         if term.head == CONSTANT:
             if term.data[0] in self.encoding.captured:
                 return
@@ -191,14 +205,27 @@ class _Decoder:
             proto.CopyFrom(constant.tensor.proto)
             proto.name = name
 
-    def _identity(self, given: str, name: str) -> onnx.NodeProto:
-        for node in self.source.nodes:
-            if name in node.outputs and node.operator.name == "Identity" and node.operator.standard:
-                copy = onnx.NodeProto()
-                copy.CopyFrom(node.proto)
-                copy.input[0] = given
-                return copy
-        return helper.make_node("Identity", [given], [name], name=self.fresh.make(f"{name}_identity"))
+    def _identity(self, eclass: int, given: str, name: str) -> onnx.NodeProto:
+        node = self.producer.get(name)
+        if node is not None and node.operator.name == "Identity" and node.operator.standard:
+            copy = onnx.NodeProto()
+            copy.CopyFrom(node.proto)
+            copy.input[0] = given
+            return copy
+        if not self._can_be_copied(eclass):
+            raise Undecodable(f"'{name}' and '{given}' are one value, of a type that this opset's Identity does not take")
+        return helper.make_node("Identity", [given], [name])
+
+    def _can_be_copied(self, eclass: int) -> bool:
+        """Whether Identity takes the values of a class in the graph's opset."""
+        knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
+        operator = find_operator("", "Identity", self.opset)
+        if not isinstance(knowledge, Fact) or operator.schema is None:
+            return False
+        if knowledge.other is not None:
+            return False
+        kinds = {kind for constraint in operator.schema.type_constraints for kind in constraint.allowed_type_strs}
+        return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds
 
     def _node(self, eclass: int, term: Term) -> onnx.NodeProto:
         signature = self.encoding.terms.signatures[term.head]

@@ -38,6 +38,7 @@ class Outer:
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     constants: dict[str, Constant] = field(default_factory=dict[str, Constant])
     same: dict[str, str] = field(default_factory=dict[str, str])  # by name, the first name of the same value
+    main: bool = False  # this is the model's own graph: what it declares of its inputs is what callers must keep to
 
     def only(self, names: Iterable[str]) -> Outer:
         """What a body sees that uses just these names."""
@@ -71,7 +72,10 @@ class Encoding:
 def constant_fact(tensor: Tensor) -> Fact:
     """What is known of a stored constant; the elements of large or external ones are not looked at."""
     if tensor.external is None and tensor.nbytes <= _LOOKED_AT and tensor.dtype != TensorProto.STRING:
-        return from_array(tensor.array())
+        try:
+            return from_array(tensor.array())
+        except ValueError:
+            pass  # numpy has no such array: more than 64 dimensions, or an empty one of a size that it can not count
     return Fact(tensor.dtype, tensor.dims, const=True)
 
 
@@ -84,6 +88,7 @@ class _Encoder:
         self.outer = outer
         self.evaluate = evaluate
         self.descend = descend
+        self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if _keeps_statistics(node)}
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}  # by term, the first reference to it
         self.first: dict[int, int] = {}  # by reference, an earlier one of the same value
         self.absent = terms.attribute(None)
@@ -95,7 +100,8 @@ class _Encoder:
         declared = {info.name: info for info in graph.proto.input}
         for name in graph.inputs:
             fact = from_type(declared[name].type, name) if name in declared else UNKNOWN
-            self._leaf(name, fact)
+            # What a body declares of its inputs is a claim: a Loop may feed another shape in each iteration.
+            self._leaf(name, fact if self.outer.main else Fact(fact.dtype))
         for name, fact in self.outer.facts.items():
             stored = self.outer.constants.get(name)
             if stored is not None:
@@ -132,7 +138,8 @@ class _Encoder:
         self.out.entries.append(Term(INPUT, (reference,), (), reference))
 
     def _constant(self, name: str, constant: Constant, captured: bool) -> None:
-        content = self.contents.key(constant.tensor)
+        # Runtimes update the statistics of a training node in place, so such constants are shared with nothing.
+        content = -len(self.out.entries) if name in self.apart else self.contents.key(constant.tensor)
         self._term(CONSTANT, (content,), (), self._value(name, constant_fact(constant.tensor)))
         # What an outer graph stores costs nothing here, so it stands for equal constants of the body.
         if captured or content not in self.out.contents:
@@ -181,7 +188,7 @@ class _Encoder:
         facts = [self._fact(reference) if reference else None for reference in inputs]
         operator = node.operator
         mode = facts[2] if len(facts) > 2 else None
-        inference = operator.name == "Dropout" and (mode is None or mode.ints == (0,))
+        inference = operator.name == "Dropout" and operator.version >= 12 and (mode is None or mode.ints == (0,))
         if operator.pure and not inference and may_train(operator, attributes, len(inputs), sum(map(bool, node.outputs))):
             operator = dataclasses.replace(operator, pure=False)
         signature, handles = self._signature(node, operator, attributes)
@@ -192,7 +199,7 @@ class _Encoder:
         if form.rest:
             children.append(self._list(inputs[form.inputs :]))
         if form.opaque:
-            const = operator.pure and all(self._fact(reference).const for reference in inputs if reference)
+            const = operator.pure and not node.dequantizes and all(self._fact(reference).const for reference in inputs if reference)
             results = tuple(fact._replace(const=const) for fact in results)
         else:
             knowledge = self.terms.facts.get(self.derivation.term(signature, *handles, *(out.facts[child] for child in children)))
@@ -257,6 +264,11 @@ class _Encoder:
         if array is None or array.size > INT_LIMIT or array.dtype.kind in "OSU":
             return fact
         return from_array(array)
+
+
+def _keeps_statistics(node: Node) -> bool:
+    attributes = read_attributes(node.operator, node.proto.attribute)
+    return may_train(node.operator, attributes, len(node.inputs), sum(map(bool, node.outputs)))
 
 
 def encode(graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> Encoding:

@@ -40,6 +40,7 @@ class Node:
     bodies: dict[str, Graph] = field(default_factory=dict[str, "Graph"])
     captures: tuple[str, ...] = ()
     function: FunctionKey | None = None
+    dequantizes: bool = False  # a DequantizeLinear is inside: folding the node would store quantized weights at full width
 
 
 @dataclass(slots=True)

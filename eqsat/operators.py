@@ -48,6 +48,9 @@ _PURE_CONTRIB = frozenset(
 _PURE_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 
+_NEWEST = (1 << 31) - 1  # a larger opset number is no number to onnx
+
+
 @dataclass(frozen=True)
 class Operator:
     """An operator as one model means it: `version` is the schema's since_version, 0 where no schema is known."""
@@ -91,7 +94,7 @@ def find_operator(domain: str, name: str, opset: int) -> Operator:
     schema = None
     if domain in _STANDARD_DOMAINS:
         try:
-            schema = defs.get_schema(name, max_inclusive_version=opset, domain=domain)
+            schema = defs.get_schema(name, max_inclusive_version=max(1, min(opset, _NEWEST)), domain=domain)
         except defs.SchemaError:
             schema = None
         if schema is not None and schema.deprecated:
@@ -172,7 +175,7 @@ def may_train(operator: Operator, attributes: Attributes, inputs: int, outputs: 
     if not operator.standard:
         return False
     if operator.name == "Dropout":
-        return operator.version >= 12 and inputs > 2
+        return inputs > 2 if operator.version >= 12 else operator.version < 7 and attributes.get("is_test", 0) == 0
     if operator.name == "BatchNormalization":
         if operator.version >= 14:
             return attributes.get("training_mode", 0) != 0

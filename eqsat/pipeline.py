@@ -124,7 +124,7 @@ def run(source: Source, settings: Settings) -> Result:
         "nodes": before_after(before, after),
         "launches": before_after(before, after),
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
-        "cost": {"before": float(before), "after": float(after), "bound": trace.bound if result is not original else 0.0},
+        "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
         "rules": [],
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
@@ -141,11 +141,11 @@ def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Tr
     proto = model.proto
     growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
     options = Options(Limits(deadline, settings.node_limit, settings.memory_limit), growth, settings.memory_limit, settings.assume_dims)
-    names = [name for function in model.functions.values() for node in function.proto.node for name in (*node.input, *node.output)]
-    rewriter = Rewriter(model, options, FreshNames((*all_names(proto.graph), *names)), shared(), trace)
+    graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
+    rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     result = onnx.ModelProto()
     result.CopyFrom(_shell(proto))
-    decoded, _ = rewriter.graph(model.graph, Outer(), Place(body=False, constant_nodes=proto.ir_version < 4), proto.opset_import)
+    decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     result.graph.CopyFrom(decoded.graph)
     for function in model.functions.values():
         result.functions.append(_function(function, rewriter, proto))
@@ -157,7 +157,7 @@ def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) ->
     result = onnx.FunctionProto()
     result.CopyFrom(function.proto)
     opsets = {item.domain: item for item in (*proto.opset_import, *function.proto.opset_import)}
-    decoded, _ = rewriter.graph(function.body, Outer(), Place(body=False, constant_nodes=True), list(opsets.values()))
+    decoded, _ = rewriter.graph(function.body, Outer(), Place(constant_nodes=True), list(opsets.values()))
     del result.node[:]
     result.node.extend(decoded.graph.node)
     del result.value_info[:]

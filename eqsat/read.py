@@ -156,8 +156,8 @@ class _Reader:
                     _define(defined, name, _describe(node), where)
             if constant is not None:
                 constants[node.output[0]] = constant
-            elif node.input or node.output:
-                raw.append(node)
+            elif any(node.output):
+                raw.append(node)  # a node that gives nothing computes nothing
         visible = outer.union(defined)
         for name in (info.name for info in proto.output):
             if name not in visible:
@@ -189,14 +189,19 @@ class _Reader:
             bodies[name] = body
             captures.update(dict.fromkeys(body.captured()))
         key = function_key(proto.domain, proto.op_type, proto.overload)
-        operator = find_operator(normal_domain(proto.domain), proto.op_type, opsets.get(normal_domain(proto.domain), 1))
+        operator = find_operator(normal_domain(proto.domain), proto.op_type, opsets.get(normal_domain(proto.domain), _missing(normal_domain(proto.domain))))
         if key in self.protos:
             operator = dataclasses.replace(operator, version=0, schema=None, pure=self.pure[key])
         else:
             _check_schema(operator.schema, proto, where)
         if bodies and operator.pure:
             operator = dataclasses.replace(operator, pure=all(_pure(body) for body in bodies.values()))
-        return Node(operator, proto, tuple(proto.input), tuple(proto.output), bodies, tuple(captures), key if key in self.protos else None)
+        inside = [inner for body in bodies.values() for inner in body.nodes]
+        if key in self.protos:
+            inside += self.functions[key].body.nodes
+        dequantizes = any(inner.dequantizes or inner.operator.name == "DequantizeLinear" for inner in inside)
+        function = key if key in self.protos else None
+        return Node(operator, proto, tuple(proto.input), tuple(proto.output), bodies, tuple(captures), function, dequantizes)
 
 
 def _pure(graph: Graph) -> bool:
@@ -205,6 +210,11 @@ def _pure(graph: Graph) -> bool:
         node.operator.pure and not may_train(node.operator, read_attributes(node.operator, node.proto.attribute), len(node.inputs), len(node.outputs))
         for node in graph.nodes
     )
+
+
+def _missing(domain: str) -> int:
+    """The opset of a domain that a model uses and does not import: runtimes take the newest."""
+    return defs.onnx_opset_version() if domain == "" else 1
 
 
 def _opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
@@ -237,12 +247,14 @@ def _type_number(attribute: defs.OpSchema.Attribute) -> int:
 
 
 def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str) -> None:
-    if schema is None or where.startswith("function"):
-        return  # the parameters of a function may stand for what its nodes lack
+    if schema is None:
+        return
     if not schema.min_input <= len(node.input) <= schema.max_input:
         raise InputError(f"{where}: {_describe(node)} has {len(node.input)} inputs; {schema.name} takes {schema.min_input} to {schema.max_input}")
     if not len(node.output) <= schema.max_output:
         raise InputError(f"{where}: {_describe(node)} has {len(node.output)} outputs; {schema.name} gives at most {schema.max_output}")
+    if where.startswith("function"):
+        return  # the parameters of a function may stand for what its nodes lack
     given = {attribute.name: attribute for attribute in node.attribute}
     for name, attribute in given.items():
         if name not in schema.attributes:

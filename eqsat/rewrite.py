@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 
 from eqsat.choose import Chooser, Chosen, Prices
-from eqsat.decode import Decoded, Place, decode
+from eqsat.decode import Decoded, Place, Undecodable, decode
 from eqsat.derive import Derivation
 from eqsat.encode import Descent, Encoding, Outer, encode
 from eqsat.extract import ExtractionError
@@ -92,7 +92,7 @@ class Rewriter:
 
         try:
             return self._optimized(graph, outer, place, folding, descend)
-        except (Contradiction, EngineFailure, ExtractionError, NameClash) as error:
+        except (Contradiction, EngineFailure, ExtractionError, NameClash, Undecodable) as error:
             self.trace.notes.append(f"graph '{graph.proto.name}' stays as it is: {error}")
         kept = onnx.GraphProto()
         kept.CopyFrom(graph.proto)
@@ -173,7 +173,7 @@ class Rewriter:
             for index, graph in enumerate(graphs):
                 name = attribute.name if attribute.type == onnx.AttributeProto.GRAPH else f"{attribute.name}.{index}"
                 body = node.bodies[name]
-                decoded, facts[name] = self.graph(body, outer.only(body.captured()), dataclasses.replace(place, body=True), opsets)
+                decoded, facts[name] = self.graph(body, outer.only(body.captured()), place, opsets)
                 graph.CopyFrom(decoded.graph)
                 bodies[name] = body
                 captured.update(dict.fromkeys(captures(decoded.graph)))
