@@ -35,7 +35,8 @@ class Undecodable(Exception):
 class Place:
     """Where a graph stands, which decides how it may be written."""
 
-    constant_nodes: bool  # new constants become Constant nodes: functions have no initializers, old IR ties them to inputs
+    outermost: bool = True  # not a body: its file size is accounted for by itself
+    constant_nodes: bool = False  # new constants become Constant nodes: functions have no initializers, old IR ties them to inputs
 
 
 @dataclass(slots=True)

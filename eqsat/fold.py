@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from eqsat.model import Constant, Graph, Model, Node, attribute_graphs
+from eqsat.model import Constant, Graph, Model, Node, attribute_graphs, function_key
 from eqsat.tensors import from_array
 from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
@@ -29,14 +29,15 @@ class Folding:
     ) -> None:
         self._model = model
         self._constants = {**captured, **graph.constants}
-        self._producer: dict[str, Node] = {name: node for node in graph.nodes for name in node.outputs if name}
-        self._sparse = graph.sparse
+        self._nodes = graph.nodes
+        self._producer: dict[str, int] = {name: place for place, node in enumerate(graph.nodes) for name in node.outputs if name}
         self._opsets = opsets
         self._worker = worker
         self._memory = memory
         self._known: dict[str, np.ndarray[Any, Any]] = {}
         self._failed: set[str] = set()
         self._spent = 0.0
+        self.exhausted = False  # whether constants were left unevaluated for want of time
 
     def evaluate(self, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
         """The elements of the named values; those that fail are missing."""
@@ -45,6 +46,7 @@ class Folding:
         while batches:
             batch = batches.pop()
             if self._spent > _ALL_SECONDS:
+                self.exhausted = True
                 self._failed.update(batch)
                 continue
             start = time.monotonic()
@@ -84,16 +86,18 @@ class Folding:
             used[name] = None
             if name in self._known or name in self._constants:
                 continue
-            node = self._producer.get(name)
-            if node is None:
+            place = self._producer.get(name)
+            if place is None:
                 return None
+            node = self._nodes[place]
             if refers(node.proto):
                 return None  # a parameter of the function around it has a value only at a call
-            nodes[id(node)] = node
+            nodes[place] = node
             waiting += [*node.inputs, *node.captures]
         proto = onnx.ModelProto(ir_version=max(self._model.proto.ir_version, 4))
         proto.opset_import.extend(self._opsets)
-        proto.functions.extend(function.proto for function in self._model.functions.values())
+        if any(calls(node.proto, self._model) for node in nodes.values()):
+            proto.functions.extend(function.proto for function in self._model.functions.values())
         proto.graph.name = "constants"
         for name in used:
             if name in self._known:
@@ -104,16 +108,26 @@ class Folding:
                     return None
                 proto.graph.initializer.append(tensor.inline(name).proto)
         given = {tensor.name for tensor in proto.graph.initializer}
-        order = [node for node in self._producer.values() if id(node) in nodes]
-        for node in dict.fromkeys(id(node) for node in order):
+        for place in sorted(nodes):
             copy = onnx.NodeProto()
-            copy.CopyFrom(nodes[node].proto)
+            copy.CopyFrom(nodes[place].proto)
             for index, name in enumerate(copy.output):
                 if name in given:
                     copy.output[index] = f"{name} (known)"
             proto.graph.node.append(copy)
         proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
         return proto
+
+
+def calls(node: onnx.NodeProto, model: Model) -> bool:
+    """Whether a node, or one in its bodies, calls a function of the model."""
+    waiting = [node]
+    while waiting and model.functions:
+        current = waiting.pop()
+        if function_key(current.domain, current.op_type, current.overload) in model.functions:
+            return True
+        waiting.extend(inner for _, graph in attribute_graphs(current) for inner in graph.node)
+    return False
 
 
 def refers(node: onnx.NodeProto) -> bool:

@@ -91,7 +91,7 @@ def run(source: Source, settings: Settings) -> Result:
             notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
             result = _rewrite(model, settings, deadline, trace)
-        hit = next((record.hit for record in trace.records if record.hit), None)
+        hit = next((record.hit for record in trace.records if record.hit), trace.folding)
         notes += trace.notes
         if count_nodes(result) > count_nodes(proto) or (not is_valid(result) and is_valid(proto)):
             notes.append("the rewritten model was no better than the original, which stays as it is")

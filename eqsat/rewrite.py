@@ -54,6 +54,7 @@ class Trace:
     folded: int = 0
     became: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
+    folding: str | None = None  # the limit that folding hit, if it did
 
     def add(self, chosen: Chosen, folded: int, decoded: Decoded) -> None:
         """Counts what one graph came to."""
@@ -81,6 +82,7 @@ class Rewriter:
         self._terms = Terms()
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
+        self._growth = options.growth
         self.trace = trace
 
     def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
@@ -109,19 +111,25 @@ class Rewriter:
         self.trace.clock("saturate", clock)
         chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4)
         roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
-        stored = sum(constant.tensor.nbytes for constant in graph.constants.values()) + self._options.growth
+        # Bodies share what the graph around them may grow by: their file is part of its file.
+        growth = self._growth if place.outermost else 0.0
+        stored = stored_by(graph) + growth
         for _ in range(_ATTEMPTS):
+            if folding.exhausted and self.trace.folding is None:
+                self.trace.folding = "folding time"
             chosen, folded = self._choose(chooser, encoding, folding, list(dict.fromkeys(roots)), stored)
             clock = time.perf_counter()
             decoded = decode(encoding, egraph, chosen, folded, self._fresh, place)
             self.trace.clock("decode", clock)
-            excess = written_bytes(decoded.graph) - written_bytes(graph.proto) - self._options.growth
-            if excess <= 0:
+            grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
+            if grown <= growth:
+                if place.outermost:
+                    self._growth -= max(0.0, grown)
                 if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
                     raise ExtractionError("nothing was found that is smaller")
                 self.trace.add(chosen, len(folded), decoded)
                 return decoded, tuple(chooser.fact(root) for root in roots)
-            stored -= excess
+            stored = max(0.0, stored - (grown - growth))
         raise ExtractionError("nothing was found whose file is no larger")
 
     def _choose(
@@ -173,7 +181,7 @@ class Rewriter:
             for index, graph in enumerate(graphs):
                 name = attribute.name if attribute.type == onnx.AttributeProto.GRAPH else f"{attribute.name}.{index}"
                 body = node.bodies[name]
-                decoded, facts[name] = self.graph(body, outer.only(body.captured()), place, opsets)
+                decoded, facts[name] = self.graph(body, outer.only(body.captured()), dataclasses.replace(place, outermost=False), opsets)
                 graph.CopyFrom(decoded.graph)
                 bodies[name] = body
                 captured.update(dict.fromkeys(captures(decoded.graph)))
@@ -205,12 +213,22 @@ def stored_bytes(array: np.ndarray[Any, Any]) -> float:
 
 
 def written_bytes(graph: onnx.GraphProto) -> int:
-    """What a graph takes on disk, its external data included."""
-    external = 0
+    """What a graph takes on disk, its external data included; tensors that share their bytes take them once."""
+    external: dict[tuple[tuple[str, str], ...], int] = {}
     waiting = [graph]
     while waiting:
         current = waiting.pop()
-        external += sum(dense_bytes(t.data_type, math.prod(t.dims)) for t in current.initializer if t.data_location == onnx.TensorProto.EXTERNAL)
+        for tensor in current.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
+                external[place] = dense_bytes(tensor.data_type, math.prod(tensor.dims))
         for node in current.node:
             waiting.extend(body for _, body in attribute_graphs(node))
-    return graph.ByteSize() + external
+    return graph.ByteSize() + sum(external.values())
+
+
+def stored_by(graph: Graph) -> float:
+    """What the constants of a graph take; those that share their bytes in a file take them once."""
+    tensors = [constant.tensor for constant in graph.constants.values()]
+    shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}
+    return float(sum(shared.values()) + sum(tensor.nbytes for tensor in tensors if tensor.external is None))

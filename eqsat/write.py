@@ -2,7 +2,7 @@
 
 External data are written again as external data, copied from file to file by the kernel; where the output
 replaces the input, unchanged data stay where they are. The data file's name depends on the model, so that a
-model file never refers to data that are half of another version.
+model file never refers to data that are half of another version; no other file is ever touched or removed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,27 @@ from eqsat.errors import InputError
 from eqsat.model import attribute_graphs
 from eqsat.tensors import External, read_tensor
 
-_ALIGNMENT = 4096
+_ALIGNMENT = 16
+_PAGE = 4096
 _LARGE = 1024  # bytes; smaller tensors stay in the model file
 _PROTOBUF_LIMIT = (1 << 31) - (1 << 20)
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
     """Every tensor that a model holds: initializers and attributes, in bodies and functions too."""
-    graphs = [model.graph]
+    graphs = [model.graph, *(graph for info in model.training_info for graph in (info.initialization, info.algorithm))]
     nodes = [node for function in model.functions for node in function.node]
+    for function in model.functions:
+        for attribute in function.attribute_proto:
+            if attribute.HasField("t"):
+                yield attribute.t
     while graphs or nodes:
         if graphs:
             graph = graphs.pop()
             yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield sparse.values
+                yield sparse.indices
             nodes.extend(graph.node)
             continue
         node = nodes.pop()
@@ -59,6 +67,8 @@ def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Pa
 
     `model` itself is not changed. Raises `InputError` where the target can not be written.
     """
+    if target.is_symlink():
+        target = target.resolve()  # the file that the link names is written, and the link stays
     if target.is_dir():
         raise InputError(f"{target}: is a folder, not a file to write")
     if not target.parent.is_dir():
@@ -99,13 +109,15 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
             if source in places:
                 parts.append(_Part(tensor, source, places[source], length))
                 continue
+            offset = _aligned(offset, length)
             places[source] = offset
         elif oversized and len(tensor.raw_data) >= _LARGE:
             length = len(tensor.raw_data)
         else:
             continue
-        parts.append(_Part(tensor, source, offset, length))
-        offset += -(-length // _ALIGNMENT) * _ALIGNMENT
+        offset = _aligned(offset, length)
+        parts.append(_Part(tensor, source, offset if length else 0, length))
+        offset += length
     payloads = [part.tensor.raw_data if part.source is None else b"" for part in parts]
     for part in parts:
         part.tensor.ClearField("raw_data")
@@ -128,11 +140,14 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
                 copy_range(part.source, file)
     for part in parts:
         _refer(part, name)
-    outdated = _own_data(target)
     with _replacing(target) as file:
         file.write(copy.SerializeToString(deterministic=True))
-    for path in outdated - {target.parent / name}:
-        path.unlink(missing_ok=True)
+
+
+def _aligned(offset: int, length: int) -> int:
+    """Where a tensor begins: a large one on a page, so that it can be mapped into memory, a small one where there is room."""
+    step = _PAGE if length >= 16 * _PAGE else _ALIGNMENT
+    return -(-offset // step) * step
 
 
 def _refer(part: _Part, name: str) -> None:
@@ -140,15 +155,6 @@ def _refer(part: _Part, name: str) -> None:
     del part.tensor.external_data[:]
     for key, value in (("location", name), ("offset", str(part.offset)), ("length", str(part.length))):
         part.tensor.external_data.add(key=key, value=value)
-
-
-def _own_data(target: Path) -> set[Path]:
-    """The data files that eqsat wrote for an earlier version of the target."""
-    return {path for path in target.parent.glob(f"{_escaped(target.name)}.*.data") if len(path.name) == len(target.name) + 18}
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 def copy_range(source: External, file: BinaryIO) -> None:
