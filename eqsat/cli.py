@@ -140,6 +140,26 @@ def _progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
         yield show
 
 
+def _keep_apart(source: Path, target: Path, report: Path | None, inputs: str | None) -> None:
+    """One run must not write a file twice, or over what it reads; the model itself may be replaced by its result."""
+    kept = {"the model": source, "the inputs": Path(inputs) if inputs else None}
+    for what, path in kept.items():
+        if path is not None and report is not None and path.resolve() == report.resolve():
+            raise InputError(f"{report}: the report would overwrite {what}")
+    if report is not None and report.resolve() == target.resolve():
+        raise InputError(f"{report}: the report would overwrite the result")
+    if inputs is not None and Path(inputs).resolve() == target.resolve():
+        raise InputError(f"{target}: the result would overwrite the inputs")
+
+
+def _sizes(option: str, pairs: Sequence[tuple[str, int]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for name, size in pairs:
+        if sizes.setdefault(name, size) != size:
+            raise InputError(f"{option} gives '{name}' two sizes, {sizes[name]} and {size}")
+    return sizes
+
+
 def _optimize(options: argparse.Namespace) -> int:
     source = Path(options.model)
     target = Path(options.output) if options.output else source.with_suffix(".opt.onnx")
@@ -149,6 +169,8 @@ def _optimize(options: argparse.Namespace) -> int:
             raise InputError(f"{path.parent}: no such folder")
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
+    _keep_apart(source, target, report_file, options.inputs)
+    sizes, assumed = _sizes("--dim", options.dim), _sizes("--assume-dim", options.assume_dim)
     if options.custom_op_library and not Path(options.custom_op_library).is_file():
         raise InputError(f"{options.custom_op_library}: no such file")
     if not source.exists():
@@ -164,8 +186,8 @@ def _optimize(options: argparse.Namespace) -> int:
         time_limit=options.time_limit,
         max_growth=options.max_growth,
         inline=options.inline,
-        dims=dict(options.dim),
-        assume_dims=dict(options.assume_dim),
+        dims=sizes,
+        assume_dims=assumed,
         custom_op_library=options.custom_op_library,
         opset=options.opset,
     )
@@ -214,7 +236,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"eqsat: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("eqsat: interrupted; nothing was written", file=sys.stderr)
+        print("eqsat: interrupted; a file that was being written is whole or not there", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

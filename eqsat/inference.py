@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 
 import numpy as np
 import onnx
@@ -270,9 +271,19 @@ def _with_elements(node: Node, facts: list[Fact]) -> list[Fact]:
     facts = _with_uniform(node, facts)
     function = INTEGER_FUNCTIONS.get(node.operator.name)
     results = None if function is None else function(node)
+    if node.operator.name in _NARROW and _is_wide(chain(*(fact.ints or () for fact in node.inputs if fact is not None), *(part for _, part in results or ()))):
+        return [fact._replace(shape=(None,)) if node.operator.name == "Range" else fact for fact in facts]
     if results is None:
         return facts
     return [_with_ints(fact, *results[position]) if position < len(results) else fact for position, fact in enumerate(facts)]
+
+
+# Kernels of ONNX Runtime compute these through floating point or 32 bits: beyond 31 bits what they give is theirs to say.
+_NARROW = frozenset({"Max", "Min", "Mod", "Range", "ReduceProd", "ReduceSum", "Sign"})
+
+
+def _is_wide(elements: Iterable[Dim]) -> bool:
+    return any(isinstance(element, int) and not -(1 << 31) < element < 1 << 31 for element in elements)
 
 
 def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) -> Fact:

@@ -1,7 +1,8 @@
 """Shapes that nodes compute, written as literals: `Reshape` to [N, S, 12, 64] where x is [N, S, 768] is [0, 0, 12, 64].
 
-Comes in: what is known of an operator's data and of its shape input. Goes out: a literal that means the same for
-every size that the named dimensions may have, zero included, or None where no literal does.
+Comes in: what is known of an operator's data and of its shape input. Goes out: a literal, for a Reshape one in which
+zeros copy (allowzero = 0), that means the same for every size that the named dimensions may have, zero included, or
+None where no literal does.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def realized(operator: str, attributes: Mapping[str, AttributeValue | None], x: 
 
 
 def _reshape(x: tuple[Dim, ...], wanted: tuple[Dim, ...], allowzero: bool) -> tuple[int, ...] | None:
-    if allowzero:
-        return None  # zero does not copy there
+    if allowzero and 0 in wanted:
+        return None  # a size that is zero, which a literal in which zeros copy can not say
     sizes: list[int] = []
     named: list[int] = []
     for axis, size in enumerate(wanted):

@@ -22,7 +22,7 @@ from typing import Any
 from eqsat.encode import Encoding
 from eqsat.facts import Fact
 from eqsat.parameters import realized
-from eqsat.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Signature, Term, literal_of
+from eqsat.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, literal_of
 
 
 @dataclass(slots=True)
@@ -83,6 +83,7 @@ class _Program:
         self.folder = folder
         self.text: list[str] = []
         self.tokens: list[int] = []
+        self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()  # head and attributes of the terms that share a constructor
 
     def callback(self, function: Callable[..., object]) -> str:
         token = next(_tokens)
@@ -98,7 +99,7 @@ class _Program:
             (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
             (constructor Input (i64) T) (constructor Constant (i64) T) (constructor Literal (PyObject) T)
             (constructor Projection (i64 T) T) (constructor Absent () T)
-            (constructor Cons (T L) L) (constructor Nil () L)
+            (constructor Cons (T L) L) (constructor Nil () L) (constructor Opaque (i64 L) T)
             (function fact (T) PyObject :merge (py-call {merge} old new))
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (ruleset load) (ruleset laws)
@@ -115,8 +116,16 @@ class _Program:
         self.load("Constant", "v c", "(union (Ref v) (Constant c))", rows.get(CONSTANT, []))
         self.load("Projection", "v i n", "(union (Ref v) (Projection i (Ref n)))", rows.get(PROJECTION, []))
         self.load("Cons", "l h t", "(union (RefList l) (Cons (Ref h) (RefList t)))", rows.get(CONS, []))
+        # Each constructor costs egglog memory: what no rule can match shares one.
+        opaque = [entry for entry in encoding.entries if entry.head >= 0 and encoding.terms.signatures[entry.head].lawless]
+        self.load(
+            "Opaque",
+            "o k l",
+            "(union (Ref o) (Opaque k (RefList l)))",
+            ((e.eclass, self.opaque.intern((e.head, e.data), (e.head, e.data)), *e.children) for e in opaque),
+        )
         for head, found in rows.items():
-            if head >= 0:
+            if head >= 0 and not encoding.terms.signatures[head].lawless:
                 self.operator(head, encoding.terms.signatures[head], found)
         self.literals()
         link = self.callback(derivation.link)
@@ -144,8 +153,6 @@ class _Program:
         loaded = " ".join([*(f"(py-from-int {a})" for a in attributes), *(f"(Ref {x})" for x in inputs), *(f"(RefList {r})" for r in rest)])
         columns = " ".join([*attributes, *inputs, *rest])
         self.load(name, f"o {columns}", f"(union (Ref o) ({name} {loaded}))", rows)
-        if signature.opaque:
-            return
         facts = [f"(= f{x} (fact {x}))" for x in inputs] + [f"(= f{r} (facts {r}))" for r in rest]
         derive = self.callback(self.deriver(index))
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
@@ -171,8 +178,10 @@ class _Program:
             found = realized(signature.operator.name, attributes, x, shape)
             return -1 if found is None else terms.literal(found)
 
-        attributes = " ".join(f"a{i}" for i in range(split))
-        arguments = f"{attributes} fx0 fx1"
+        arguments = " ".join([*(f"a{i}" for i in range(split)), "fx0", "fx1"])
+        # In the literal a zero copies a size, whatever it meant in the computed shape.
+        copies = terms.attribute(0)
+        attributes = " ".join(f"(py-from-int {copies})" if name == "allowzero" else f"a{i}" for i, name in enumerate(signature.attributes))
         possible = self.callback(lambda *columns: literal(*columns) >= 0)
         made = f"(py-call {self.callback(literal)} {arguments})"
         fact = f"(py-call {self.callback(self.literal_fact)} {made})"
@@ -233,7 +242,7 @@ def saturate(encoding: Encoding, limits: Limits) -> tuple[EGraph, Record]:
                 if not report.updated:
                     break
             record.hit = hit
-            graph = _thaw(engine, encoding)
+            graph = _thaw(engine, encoding, program.opaque)
         except bindings.EggSmolError as error:
             raise EngineFailure(" ".join(str(error).split())[:200]) from error
         except BaseException as error:
@@ -263,7 +272,7 @@ def resident_bytes() -> int:
     return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0
 
 
-def _thaw(engine: Any, encoding: Encoding) -> EGraph:
+def _thaw(engine: Any, encoding: Encoding, opaque: Handles[tuple[int, tuple[int, ...]]]) -> EGraph:
     functions = engine.freeze().functions
     values: dict[Any, int] = {}
     lists: dict[Any, int] = {}
@@ -288,8 +297,13 @@ def _thaw(engine: Any, encoding: Encoding) -> EGraph:
     # Classes are numbered in the order of the encoding, whatever order the tables come in.
     references = {reference: class_of(sort, value) for reference, sort, value in sorted(found, key=lambda item: item[0])}
     heads = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
-    heads |= {constructor(head, encoding.terms.signatures[head]): head for head in dict.fromkeys(entry.head for entry in encoding.entries) if head >= 0}
+    signatures = encoding.terms.signatures
+    used = dict.fromkeys(entry.head for entry in encoding.entries if entry.head >= 0)
+    heads |= {constructor(head, signatures[head]): head for head in used if not signatures[head].lawless}
     terms: list[Term] = []
+    for row in functions["Opaque"].rows:
+        head, data = opaque.get(engine.value_to_i64(row.inputs[0]))
+        terms.append(Term(head, data, (class_of("L", row.inputs[1]),), class_of("T", row.output)))
     for name, head in heads.items():
         function = functions[name]
         sorts = function.input_sorts

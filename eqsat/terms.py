@@ -96,6 +96,11 @@ class Signature:
     opaque: bool = False  # has bodies or calls a function: encoding alone knows the facts
     function: FunctionKey | None = None
 
+    @property
+    def lawless(self) -> bool:
+        """Whether no law and no rule can say anything of a term but that it is equal to its like."""
+        return self.opaque or (self.operator.schema is None and not self.operator.pure)
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
