@@ -1,0 +1,273 @@
+"""Defects that were found once, each as the smallest model that showed it."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from models import assert_same, operators, parse
+from onnx import TensorProto, helper, numpy_helper
+
+
+def optimize(model: onnx.ModelProto, **options: object) -> onnx.ModelProto:
+    import eqsat
+
+    return eqsat.optimize(model, verify=False, **options).model  # type: ignore[arg-type]
+
+
+def test_a_loop_may_feed_its_body_other_shapes_than_the_body_declares() -> None:
+    model = parse(
+        """g (float[2] x, int64 n) => (float[K] y, int64[S, 1] s) {
+            c = Constant <value_int = 1> ()
+            t = Cast <to = 9> (c)
+            y, s = Loop (n, t, x) <body = b (int64 i, bool ci, float[2] v) => (bool co, float[M] vo, int64[1] sh) {
+                co = Identity (ci)
+                vo = Concat <axis = 0> (v, v)
+                sh = Shape (v)
+            }>
+        }""",
+        header='<ir_version: 8, opset_import: ["": 16]>',
+    )
+    assert_same(model, optimize(model), {"x": np.ones(2, np.float32), "n": np.array(3)})
+
+
+def test_a_symbol_that_a_body_declares_is_not_that_of_the_model() -> None:
+    model = parse(
+        """g (float[N] x, int64 n) => (float[K] y, int64[S, 1] s) {
+            c = Constant <value_int = 1> ()
+            t = Cast <to = 9> (c)
+            y, s = Loop (n, t, x) <body = b (int64 i, bool ci, float[N] v) => (bool co, float[M] vo, int64[1] sh) {
+                co = Identity (ci)
+                vo = Concat <axis = 0> (v, v)
+                p = Shape (v)
+                q = Shape (x)
+                sh = Sub (p, q)
+            }>
+        }""",
+        header='<ir_version: 8, opset_import: ["": 16]>',
+    )
+    assert_same(model, optimize(model), {"x": np.ones(2, np.float32), "n": np.array(3)})
+
+
+def test_equal_sequences_are_not_copied_by_an_identity_that_knows_none() -> None:
+    model = parse(
+        "g (float[2] x) => (seq(float[2]) a, seq(float[2]) b) { a = SequenceConstruct (x)  b = SequenceConstruct (x) }",
+        header='<ir_version: 8, opset_import: ["": 11]>',
+    )
+    assert operators(optimize(model))["Identity"] == 0
+
+
+@pytest.mark.parametrize("parameter", ["folded", "value", "nz"])
+def test_names_inside_functions_are_taken(parameter: str) -> None:
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "local": 1]>
+        g (float[N] x, float[N] u) => (int64[M, 1] y) {{ y = local.f (x, u) }}
+        <domain: "local", opset_import: ["": 17]>
+        f (a, {parameter}) => (r) {{
+            m = Constant <value_ints = [-1]> ()
+            one = Constant <value_ints = [1]> ()
+            flat = Reshape (a, m)
+            found = NonZero (flat)
+            s = Shape (found)
+            both = Concat <axis = 0> (m, one)
+            r = Reshape (found, both)
+        }}""")
+    result = optimize(model)
+    onnx.checker.check_model(result)
+    assert_same(model, result, {"x": np.array([1, 0, 2], np.float32), "u": np.zeros(3, np.float32)})
+
+
+def test_statistics_of_a_training_node_share_their_constants_with_nothing() -> None:
+    model = parse(
+        """g (float[2, 3] x) => (float[2, 3] y, float[3] m, float[3] v)
+        <float[3] scale = {1, 1, 1}, float[3] bias = {0, 0, 0}, float[3] mean = {0, 0, 0}, float[3] variance = {1, 1, 1}> {
+            y, m, v = BatchNormalization <training_mode = 1> (x, scale, bias, mean, variance)
+        }""",
+        header='<ir_version: 8, opset_import: ["": 15]>',
+    )
+    result = optimize(model)
+    assert len(set(result.graph.node[0].input)) == 5
+    assert_same(model, result, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+
+
+def test_a_dropout_that_trained_by_default_once_is_not_merged() -> None:
+    model = parse("g (float[4] x) => (float[4] y) { a = Dropout (x)  b = Dropout (x)  y = Sub (a, b) }", header='<ir_version: 8, opset_import: ["": 6]>')
+    assert operators(optimize(model))["Dropout"] == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "c = Constant <value = int64[3] {-1, -1, 4611686018427387904}> ()  y = ReduceSum <keepdims = 0> (c)",
+        "c = Constant <value = int64[2] {7, 2147483648}> ()  z = Constant <value_int = 0> ()  y = Max (c, z)",
+        "c = Constant <value = int64[1] {2147483648}> ()  y = Sign (c)",
+    ],
+)
+def test_integers_are_folded_to_what_the_kernels_give(text: str) -> None:
+    rank = "[2]" if "Max" in text else "[1]" if "Sign" in text else ""
+    model = parse(f"g () => (int64{rank} y) {{ {text} }}", header='<ir_version: 8, opset_import: ["": 17]>')
+    assert_same(model, optimize(model), {})
+
+
+def test_quantized_weights_stay_quantized_inside_functions() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
+        g (float[2] x) => (float[2] y) <uint8[2] w = {1, 2}, float s = {0.5}, uint8 z = {0}> { d = local.dq (w, s, z)  y = Mul (x, d) }
+        <domain: "local", opset_import: ["": 17]> dq (w, s, z) => (d) { d = DequantizeLinear (w, s, z) }""")
+    assert operators(optimize(model))["dq"] == 1
+
+
+def test_two_outputs_that_are_equal_constants() -> None:
+    model = parse("g (float[2] x) => (float[2] a, float[2] b, float[2] y) <float[2] a = {1, 2}, float[2] b = {1, 2}> { c = Relu (x)  y = Relu (c) }")
+    result = optimize(model)
+    assert [node.op_type for node in result.graph.node] == ["Relu", "Relu"]
+    assert_same(model, result, {"x": np.ones(2, np.float32)})
+
+
+def test_reshape_whose_zeros_are_sizes_takes_a_literal_whose_zeros_copy() -> None:
+    model = parse("""g (float[N, 6] x) => (float[N, 2, 3] y) {
+        s = Shape <end = 1> (x)
+        t = Constant <value_ints = [2, 3]> ()
+        u = Concat <axis = 0> (s, t)
+        y = Reshape <allowzero = 1> (x, u)
+    }""")
+    result = optimize(model)
+    assert operators(result) == {"Reshape": 1}
+    assert_same(model, result, *({"x": np.ones((size, 6), np.float32)} for size in (1, 4)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[4611686018427387904, 4611686018427387904, 9] x) => (float[a, b, c] y) { y = Relu (x) }",
+        "g (float[2] x) => (float[2] y) { y = Relu (x)  z = Relu (x) }",
+        "g (float[1, 5, 3, 3] x) => (float[1, 5, a, b] y) <int64[8] p = {0, 0, -100, 0, 0, 0, 0, 0}> { z = Pad (x, p)  y = Relu (z) }",
+    ],
+)
+def test_strange_sizes(text: str) -> None:
+    assert operators(optimize(parse(text)))["Relu"] == 1
+
+
+def test_strange_constants() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Relu (x) }")
+    model.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, 1 << 62], raw_data=b""))
+    model.graph.initializer.append(TensorProto(name="deep", data_type=1, dims=[1] * 100, raw_data=bytes(4)))
+    model.opset_import[0].version = 1 << 40
+    assert operators(optimize(model))["Relu"] == 1
+
+
+def test_nodes_without_outputs_compute_nothing() -> None:
+    model = parse("g (float[2] x) => (float[2] y) { y = Relu (x) }")
+    model.graph.node.append(helper.make_node("Relu", ["x"], []))
+    model.graph.node.append(helper.make_node("Add", ["x", "x"], [""]))
+    assert operators(optimize(model)) == {"Relu": 1}
+
+
+def test_hundreds_of_operators_that_nobody_knows() -> None:
+    nodes = [helper.make_node(f"Op{index}", [f"v{index}"], [f"v{index + 1}"], domain="strange") for index in range(400)]
+    ends = [helper.make_tensor_value_info(name, 1, [2]) for name in ("v0", "v400")]
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("strange", 1)]
+    model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:]), opset_imports=imports, ir_version=8)
+    assert len(optimize(model).graph.node) == 400
+
+
+def external(path: Path, sizes: dict[str, tuple[int, int]]) -> onnx.ModelProto:
+    """y = x + the sum of weights that lie at (offset, elements) in `w.bin` beside the model."""
+    model = parse("g (float[1] x) => (float[1] y) { y = Relu (x) }")
+    total = max(offset + 4 * count for offset, count in sizes.values())
+    (path.parent / "w.bin").write_bytes(np.arange(total // 4, dtype=np.float32).tobytes())
+    del model.graph.node[:]
+    value = "x"
+    for name, (offset, count) in sizes.items():
+        tensor = model.graph.initializer.add(name=name, data_type=1, dims=[count], data_location=TensorProto.EXTERNAL)
+        for key, entry in (("location", "w.bin"), ("offset", str(offset)), ("length", str(4 * count))):
+            tensor.external_data.add(key=key, value=entry)
+        model.graph.node.append(helper.make_node("ReduceSum", [name], [f"{name}_sum"], keepdims=0))
+        model.graph.node.append(helper.make_node("Add", [value, f"{name}_sum"], [f"{name}_out"]))
+        value = f"{name}_out"
+    model.graph.node.append(helper.make_node("Identity", [value], ["y"]))
+    path.write_bytes(model.SerializeToString())
+    return model
+
+
+def test_saving_removes_no_other_file(tmp_path: Path) -> None:
+    import eqsat
+
+    source = tmp_path / "a.onnx"
+    external(source, {"w": (0, 8)})
+    other = tmp_path / "b.onnx.weights_fp16.data"
+    other.write_bytes(b"precious")
+    result = eqsat.optimize(source, verify=False)
+    result.save(tmp_path / "b.onnx")
+    result.save(tmp_path / "b.onnx")
+    assert other.read_bytes() == b"precious"
+
+
+def test_an_empty_weight_behind_another(tmp_path: Path) -> None:
+    import eqsat
+
+    source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    model = parse("g (float[1] x) => (float[1] y, float[0] e) { y = Relu (x) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.zeros(0, np.float32), "e"))
+    model.graph.initializer.append(numpy_helper.from_array(np.ones(1, np.float32), "w"))
+    model.graph.node[0].CopyFrom(helper.make_node("Add", ["x", "w"], ["y"]))
+    onnx.save_model(model, source, save_as_external_data=True, location="w.bin", size_threshold=0)
+    eqsat.optimize(source, verify=False).save(target)
+    eqsat.optimize(target, verify=False)
+    assert {t.name: list(t.dims) for t in onnx.load(target).graph.initializer} == {"e": [0], "w": [1]}
+
+
+def test_the_output_may_be_a_link(tmp_path: Path) -> None:
+    import eqsat
+
+    (tmp_path / "real").mkdir()
+    (tmp_path / "links").mkdir()
+    source = tmp_path / "real" / "m.onnx"
+    external(source, {"w": (0, 8)})
+    link = tmp_path / "links" / "m.onnx"
+    link.symlink_to(source)
+    eqsat.optimize(source, verify=False).save(link)
+    assert link.is_symlink()
+    onnx.load(source)  # with its data
+
+
+def test_weights_that_share_their_bytes_count_once(tmp_path: Path) -> None:
+    import eqsat
+
+    source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    model = external(source, {f"w{index}": (0, 4096) for index in range(6)})
+    for index, node in enumerate([node for node in model.graph.node if node.op_type == "ReduceSum"]):
+        node.op_type, node.input[0] = "ReduceSum", f"w{index}"
+    source.write_bytes(model.SerializeToString())
+    eqsat.optimize(source, verify=False).save(target)
+    after = sum(path.stat().st_size for path in tmp_path.iterdir() if path.name.startswith("b.onnx"))
+    assert after <= source.stat().st_size + (tmp_path / "w.bin").stat().st_size + 2048
+
+
+def test_growth_is_one_budget_for_all_functions() -> None:
+    functions = "\n".join(
+        f"""<domain: "local", opset_import: ["": 17]> f{index} (a) => (r) {{
+            start = Constant <value_int = {index}> ()
+            stop = Constant <value_int = {index + 100}> ()
+            step = Constant <value_int = 1> ()
+            row = Range (start, stop, step)
+            r = Add (a, row)
+        }}"""
+        for index in range(20)
+    )
+    calls = "\n".join(f"v{index + 1} = local.f{index} (v{index})" for index in range(20))
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": 17, "local": 1]> g (int64[100] v0) => (int64[100] v20) {{ {calls} }} {functions}')
+    result = optimize(model)
+    assert result.ByteSize() <= model.ByteSize() + 2048
+    assert_same(model, result, {"v0": np.zeros(100, np.int64)})
+
+
+def test_the_report_goes_over_no_other_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from eqsat.cli import main
+
+    source = tmp_path / "m.onnx"
+    source.write_bytes(parse("g (float[2] x) => (float[2] y) { y = Relu (x) }").SerializeToString())
+    before = source.read_bytes()
+    assert main(["optimize", str(source), "-o", str(tmp_path / "o.onnx"), "--report", str(source)]) == 2
+    assert main(["optimize", str(source), "-o", str(tmp_path / "o.onnx"), "--report", str(tmp_path / "o.onnx")]) == 2
+    assert main(["optimize", str(source), "--dim", "a=1", "--dim", "a=2"]) == 2
+    assert source.read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]
