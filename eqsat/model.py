@@ -7,12 +7,13 @@ model came from are kept, unchanged, for everything that optimization does not t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 import onnx
+from google.protobuf.message import Message
 
 from eqsat.errors import InputError
 from eqsat.operators import Operator, normal_domain
@@ -164,3 +165,16 @@ class NodeCount:
 def count_nodes(model: onnx.ModelProto) -> int:
     """The leaf nodes of a model: those of bodies and of called functions count inside, constants do not count."""
     return NodeCount(model.functions).nodes(model.graph.node)
+
+
+def copy_fields(source: Message, target: Message, left_out: Container[str]) -> None:
+    """Copies a message field by field but for those named, so that weights that are not wanted are never copied."""
+    for descriptor, value in source.ListFields():
+        if descriptor.name in left_out:
+            continue
+        if isinstance(value, (str, bytes, int, float)):
+            setattr(target, descriptor.name, value)
+        elif isinstance(value, Message):
+            getattr(target, descriptor.name).CopyFrom(value)
+        else:
+            getattr(target, descriptor.name).MergeFrom(value)

@@ -20,7 +20,7 @@ from eqsat.convert import bake, convert, inline
 from eqsat.decode import Place
 from eqsat.encode import Outer
 from eqsat.errors import InputError
-from eqsat.model import Function, Model, count_nodes
+from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
 from eqsat.names import FreshNames, all_names
 from eqsat.read import Source, load, normalize
 from eqsat.report import Report, before_after
@@ -144,7 +144,7 @@ def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Tr
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     result = onnx.ModelProto()
-    result.CopyFrom(_shell(proto))
+    copy_fields(proto, result, {"graph", "functions"})
     decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     result.graph.CopyFrom(decoded.graph)
     for function in model.functions.values():
@@ -165,23 +165,8 @@ def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) ->
     return result
 
 
-def _shell(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """All of a model but its graph and functions."""
-    shell = onnx.ModelProto()
-    for field_descriptor, value in proto.ListFields():
-        if field_descriptor.name in ("graph", "functions"):
-            continue
-        if isinstance(value, (str, bytes, int)):
-            setattr(shell, field_descriptor.name, value)
-        else:
-            getattr(shell, field_descriptor.name).MergeFrom(value)
-    return shell
-
-
 def _drop_uncalled(model: onnx.ModelProto) -> None:
     """Functions that nothing calls any more are dead code."""
-    from eqsat.model import attribute_graphs, function_key
-
     functions = {function_key(f.domain, f.name, f.overload): f for f in model.functions}
     called: set[object] = set()
     waiting = list(model.graph.node)

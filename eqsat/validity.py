@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import onnx
 
+from eqsat.model import copy_fields
+
+_SMALL = 1024  # bytes
+
 
 def is_valid(proto: onnx.ModelProto) -> bool:
-    """Whether onnx's checker accepts the model; external data are not looked at."""
+    """Whether onnx's checker accepts the model; large and external weights stand as inputs of their type, and are not copied."""
     light = onnx.ModelProto()
-    light.CopyFrom(proto)
-    external = [tensor for tensor in light.graph.initializer if tensor.data_location == onnx.TensorProto.EXTERNAL]
-    if external:
-        # The checker would look for the data beside the current folder: such weights stand as inputs of their type.
-        known = {info.name for info in light.graph.input}
-        inputs = [onnx.helper.make_tensor_value_info(t.name, t.data_type, list(t.dims)) for t in external if t.name not in known]
-        light.graph.input.extend(inputs)
-        kept = [tensor for tensor in light.graph.initializer if tensor.data_location != onnx.TensorProto.EXTERNAL]
-        copies = [onnx.TensorProto.FromString(tensor.SerializeToString()) for tensor in kept]
-        del light.graph.initializer[:]
-        light.graph.initializer.extend(copies)
+    copy_fields(proto, light, {"graph"})
+    copy_fields(proto.graph, light.graph, {"initializer"})
+    known = {info.name for info in proto.graph.input}
+    for tensor in proto.graph.initializer:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= _SMALL:
+            light.graph.initializer.append(tensor)
+        elif tensor.name not in known:
+            light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
     try:
         onnx.checker.check_model(light)  # pyright: ignore[reportUnknownMemberType]
     except (onnx.checker.ValidationError, ValueError, RuntimeError, MemoryError):

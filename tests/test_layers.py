@@ -34,7 +34,7 @@ LAYERS = [
     ["choose"],
     ["worker", "runtime"],
     ["native"],
-    ["convert", "validity"],
+    ["convert"], ["validity"],
     ["fold", "decode"],
     ["rewrite"],
     ["ranges", "compare"],
