@@ -42,4 +42,8 @@ def verification(verdict: Mapping[str, Any]) -> str:
     bitwise = all(output.get("bitwise", True) for output in outputs)
     idle = [output["name"] for output in outputs if output.get("exercised") is False]
     text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
+    if not verdict.get("runs"):
+        text = "equal: what changed needs no running to be seen as the same"
+    elif verdict.get("regions") is not None:
+        text += f", in {verdict['regions']} regions that changed"
     return text + (f"; not exercised: {', '.join(idle)}" if idle else "")
