@@ -318,7 +318,10 @@ def _all_nan(outputs: Sequence[Any]) -> bool:
 
 
 def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None) -> bytes | None:
-    """The model with the floating-point weights that it holds nudged; None if it holds none, or too many bytes of them."""
+    """The model with the floating-point weights that it holds nudged; None if it holds none, or too many bytes of them.
+
+    Weights that hold whole numbers stay: they may be cast to sizes or indices, which a nudge would break.
+    """
     import onnx
     from onnx import numpy_helper
 
@@ -330,7 +333,12 @@ def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coar
     for tensor in (*proto.graph.initializer, *constants):
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
             array = numpy_helper.to_array(tensor)
-            if compare.is_float(array):
+            if compare.is_float(array) and not _is_whole(array):
                 tensor.CopyFrom(numpy_helper.from_array(compare.nudge(array, units, generator, coarsest), tensor.name))
                 changed = True
     return proto.SerializeToString() if changed else None
+
+
+def _is_whole(array: np.ndarray) -> bool:
+    values = compare.plain(array)
+    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())

@@ -23,23 +23,29 @@ from eqsat.names import captures
 from eqsat.native import NativeFailure, inferred
 from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.ranges import nodes_in_order
-from eqsat.subject import Subject, has_external_data, same_content, weight_bytes, without_weights
+from eqsat.subject import Subject, depends_on_inputs, has_external_data, same_content, tensor_bytes, weight_bytes, without_weights
 
+_SMALL = 1024  # bytes of a constant up to which a region takes it as it is
 _Node = tuple[int, int]  # which model (0: original, 1: optimized), and the node's place in it
 
 
 @dataclass(frozen=True)
 class Region:
-    """Two models that should compute the same; `name` is that of a value that they compute."""
+    """Two models that should compute the same; `name` is that of a value that they compute.
+
+    `closed` says that every input is one of the whole model: then what is found of the region holds of the whole model too.
+    """
 
     name: str
     original: Subject
     optimized: Subject
+    closed: bool
 
-    @property
-    def bytes(self) -> int:
-        """The size of the weights of both."""
-        return weight_bytes(self.original.proto) + weight_bytes(self.optimized.proto)
+    def moving(self) -> frozenset[str]:
+        """The outputs that depend on the values of inputs, and not on their sizes alone."""
+        graph = self.original.proto.graph
+        bare = onnx.GraphProto(input=graph.input, output=graph.output, node=[node for node in graph.node if node.op_type not in ("Shape", "Size")])
+        return depends_on_inputs(onnx.ModelProto(graph=bare))
 
     def form(self) -> bytes | None:
         """The region but for its names: regions of one form compute the same, or none does. None where bodies make names matter."""
@@ -105,18 +111,42 @@ class Cut:
         self._partition()
         return True
 
-    def region(self, number: int, depth: int) -> Region | str:
-        """The region with the nodes up to `depth` levels before it; as text, why there is none."""
+    def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
+        """The region with the nodes up to `depth` levels before it; as text, why there is none, as when its weights are over `most_bytes`."""
         nodes, outputs = self._regions[number]
         chosen = (set(nodes[0]), set(nodes[1]))
         self._extend(chosen, depth)
         boundary = self._boundary(chosen)
+        # A node with several outputs may be split in the other model: what one side computes, the other has to compute as well.
+        while split := self._computed_on_one_side(chosen, boundary):
+            for side, place in split:
+                chosen[side].add(place)
+            self._extend(chosen, depth)
+            boundary = self._boundary(chosen)
         known = self._known_types()
         for name in boundary:
             if name not in known:
                 return f"region of {outputs[0]}: the type of value '{name}' is not known"
+        size = sum(self._bytes(side, chosen[side], boundary, outputs) for side in (0, 1))
+        if size > most_bytes:
+            return f"region of {outputs[0]}: its weights, {size} bytes, do not fit in the memory limit"
         a, b = (Subject(self._model(side, chosen[side], boundary, outputs), self._subjects[side].folder) for side in (0, 1))
-        return Region(outputs[0], a, b)
+        return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
+
+    def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
+        """The nodes, not in the region, that compute what is on its boundary and computed by the region in the other model."""
+        nodes: list[_Node] = []
+        for name in boundary:
+            places = [names.producer.get(name) for names in self._sides]
+            if any(place in chosen[side] for side, place in enumerate(places)):
+                nodes.extend((side, place) for side, place in enumerate(places) if place is not None and place not in chosen[side])
+        return nodes
+
+    def _bytes(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> int:
+        """The size of the weights that the model of a region holds, without making it."""
+        names = self._sides[side]
+        used = {name for place in chosen for name in names.inputs[place]}.union(outputs).difference(boundary)
+        return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
 
     def _same_nodes(self) -> tuple[set[int], set[int]]:
         """The places of the nodes that both models have: same operator, attributes and names, of weights with the same content."""
@@ -167,12 +197,13 @@ class Cut:
         (shapes, indices), values of unknown type, and, unless `depth` is 0, values of a size that is not known."""
         a, b = self._sides
         known = self._known_types()
+        constants = a.constants | b.constants  # drawn at random, they would be what they never are
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
             following: set[str] = set()
             for name in sorted(level):
-                if name not in self._common or distance < depth or not _can_be_drawn(known.get(name), depth):
+                if name not in self._common or distance < depth or name in constants or not _can_be_drawn(known.get(name), depth):
                     for side, names in enumerate((a, b)):
                         place = names.producer.get(name)
                         if place is not None and place not in chosen[side]:
@@ -198,20 +229,23 @@ class Cut:
         graph.name = "region"
         order = sorted(chosen)
         computed = {name for place in order for name in names.outputs[place]}
-        graph.node.extend(names.nodes[place] for place in order)
         given = set(boundary)
+        stored = [name for name in outputs if name not in computed and name not in given]
         used = dict.fromkeys(chain.from_iterable(names.inputs[place] for place in order))
-        graph.initializer.extend(names.weights[name] for name in used if name in names.weights and name not in given)
+        graph.initializer.extend(names.weights[name] for name in used if name in names.weights and name not in given and name not in stored)
         graph.sparse_initializer.extend(names.sparse[name] for name in used if name in names.sparse)
         types = self._known_types()
-        graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary)
+        constants = self._sides[0].small
+        graph.initializer.extend(constants[name] for name in boundary if name in constants)
+        graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary if name not in constants)
         for name in outputs:
             graph.output.append(onnx.ValueInfoProto(name=name, type=_without_shape(types[name])) if name in types else onnx.ValueInfoProto(name=name))
-            if name not in computed and name not in given:
-                tensor = graph.initializer.add()
-                tensor.CopyFrom(names.weights[name])
-                tensor.name = f"{name} (stored)"
-                graph.node.append(onnx.helper.make_node("Identity", [tensor.name], [name]))
+        for name in stored:  # a result has to come from a node
+            tensor = graph.initializer.add()
+            tensor.CopyFrom(names.weights[name])
+            tensor.name = f"{name} (stored)"
+            graph.node.append(_identity(tensor.name, name))
+        graph.node.extend(names.nodes[place] for place in order)
         return model
 
     def _known_types(self) -> Mapping[str, onnx.TypeProto]:
@@ -242,7 +276,11 @@ class _Side:
         self.sparse = {tensor.values.name: tensor for tensor in graph.sparse_initializer}
         self.weights = {tensor.name: tensor for tensor in graph.initializer}
         self.stored = self.weights.keys() | self.sparse.keys()
+        inline = ((name, tensor) for name, tensor in self.weights.items() if tensor.data_location != onnx.TensorProto.EXTERNAL)
+        self.small = {name: tensor for name, tensor in inline if tensor_bytes(tensor) <= _SMALL}
         self.results = {value.name for value in graph.output}
+        self.inputs_of_model = {value.name for value in graph.input}
+        self.bytes: list[int] = []
         self.keys: list[tuple[list[int], bytes, bytes]] = []
         self.inputs: list[list[str]] = []
         self.outputs: list[list[str]] = []
@@ -257,12 +295,14 @@ class _Side:
             bare.ClearField("metadata_props")
             inside = list(nodes_in_order([node]))
             called = meaning if any((inner.domain, inner.op_type) in functions for inner in inside) else b""
+            self.bytes.append(weight_bytes(onnx.ModelProto(graph=onnx.GraphProto(node=[node]))) if node.attribute else 0)
             self.keys.append(([versions.get(inner.domain, 0) for inner in inside], bare.SerializeToString(deterministic=True), called))
             self.inputs.append(list(_used(node)))
             self.outputs.append([name for name in node.output if name])
             self.producer.update(dict.fromkeys(self.outputs[-1], place))
             for name in self.inputs[-1]:
                 self.consumers.setdefault(name, []).append(place)
+        self.constants = {node.output[0] for node, size in zip(self.nodes, self.bytes, strict=True) if node.op_type == "Constant" and size <= _SMALL}
         self.names = self.producer.keys() | self.stored | {value.name for value in graph.input}
 
 

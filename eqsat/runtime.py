@@ -116,6 +116,8 @@ class OnnxRuntimeSession:
         options.enable_cpu_mem_arena = False
         options.enable_mem_pattern = False
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # A kernel for packed weights may round otherwise than the one for the same values computed; only the model is to make a difference.
+        options.add_session_config_entry("session.disable_prepacking", "1")
         if folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
         if custom_op_library is not None:

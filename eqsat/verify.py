@@ -9,6 +9,7 @@ be run is "unverified", and says why. No model can take this process down (eqsat
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -21,7 +22,7 @@ import onnx
 from eqsat.errors import InputError
 from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.ranges import nodes_in_order
-from eqsat.regions import Cut
+from eqsat.regions import Cut, Region
 from eqsat.samples import Plan, Spec, make_plan, numpy_dtype
 from eqsat.subject import Subject, depends_on_inputs, has_external_data, random_outputs, read_subject, weight_bytes
 from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout, shared
@@ -35,7 +36,8 @@ _RUNTIME_BYTES = 1 << 29  # what the runtime itself may need, whatever the model
 _MANY_BYTES = 1 << 24
 _MANY_NODES = 20_000
 _NAMES_GIVEN_UP = 64
-_DEPTHS = (0, 1, 4, 16)  # how many levels of nodes before a region are taken in, until it is found equal
+_ONLY_ONES = "it ran only at sizes that are all 1"
+_DEPTHS = (0, 1, 4, 16, sys.maxsize)  # how many levels of nodes before a region are taken in, until it is found equal
 
 
 @dataclass
@@ -231,6 +233,7 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: st
     cut = Cut(original, optimized)
     verdict = Verdict(EQUAL, regions=len(cut))
     verdict.notes.append(f"judged region by region, on random values between the regions: {reason}")
+    results = {value.name for value in original.proto.graph.output}
     judged: set[object] = set()
     given_up = number = 0
     end = time.monotonic() + judge.time_limit
@@ -241,11 +244,15 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: st
         if cut.key(number) in judged:
             number += 1
             continue
-        part = _one_region(cut, number, judge)
+        part, closed = _one_region(cut, number, judge)
         if part.status == DIFFERENT and part.output and given_up < _NAMES_GIVEN_UP and cut.uncut(part.output):
             given_up += 1
             number = 0
             continue
+        if part.status == DIFFERENT and not (closed and (not part.output or part.output in results)):
+            # A name inside the models may have been given to another value.
+            doubt = "the name may stand for another value" if closed else "on arbitrary values; it may hold on those that arise"
+            part.status, part.reason = UNVERIFIED, f"{part.reason} ({doubt})"
         judged.add(cut.key(number))
         number += 1
         verdict.engine = verdict.engine or part.engine
@@ -260,34 +267,52 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: st
     return verdict
 
 
-def _one_region(cut: Cut, number: int, judge: _Judge) -> Verdict:
-    """The verdict on a region. What fails on arbitrary values between regions may hold on those that really arise: then deeper ones tell."""
-    part = Verdict(UNVERIFIED)
+def _one_region(cut: Cut, number: int, judge: _Judge) -> tuple[Verdict, bool]:
+    """The verdict on a region, and whether its inputs are the whole model's.
+
+    What fails on arbitrary values between regions may hold on those that really arise, and what no arbitrary value moved
+    may move on those: then deeper regions tell.
+    """
+    part, closed = Verdict(UNVERIFIED), False
     for depth in _DEPTHS:
-        region = cut.region(number, depth)
+        region = cut.region(number, depth, judge.memory_limit // _COPIES)
         if isinstance(region, str):
-            return Verdict(UNVERIFIED, region)
-        if region.bytes * _COPIES > judge.memory_limit:
-            if depth == 0:
-                return Verdict(UNVERIFIED, f"region of {region.name}: its weights, {region.bytes} bytes, do not fit in the memory limit")
+            part.reason = part.reason or region
             break
         form = region.form()
         if form is not None and form in judge.proved:
-            return Verdict(EQUAL)
+            return Verdict(EQUAL), False
         try:
-            plan = make_plan(region.original.proto)
-        except NotImplementedError as error:
-            return Verdict(UNVERIFIED, f"region of {region.name}: {error}")
-        try:
-            part = _whole(region.original, region.optimized, None, plan, judge)
-        except _TooMuch as reason:
-            return Verdict(UNVERIFIED, f"region of {region.name}: {reason}")
+            part, closed = _whole(region.original, region.optimized, None, make_plan(region.original.proto), judge), region.closed
+        except (NotImplementedError, _TooMuch) as reason:
+            part, closed = Verdict(UNVERIFIED, str(reason)), False
         if part.status == EQUAL:
-            if form is not None:
+            still = _not_tried(region, part)
+            if not still and form is not None:
                 judge.proved.add(form)
-            break
+            if not still or (closed and still != _ONLY_ONES):  # what the whole model's inputs do not move is as good as constant
+                break
+            part.status, part.reason = UNVERIFIED, still
+        elif part.status == DIFFERENT and not part.runs:
+            # That a runtime refuses a part tells of how it was cut.
+            part.status, part.output = UNVERIFIED, ""
         part.reason = f"region of {region.name}: {part.reason}"
-    return part
+        if closed:
+            break
+    return part, closed
+
+
+def _not_tried(region: Region, part: Verdict) -> str:
+    """Why running a region told nothing, though both models agreed; empty if it told something."""
+    moving = region.moving()
+    sizes = list(part.sizes.values())
+    if sizes and all(size == 1 for column in sizes for size in column):
+        return _ONLY_ONES
+    # What depends on sizes alone is told by two choices of them.
+    varied = len(set(zip(*sizes, strict=True))) != 1
+    still = [output.name for output in part.outputs if output.exercised is False and not varied]
+    still += [output.name for output in part.outputs if output.name in moving and not output.random and not output.exercised]
+    return f"nothing that was drawn moved {still[0]}" if still else ""
 
 
 def _folder(subject: Subject) -> str | None:

@@ -13,6 +13,7 @@ from onnx import helper, numpy_helper, parser
 
 from eqsat import compare
 from eqsat.errors import InputError
+from eqsat.judge import nudge_weights
 from eqsat.verify import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
 
 
@@ -61,6 +62,26 @@ def test_a_wrong_constant_is_found(factor: float) -> None:
     text = "g (float[N, 16] x) => (float[N, 16] y) { t = MatMul(x, w) y = Relu(t) }"
     verdict = check(model(text, w=WEIGHT), model(text, w=(WEIGHT * factor).astype(np.float32)))
     assert verdict.status == DIFFERENT and "'y'" in verdict.reason
+
+
+def test_whole_numbers_are_not_nudged() -> None:
+    proto = model("g (float[N] x) => (float[N] y) { t = Mul(x, k) y = Add(t, m) }", k=np.float32(3), m=np.float32(0.3))
+    nudged = nudge_weights(proto.SerializeToString(), 16, np.random.default_rng(0), None)
+    assert nudged is not None
+    k, m = (numpy_helper.to_array(tensor) for tensor in onnx.load_model_from_string(nudged).graph.initializer)
+    assert k == 3 and m != np.float32(0.3)
+    assert (
+        nudge_weights(model("g (float[N] x) => (float[N] y) { y = Mul(x, k) }", k=np.float32(3)).SerializeToString(), 16, np.random.default_rng(0), None)
+        is None
+    )
+
+
+def test_a_weight_that_became_constant_gives_the_same_bits() -> None:
+    head = "g (float[N, 256] x) => (float[N, 48] y)"
+    weight = np.random.default_rng(0).standard_normal((48, 256)).astype(np.float32)
+    a, b = model(f"{head} {{ v = Transpose(w) y = MatMul(x, v) }}", w=weight), model(f"{head} {{ y = MatMul(x, v) }}", v=np.ascontiguousarray(weight.T))
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and verdict.outputs[0].bitwise
 
 
 def test_one_wrong_element_of_many_is_found() -> None:
