@@ -302,8 +302,8 @@ def _thaw(engine: Any, encoding: Encoding, opaque: Handles[tuple[int, tuple[int,
     heads |= {constructor(head, signatures[head]): head for head in used if not signatures[head].lawless}
     terms: list[Term] = []
     for row in functions["Opaque"].rows:
-        head, data = opaque.get(engine.value_to_i64(row.inputs[0]))
-        terms.append(Term(head, data, (class_of("L", row.inputs[1]),), class_of("T", row.output)))
+        shared, attributes = opaque.get(engine.value_to_i64(row.inputs[0]))
+        terms.append(Term(shared, attributes, (class_of("L", row.inputs[1]),), class_of("T", row.output)))
     for name, head in heads.items():
         function = functions[name]
         sorts = function.input_sorts

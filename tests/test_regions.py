@@ -142,7 +142,7 @@ def test_a_region_that_runs_at_ones_only_is_not_equal() -> None:
 def test_a_small_constant_is_never_drawn(before: str, after: str) -> None:
     a, b = (model(f"{HEAD} {{ q = MatMul(x, bulk) {text} }}", n=np.float32(-2)) for text in (before, after))
     if "k = " not in before:
-        a.proto.graph.initializer.append(numpy_helper.from_array(np.float32(2), "k"))
+        a.proto.graph.initializer.append(numpy_helper.from_array(np.array(2, np.float32), "k"))
     assert judge(a, b)[0] == EQUAL
 
 
