@@ -106,8 +106,12 @@ def test_arithmetic_wraps_as_the_type_does(kind: type[np.integer]) -> None:
         b = [random.choice([value for value in values if value not in (0, -1) or name not in ("Div", "Mod")]) for _ in range(24)]
         node = case(name, const(a, kind), const(b, kind))
         facts = inferred(node)
-        assert facts[0].ints is not None
-        assert None not in facts[0].ints or kind is np.int64  # what would wrap in int64 is not computed
+        wide = any(abs(value) >= 1 << 31 for value in (*a, *b))
+        if name in ("Mod", "Max", "Min") and wide:
+            assert facts[0].ints is None  # the runtime's kernels are not exact there
+        else:
+            assert facts[0].ints is not None
+            assert None not in facts[0].ints or kind is np.int64  # what would wrap in int64 is not computed
         try:
             ran += check(node, SIZES[:1])
         except Exception as error:
@@ -154,7 +158,8 @@ def test_large_tensors_carry_no_elements() -> None:
     assert inferred(case("Expand", hold(N), const([INT_LIMIT + 1])))[0].ints is None
     assert inferred(case("Concat", hold(*[N] * 40), hold(*[N] * 40), axis=0))[0].ints is None
     assert inferred(case("ConstantOfShape", const([2**40, 2**20]), value=FIVES))[0].ints is None
-    assert inferred(case("Range", one(0), one(2**60), one(1)))[0].shape == (2**60,)
+    assert inferred(case("Range", one(0), one(2**30), one(1)))[0].shape == (2**30,)
+    assert inferred(case("Range", one(0), one(2**60), one(1)))[0].shape == (None,)  # which the runtime does not count right
     assert inferred(case("Tile", hold(N), const([2**40])))[0].ints is None
 
 
