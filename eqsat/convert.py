@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import onnx
 from onnx import helper
@@ -13,19 +13,27 @@ from eqsat.operators import normal_domain
 from eqsat.worker import shared
 
 
-def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
-    """Gives named dimensions of the inputs and outputs their sizes, in place."""
-    graph = proto.graph
-    known: set[str] = set()
-    for info in (*graph.input, *graph.output, *graph.value_info):
-        for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
-            if size.HasField("dim_param"):
-                known.add(size.dim_param)
-                if size.dim_param in dims:
-                    size.dim_value = dims[size.dim_param]
+def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """An `InputError` where a size is given to a dimension that the model does not name."""
+    known = {size.dim_param for size in _declared(proto) if size.HasField("dim_param")}
     unknown = sorted(set(dims) - known)
     if unknown:
         raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """Gives named dimensions their sizes, in place, wherever the model declares them."""
+    check_dimensions(proto, dims)
+    for size in _declared(proto):
+        if size.HasField("dim_param") and size.dim_param in dims:
+            size.dim_value = dims[size.dim_param]
+
+
+def _declared(proto: onnx.ModelProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
+    graph = proto.graph
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.type.HasField("tensor_type"):
+            yield from info.type.tensor_type.shape.dim
 
 
 def inline(proto: onnx.ModelProto) -> onnx.ModelProto:

@@ -65,6 +65,7 @@ class Operator:
     def __hash__(self) -> int:
         return hash((self.domain, self.name, self.version, self.opset))
 
+    # Purity is left out: an impure node's terms have an identity of their own, which makes their signature another one.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self.key == other.key and self.opset == other.opset
 

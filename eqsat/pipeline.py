@@ -16,12 +16,13 @@ from typing import Any
 import numpy as np
 import onnx
 
-from eqsat.convert import bake, convert, inline
+from eqsat.convert import bake, check_dimensions, convert, inline
 from eqsat.decode import Place
 from eqsat.encode import Outer
 from eqsat.errors import InputError
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
 from eqsat.names import FreshNames, all_names
+from eqsat.operators import normal_domain
 from eqsat.read import Source, load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
@@ -75,6 +76,7 @@ def run(source: Source, settings: Settings) -> Result:
     label = str(source) if isinstance(source, (str, Path)) else None
     original, folder = load(source)
     bake(original, settings.dims)
+    check_dimensions(original, settings.assume_dims)
     model = normalize(original, folder, label)
     proto = convert(inline(original) if settings.inline else original, settings.opset)
     if proto is not original:
@@ -148,9 +150,15 @@ def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Tr
     decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     result.graph.CopyFrom(decoded.graph)
     for function in model.functions.values():
-        result.functions.append(_function(function, rewriter, proto))
+        result.functions.append(_function(function, rewriter, proto) if _speaks_as_model(function, proto) else function.proto)
     _drop_uncalled(result)
     return result
+
+
+def _speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
+    """Whether a function imports the opsets that the model does: where it does not, runtimes disagree on which of the two holds inside."""
+    model = {normal_domain(item.domain): item.version for item in proto.opset_import}
+    return all(model.get(normal_domain(item.domain), item.version) == item.version for item in function.proto.opset_import)
 
 
 def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) -> onnx.FunctionProto:

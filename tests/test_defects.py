@@ -269,5 +269,15 @@ def test_the_report_goes_over_no_other_file(tmp_path: Path, capsys: pytest.Captu
     assert main(["optimize", str(source), "-o", str(tmp_path / "o.onnx"), "--report", str(source)]) == 2
     assert main(["optimize", str(source), "-o", str(tmp_path / "o.onnx"), "--report", str(tmp_path / "o.onnx")]) == 2
     assert main(["optimize", str(source), "--dim", "a=1", "--dim", "a=2"]) == 2
+    assert main(["optimize", str(source), "--assume-dim", "nosuch=2"]) == 2
     assert source.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx"]
+
+
+def test_a_function_of_another_opset_than_the_model_stays_as_it_is() -> None:
+    model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
+        g (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["": 11]> f (a) => (r) { b = Identity (a)  r = Softmax (b) }""")
+    result = optimize(model)
+    assert result.functions[0] == model.functions[0]
+    assert result.graph.node[0].op_type == "f"
