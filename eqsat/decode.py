@@ -60,6 +60,13 @@ class _Decoder:
         for name, reference in encoding.values.items():
             self.names_of.setdefault(egraph.class_of[reference], []).append(name)
         self.origins = self._origins()
+        self.nodes_of: dict[int, list[Node]] = {}
+        for reference, node in encoding.nodes.items():
+            self.nodes_of.setdefault(egraph.class_of[reference], []).append(node)
+        self.projections: dict[int, list[tuple[int, int]]] = {}
+        for value, term in self.terms.items():
+            if term.head == PROJECTION:
+                self.projections.setdefault(term.children[0], []).append((value, term.data[0]))
         self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
         self.name: dict[int, str] = {}
         self.outputs = set(self.source.outputs)
@@ -269,7 +276,7 @@ class _Decoder:
 
     def _outputs(self, eclass: int, operator: Operator, node: Node | None) -> list[str]:
         used: dict[int, str] = {}
-        for value, index in self._projections.get(eclass, ()):
+        for value, index in self.projections.get(eclass, ()):
             used[index] = self.name[value]
         count = max([index + 1 for index in used] + [len(node.outputs) if node is not None else 0])
         kept = node is not None and outputs_matter(operator)
@@ -286,20 +293,11 @@ class _Decoder:
             names.pop()
         return names
 
-    @property
-    def _projections(self) -> dict[int, list[tuple[int, int]]]:
-        if not hasattr(self, "_by_node"):
-            self._by_node: dict[int, list[tuple[int, int]]] = {}
-            for value, term in self.terms.items():
-                if term.head == PROJECTION:
-                    self._by_node.setdefault(term.children[0], []).append((value, term.data[0]))
-        return self._by_node
-
     def _make(self, proto: onnx.NodeProto, eclass: int, signature: Signature, term: Term) -> None:
         """A node that the original did not have; where the original had the same operator for this value, it lends its name."""
         operator = signature.operator
         proto.op_type, proto.domain = operator.name, operator.domain
-        lender = next((node for node in self._lenders(eclass) if node.operator == operator), None)
+        lender = next((node for node in self.nodes_of.get(eclass, ()) if node.operator == operator), None)
         if lender is not None:
             proto.name, proto.doc_string = lender.proto.name, lender.proto.doc_string
             proto.metadata_props.extend(lender.proto.metadata_props)
@@ -309,17 +307,6 @@ class _Decoder:
             if name in (OUTPUTS, IDENTITY) or value is None or (name in defaults and defaults[name] == value):
                 continue
             proto.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value))
-
-    def _lenders(self, eclass: int) -> list[Node]:
-        return [self.encoding.nodes[entry] for entry in self._nodes_of.get(eclass, ())]
-
-    @property
-    def _nodes_of(self) -> dict[int, list[int]]:
-        if not hasattr(self, "_by_class"):
-            self._by_class: dict[int, list[int]] = {}
-            for reference in self.encoding.nodes:
-                self._by_class.setdefault(self.egraph.class_of[reference], []).append(reference)
-        return self._by_class
 
     def _interface(self, graph: onnx.GraphProto) -> None:
         source = self.source.proto

@@ -24,8 +24,8 @@ from eqsat.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, NIL, OUTPUTS, P
 
 _LOOKED_AT = 1 << 16  # bytes of the largest constant whose elements are looked at for its fact
 
-# Evaluates some constant values of a graph now; None where the runtime can not.
-Evaluator: TypeAlias = Callable[[Graph, Sequence[str]], Mapping[str, np.ndarray[Any, Any]]]
+# Evaluates some constant values of the graph now, by name; those that the runtime can not evaluate are missing.
+Evaluator: TypeAlias = Callable[[Sequence[str]], Mapping[str, np.ndarray[Any, Any]]]
 
 # Optimizes the bodies of a node, given what they may capture; gives the node as it is then, and the facts of its outputs.
 Descent: TypeAlias = "Callable[[Node, Outer], tuple[Node, tuple[Fact, ...]]]"
@@ -260,7 +260,7 @@ class _Encoder:
         count = element_count(fact)
         if isinstance(count, int) and count > INT_LIMIT:
             return fact
-        array = self.evaluate(self.out.graph, [node.outputs[index]]).get(node.outputs[index])
+        array = self.evaluate([node.outputs[index]]).get(node.outputs[index])
         if array is None or array.size > INT_LIMIT or array.dtype.kind in "OSU":
             return fact
         return from_array(array)

@@ -170,7 +170,12 @@ def byte_size(fact: Fact) -> int | None:
     count = element_count(fact)
     if not isinstance(count, int) or fact.dtype in (TensorProto.UNDEFINED, TensorProto.STRING):
         return None
-    return (count * _element_bits(fact.dtype) + 7) // 8
+    return packed_bytes(fact.dtype, count)
+
+
+def packed_bytes(dtype: int, count: int) -> int:
+    """The bytes that `count` elements of a type with elements of one size take, packed as ONNX packs them."""
+    return (count * _element_bits(dtype) + 7) // 8
 
 
 def _element_bits(dtype: int) -> int:

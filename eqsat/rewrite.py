@@ -49,17 +49,14 @@ class Trace:
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
     records: list[Record] = field(default_factory=list[Record])
-    cost: float = 0.0
-    bound: float = 0.0
+    bound: float = 0.0  # proved of the main graph, in which bodies are counted already; 0: nothing is proved
     folded: int = 0
     became: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     folding: str | None = None  # the limit that folding hit, if it did
 
-    def add(self, chosen: Chosen, folded: int, decoded: Decoded) -> None:
+    def add(self, folded: int, decoded: Decoded) -> None:
         """Counts what one graph came to."""
-        self.cost += chosen.choice.cost
-        self.bound += chosen.choice.bound
         self.folded += folded
         self.became.update(decoded.became)
 
@@ -103,7 +100,7 @@ class Rewriter:
     def _optimized(self, graph: Graph, outer: Outer, place: Place, folding: Folding, descend: Descent) -> tuple[Decoded, tuple[Fact, ...]]:
         clock = time.perf_counter()
         inside = sum(self.trace.seconds.values())
-        encoding = encode(graph, self._terms, self._derivation, self._contents, outer, lambda source, names: folding.evaluate(names), descend)
+        encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
         # Bodies are rewritten while the graph around them is encoded: their time is counted with their own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         egraph, record = saturate(encoding, self._options.limits)
@@ -127,7 +124,10 @@ class Rewriter:
                     self._growth -= max(0.0, grown)
                 if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
                     raise ExtractionError("nothing was found that is smaller")
-                self.trace.add(chosen, len(folded), decoded)
+                self.trace.add(len(folded), decoded)
+                if outer.main and not self._model.functions:
+                    # Calls are priced as the functions were, so with functions the bound would be that of another problem.
+                    self.trace.bound = chosen.choice.bound
                 return decoded, tuple(chooser.fact(root) for root in roots)
             stored = max(0.0, stored - (grown - growth))
         raise ExtractionError("nothing was found whose file is no larger")

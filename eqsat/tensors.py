@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from eqsat.errors import InputError
+from eqsat.facts import packed_bytes
 
-_SUB_BYTE: dict[int, int] = {TensorProto.UINT4: 4, TensorProto.INT4: 4, TensorProto.FLOAT4E2M1: 4, TensorProto.UINT2: 2, TensorProto.INT2: 2}
 _CHUNK = 1 << 20
 _PREFIX = 4096
 
@@ -98,11 +98,9 @@ def raw_bytes(proto: TensorProto) -> bytes:
 
 def dense_bytes(dtype: int, count: int) -> int:
     """The bytes that `count` elements take in a file; strings count as sixteen each."""
-    if dtype in _SUB_BYTE:
-        return (count * _SUB_BYTE[dtype] + 7) // 8
     if dtype in (TensorProto.STRING, TensorProto.UNDEFINED):
         return 16 * count
-    return count * helper.tensor_dtype_to_np_dtype(dtype).itemsize
+    return packed_bytes(dtype, count)
 
 
 def read_tensor(proto: TensorProto, folder: Path | None) -> Tensor:

@@ -25,3 +25,18 @@ def test_keys_are_those_of_the_documentation() -> None:
     assert set(report["seconds"]) == stages
     for stage in stages:
         assert f"`{stage}`" in TEXT
+
+
+def test_the_bound_is_no_more_than_what_was_found() -> None:
+    """Nodes in bodies and functions are counted once, not again as graphs of their own."""
+    import eqsat
+
+    bodies = parse("""g (float[2] x, bool c) => (float[2] y) {
+        y = If (c) <then_branch = t () => (float[2] a) { h = Relu (x)  a = Neg (h) }, else_branch = f () => (float[2] b) { k = Abs (x)  b = Neg (k) }>
+    }""")
+    functions = parse("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
+        g (float[2] x) => (float[2] y) { y = local.f (x) }
+        <domain: "local", opset_import: ["": 17]> f (a) => (r) { b = Relu (a)  c = Relu (a)  r = Add (b, c) }""")
+    assert eqsat.optimize(bodies).report["cost"] == {"before": 4, "after": 4, "bound": 4.0}
+    cost = eqsat.optimize(functions).report["cost"]
+    assert cost["bound"] <= cost["after"] == 2
