@@ -10,18 +10,20 @@ from eqsat.errors import InputError
 if TYPE_CHECKING:
     from eqsat.model import count_nodes
     from eqsat.pipeline import Result, optimize
-    from eqsat.verify import verify_files as verify
+    from eqsat.verifier import verify_files as verify
 
 __version__ = "0.1.0"
 __all__ = ["InputError", "Result", "count_nodes", "optimize", "verify"]
 
-_LAZY = {"optimize": ("eqsat.pipeline", "optimize"), "Result": ("eqsat.pipeline", "Result"), "count_nodes": ("eqsat.model", "count_nodes")}
+_LAZY = {
+    "optimize": ("eqsat.pipeline", "optimize"),
+    "Result": ("eqsat.pipeline", "Result"),
+    "count_nodes": ("eqsat.model", "count_nodes"),
+    "verify": ("eqsat.verifier", "verify_files"),
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "verify":
-        # The stage's module has the same name: the function takes its place as soon as it is asked for.
-        return importlib.import_module("eqsat.verify").verify_files
     if name in _LAZY:
         module, attribute = _LAZY[name]
         return getattr(importlib.import_module(module), attribute)

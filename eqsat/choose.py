@@ -15,9 +15,14 @@ from eqsat.dims import Dim, evaluate, symbols
 from eqsat.encode import Encoding
 from eqsat.extract import Choice, Graph, Node, extract
 from eqsat.facts import UNKNOWN, Fact, byte_size
+from eqsat.forms import Written
+from eqsat.operators import AttributeValue
+from eqsat.recipes import Recipes
 from eqsat.saturate import EGraph
+from eqsat.spelling import write
 from eqsat.tensors import dense_bytes
-from eqsat.terms import CONSTANT, FOLDED, LITERAL, PROJECTION, Term
+from eqsat.terms import CONSTANT, FOLDED, LITERAL, OUTPUTS, PROJECTION, Term
+from eqsat.traits import NEWEST
 
 _ABSURD = 1 << 60  # bytes; models may state sizes that no machine has
 _USUAL_SIZE = 64  # of a dimension that has only a name, where nothing better is said
@@ -42,11 +47,15 @@ class Prices:
 class Chooser:
     """Chooses from one e-graph, again and again as more becomes known of what folding yields."""
 
-    def __init__(self, encoding: Encoding, egraph: EGraph, prices: Prices, fold_limit: int) -> None:
+    def __init__(self, encoding: Encoding, egraph: EGraph, prices: Prices, fold_limit: int, opset: int) -> None:
         self._encoding = encoding
         self._egraph = egraph
         self._prices = prices
+        self._opset = opset
         self.original = original_terms(encoding, egraph)
+        # What the original does not have, its opset must be able to say.
+        own = own_terms(encoding, egraph)
+        self._unwritable = self._not_writable([term for term in egraph.terms if term.head >= 0 and term not in own])
         self.folded_bytes: dict[int, float] = {}  # by class, as evaluation found it; infinite where it failed
         self._terms = list(egraph.terms)
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
@@ -56,6 +65,20 @@ class Chooser:
             if eclass not in stored and eclass not in self.witness:
                 self.witness[eclass] = reference
                 self._terms.append(Term(FOLDED, (), (), eclass))
+        self.recipes = Recipes(encoding, egraph, {*stored, *self.witness}, fold_limit)
+        self._terms += [Term(FOLDED, (), (), eclass) for eclass in self.recipes.values]
+
+    def _not_writable(self, terms: list[Term]) -> set[Term]:
+        # The answer depends on what is known of the children alone, and repeated layers ask the same again and again.
+        known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], bool] = {}
+        found: set[Term] = set()
+        for term in terms:
+            key = term.head, term.data, tuple(self._egraph.facts[child] for child in term.children)
+            if key not in known:
+                known[key] = written(self._encoding, self._egraph, term, self._opset) is None
+            if known[key]:
+                found.add(term)
+        return found
 
     def fact(self, eclass: int) -> Fact:
         """What is known of a class of values."""
@@ -86,11 +109,13 @@ class Chooser:
 
     def _storage(self, term: Term) -> float:
         encoding = self._encoding
+        if term in self._unwritable:
+            return math.inf
         if term.head == CONSTANT:
             return 0.0 if term.data[0] in encoding.captured else float(min(encoding.contents[term.data[0]][1].tensor.nbytes, _ABSURD))
         if term.head == LITERAL:
             literal = encoding.terms.literals.get(term.data[0])
-            return float(dense_bytes(literal.dtype, len(literal.elements))) if literal.concrete else math.inf
+            return float(dense_bytes(literal.dtype, math.prod(literal.shape))) if literal.concrete else math.inf
         if term.head == FOLDED:
             return self.stored_bytes(term.eclass)
         return 0.0
@@ -130,15 +155,43 @@ class Chooser:
         return max(found or 0, 0)
 
 
+def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
+    """The terms that the original has, in its order."""
+    by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
+    return {by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]: None for entry in encoding.entries}
+
+
 def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
     """For each class the first of the original's own terms for it: a choice that is valid and has no cycles."""
-    by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
     found: dict[int, Term] = {}
-    for entry in encoding.entries:
-        eclass = egraph.class_of[entry.eclass]
-        if eclass not in found:
-            found[eclass] = by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]
+    for term in own_terms(encoding, egraph):
+        found.setdefault(term.eclass, term)
     return found
+
+
+def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | None:
+    """How an opset spells a term that the original does not have, given what is known of its children; None where it can not."""
+    terms = encoding.terms
+    signature = terms.signatures[term.head]
+    if signature.lawless or not signature.operator.pure:
+        return Written(signature.operator, {}, ())  # only the original has such terms: another is one of them with equal children
+    if not signature.operator.standard or signature.operator.opset != NEWEST:
+        return None
+    attributes: dict[str, AttributeValue] = {}
+    outputs = 1 if signature.single else 0
+    for name, handle in zip(signature.attributes, term.data, strict=True):
+        value = terms.attributes.get(handle)
+        if name == OUTPUTS and isinstance(value, tuple):
+            outputs = len(value)
+        elif value is not None and not name.startswith("#"):
+            attributes[name] = value
+    handles = [egraph.facts[child] for child in term.children[: signature.inputs]]
+    if signature.rest:
+        handles += terms.chain(egraph.facts[term.children[-1]])
+    facts = [knowledge if isinstance(knowledge := terms.facts.get(handle), Fact) else None for handle in handles]
+    while facts and facts[-1] is None:
+        facts.pop()
+    return write(signature.operator, attributes, facts, max(outputs, 1), opset)
 
 
 def foldable(encoding: Encoding, limit: int) -> list[int]:

@@ -10,13 +10,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqsat import __version__
+from eqsat.cli_rules import add_rules, count
 from eqsat.errors import InputError
+from eqsat.progress import shown_progress
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,12 +50,6 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
-    return int(text)
-
-
 def _dimension(text: str) -> tuple[str, int]:
     name, _, size = text.partition("=")
     if not name or not size.isdigit():
@@ -71,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("model", metavar="MODEL", help="an ONNX file")
     optimize.add_argument("-o", "--output", metavar="OUT", help="where to write the result (default: MODEL with .opt.onnx)")
     optimize.add_argument("--time-limit", metavar="S", type=_seconds, help="stop looking for more after S seconds; the result is valid anyway")
-    optimize.add_argument("--node-limit", metavar="N", type=_count, help="stop when the e-graph has N rows")
+    optimize.add_argument("--node-limit", metavar="N", type=count, help="stop when the e-graph has N rows")
     optimize.add_argument("--memory-limit", metavar="BYTES", type=_size, help="memory for evaluating constants and for verification (default: 1G)")
     optimize.add_argument("--max-growth", metavar="BYTES", type=_size, help="let the file grow by as much (default: 2k, for shape constants)")
     optimize.add_argument("--no-verify", action="store_true", help="do not compare the result with the original")
@@ -83,6 +78,11 @@ def _parser() -> argparse.ArgumentParser:
         "--assume-dim", metavar="N=SIZE", type=_dimension, action="append", default=[], help="assume a size where prices are compared (repeatable)"
     )
     optimize.add_argument("--custom-op-library", metavar="FILE", help="a library of custom operators for ONNX Runtime, used in verification")
+    optimize.add_argument("--exact", action="store_true", help="use only what keeps every bit of every result")
+    optimize.add_argument("--rules", metavar="FILE.rules", action="append", default=[], help="use the rules of this file as well (repeatable)")
+    optimize.add_argument("--only", metavar="NAME", action="append", default=[], help="use only this rule or group of rules (repeatable)")
+    optimize.add_argument("--skip", metavar="NAME", action="append", default=[], help="do not use this rule or group of rules (repeatable)")
+    optimize.add_argument("--needed", action="store_true", help="find out which rules the result needs, by running again without each")
     optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--custom-op-library", metavar="FILE", help="a library of custom operators for ONNX Runtime")
     verify.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     verify.set_defaults(command=_verify)
+    add_rules(commands)
     return parser
 
 
@@ -115,29 +116,6 @@ def _load_inputs(path: str | None) -> dict[str, np.ndarray[Any, Any]] | None:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
     except (ValueError, zipfile.BadZipFile, EOFError) as error:
         raise InputError(f"{path}: not an .npz file of plain arrays ({error})") from None
-
-
-def _silent(stage: str) -> None:
-    """Progress that nobody watches."""
-
-
-@contextmanager
-def _progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
-    """A function that names the stage a run is in: shown on a terminal, if the run takes over a second."""
-    if quiet or not sys.stderr.isatty():
-        yield _silent
-        return
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("start")
-
-        def show(stage: str) -> None:
-            progress.update(task, description=stage)
-
-        yield show
 
 
 def _keep_apart(source: Path, target: Path, report: Path | None, inputs: str | None) -> None:
@@ -190,12 +168,17 @@ def _optimize(options: argparse.Namespace) -> int:
         assume_dims=assumed,
         custom_op_library=options.custom_op_library,
         opset=options.opset,
+        exact=options.exact,
+        rules=[Path(path) for path in options.rules],
+        only=options.only,
+        skip=options.skip,
+        needed=options.needed,
     )
     if options.node_limit is not None:
         settings.node_limit = options.node_limit
     if options.memory_limit is not None:
         settings.memory_limit = options.memory_limit
-    with _progress(options.quiet) as progress:
+    with shown_progress(options.quiet) as progress:
         settings.progress = progress
         result = run(source, settings)
     result.save(target)
@@ -218,7 +201,7 @@ def _verify(options: argparse.Namespace) -> int:
     inputs = _load_inputs(options.inputs)
 
     from eqsat.report import verification
-    from eqsat.verify import verify_files
+    from eqsat.verifier import verify_files
 
     limits = {} if options.memory_limit is None else {"memory_limit": options.memory_limit}
     verdict = verify_files(options.a, options.b, inputs=inputs, custom_op_library=options.custom_op_library, **limits).to_json()
@@ -233,7 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.command(options)
         return code
     except InputError as error:
-        print(f"eqsat: error: {error}", file=sys.stderr)
+        # What is wrong in a rule file is said with its place, a line each.
+        print(error if error.located else f"eqsat: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("eqsat: interrupted; a file that was being written is whole or not there", file=sys.stderr)

@@ -16,9 +16,10 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from eqsat.choose import Chosen
+from eqsat.choose import Chosen, written
 from eqsat.encode import Encoding
 from eqsat.facts import Fact, dtype_name
+from eqsat.forms import Written
 from eqsat.model import Constant, Graph, Node
 from eqsat.names import FreshNames, rename_captures
 from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes
@@ -48,7 +49,9 @@ class Decoded:
 
 
 class _Decoder:
-    def __init__(self, encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place) -> None:
+    def __init__(
+        self, encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+    ) -> None:
         self.encoding = encoding
         self.egraph = egraph
         self.terms = chosen.terms
@@ -71,8 +74,11 @@ class _Decoder:
         self.name: dict[int, str] = {}
         self.outputs = set(self.source.outputs)
         self.inputs = set(self.source.inputs)
-        self.opset = next((node.operator.opset for node in self.source.nodes if node.operator.domain == ""), 1)
+        self.opset = opset
+        # What the original does not have is spelled as the opset wants it; some inputs are attributes then.
+        self.written = {eclass: self._written(term) for eclass, term in self.terms.items() if term.head >= 0 and eclass not in self.origins}
         self.producer = {name: node for node in self.source.nodes for name in node.outputs if name}
+        self.extra: dict[Literal, str] = {}
         self.own = {*self.source.inputs, *self.source.constants, *self.source.sparse}
         for node in self.source.nodes:
             self.own.update(node.outputs)
@@ -99,14 +105,17 @@ class _Decoder:
             if term.head not in (CONS, NIL, ABSENT) and (term.head < 0 or self.encoding.terms.signatures[term.head].single):
                 self.name[eclass] = self._name(eclass, term)
         nodes: list[onnx.NodeProto] = []
+        needed = self._needed()
         for eclass in self._order():
+            if eclass not in needed:
+                continue
             term = self.terms[eclass]
             if term.head in (CONSTANT, LITERAL, FOLDED):
                 self._constant(graph, nodes, eclass, term, self.name[eclass])
             elif term.head == INPUT:
                 self._leaf(graph, nodes, self.name[eclass])
             elif term.head >= 0:
-                nodes.append(self._node(eclass, term))
+                nodes.append(self._node(graph, nodes, eclass, term))
         emitted: set[str] = set()
         for name in self.source.outputs:
             eclass = self.egraph.class_of[self.encoding.values[name]]
@@ -120,6 +129,38 @@ class _Decoder:
         graph.node.extend(nodes)
         self._interface(graph)
         return Decoded(graph, self._became())
+
+    def _written(self, term: Term) -> Written:
+        found = written(self.encoding, self.egraph, term, self.opset)
+        if found is None:
+            raise Undecodable(f"opset {self.opset} has no such {self.encoding.terms.signatures[term.head].operator.name}")
+        return found
+
+    def _sources(self, eclass: int) -> list[int | Literal]:
+        """What stands at the inputs of a node: classes, and constants that only its spelling needs. Class 0 stands for absence."""
+        term = self.terms[eclass]
+        signature = self.encoding.terms.signatures[term.head]
+        classes = list(term.children[: signature.inputs])
+        if signature.rest:
+            classes += self._items(term.children[-1])
+        spelled = self.written.get(eclass)
+        if spelled is None or signature.lawless:
+            return list(classes)
+        absent = self.egraph.class_of[0]
+        return [absent if source is None else classes[source] if isinstance(source, int) else source for source in spelled.inputs]
+
+    def _needed(self) -> set[int]:
+        """The classes that the graph's outputs need as it is spelled."""
+        needed: set[int] = set()
+        waiting = [self.egraph.class_of[self.encoding.values[name]] for name in self.source.outputs]
+        while waiting:
+            eclass = waiting.pop()
+            if eclass in needed or eclass not in self.terms:
+                continue
+            needed.add(eclass)
+            term = self.terms[eclass]
+            waiting += [source for source in self._sources(eclass) if isinstance(source, int)] if term.head >= 0 else term.children
+        return needed
 
     def _became(self) -> dict[str, str]:
         class_of = self.egraph.class_of
@@ -191,7 +232,10 @@ class _Decoder:
             found = self.source.constants.get(name)
             self._store(graph, nodes, name, found if found is not None else self.encoding.contents[term.data[0]][1])
             return
-        array = literal_array(self.encoding.terms.literals.get(term.data[0])) if term.head == LITERAL else self.folded[eclass]
+        array = self.encoding.terms.literals.get(term.data[0]).array if term.head == LITERAL else self.folded[eclass]
+        self._array(graph, nodes, name, array)
+
+    def _array(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, array: np.ndarray[Any, Any]) -> None:
         tensor = from_array(array, name)
         if self.place.constant_nodes:
             nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
@@ -235,11 +279,17 @@ class _Decoder:
         kinds = {kind for constraint in operator.schema.type_constraints for kind in constraint.allowed_type_strs}
         return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds
 
-    def _node(self, eclass: int, term: Term) -> onnx.NodeProto:
+    def _extra(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], literal: Literal) -> str:
+        """The name of a constant that only a node's spelling needs."""
+        name = self.extra.get(literal)
+        if name is None:
+            name = self.extra[literal] = self.fresh.make("folded")
+            self._array(graph, nodes, name, literal.array)
+        return name
+
+    def _node(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> onnx.NodeProto:
         signature = self.encoding.terms.signatures[term.head]
-        inputs = [self.name.get(child, "") for child in term.children[: signature.inputs]]
-        if signature.rest:
-            inputs += self._items(term.children[-1])
+        inputs = [self.name.get(source, "") if isinstance(source, int) else self._extra(graph, nodes, source) for source in self._sources(eclass)]
         origin = self.origins.get(eclass)
         proto = onnx.NodeProto()
         if origin is not None:
@@ -267,12 +317,12 @@ class _Decoder:
             for graph in (attribute.g, *attribute.graphs) if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) else ():
                 rename_captures(graph, mapping)
 
-    def _items(self, eclass: int) -> list[str]:
-        names: list[str] = []
+    def _items(self, eclass: int) -> list[int]:
+        items: list[int] = []
         while (term := self.terms[eclass]).head == CONS:
-            names.append(self.name.get(term.children[0], ""))
+            items.append(term.children[0])
             eclass = term.children[1]
-        return names
+        return items
 
     def _outputs(self, eclass: int, operator: Operator, node: Node | None) -> list[str]:
         used: dict[int, str] = {}
@@ -295,16 +345,23 @@ class _Decoder:
 
     def _make(self, proto: onnx.NodeProto, eclass: int, signature: Signature, term: Term) -> None:
         """A node that the original did not have; where the original had the same operator for this value, it lends its name."""
-        operator = signature.operator
+        spelled = self.written[eclass]
+        operator = spelled.operator
         proto.op_type, proto.domain = operator.name, operator.domain
-        lender = next((node for node in self.nodes_of.get(eclass, ()) if node.operator == operator), None)
+        lender = next((node for node in self.nodes_of.get(eclass, ()) if (node.operator.domain, node.operator.name) == (operator.domain, operator.name)), None)
         if lender is not None:
             proto.name, proto.doc_string = lender.proto.name, lender.proto.doc_string
             proto.metadata_props.extend(lender.proto.metadata_props)
         defaults = read_attributes(operator, ())
-        for name, handle in zip(signature.attributes, term.data, strict=True):
-            value: AttributeValue | None = self.encoding.terms.attributes.get(handle)
-            if name in (OUTPUTS, IDENTITY) or value is None or (name in defaults and defaults[name] == value):
+        attributes: Mapping[str, AttributeValue | None] = spelled.attributes
+        if signature.lawless:
+            attributes = {
+                name: self.encoding.terms.attributes.get(handle)
+                for name, handle in zip(signature.attributes, term.data, strict=True)
+                if name not in (OUTPUTS, IDENTITY)
+            }
+        for name, value in attributes.items():
+            if value is None or (name in defaults and defaults[name] == value):
                 continue
             proto.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value))
 
@@ -326,11 +383,6 @@ class _Decoder:
                 graph.quantization_annotation.append(note)
 
 
-def literal_array(literal: Literal) -> np.ndarray[Any, Any]:
-    """The elements of a concrete literal."""
-    return np.array(literal.elements, dtype=helper.tensor_dtype_to_np_dtype(literal.dtype)).reshape(literal.shape)
-
-
 def _required(operator: Operator, index: int) -> bool:
     schema = operator.schema
     if schema is None or not schema.outputs:
@@ -339,6 +391,8 @@ def _required(operator: Operator, index: int) -> bool:
     return formal.option != defs.OpSchema.FormalParameterOption.Optional
 
 
-def decode(encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place) -> Decoded:
-    """The graph that `chosen` describes; `folded` holds the elements of the classes that are to be stored."""
-    return _Decoder(encoding, egraph, chosen, folded, fresh, place).decode()
+def decode(
+    encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+) -> Decoded:
+    """The graph that `chosen` describes, in `opset`; `folded` holds the elements of the classes that are to be stored."""
+    return _Decoder(encoding, egraph, chosen, folded, fresh, place, opset).decode()

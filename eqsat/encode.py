@@ -16,11 +16,13 @@ import numpy as np
 from onnx import TensorProto, defs
 
 from eqsat.derive import Derivation
-from eqsat.facts import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, with_symbols
+from eqsat.facts import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
+from eqsat.forms import Form, Source
 from eqsat.model import Constant, Graph, Node
+from eqsat.normal import normal_form
 from eqsat.operators import AttributeValue, Operator, may_train, outputs_matter, read_attributes
 from eqsat.tensors import ContentIndex, Tensor
-from eqsat.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms
+from eqsat.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, fact_of
 
 _LOOKED_AT = 1 << 16  # bytes of the largest constant whose elements are looked at for its fact
 
@@ -39,6 +41,7 @@ class Outer:
     constants: dict[str, Constant] = field(default_factory=dict[str, Constant])
     same: dict[str, str] = field(default_factory=dict[str, str])  # by name, the first name of the same value
     main: bool = False  # this is the model's own graph: what it declares of its inputs is what callers must keep to
+    arbitrary: frozenset[str] = frozenset()  # inputs that are constants, of whose elements nothing is to be known
 
     def only(self, names: Iterable[str]) -> Outer:
         """What a body sees that uses just these names."""
@@ -56,6 +59,7 @@ class Encoding:
     derivation: Derivation
     graph: Graph
     entries: list[Term] = field(default_factory=lambda: [Term(ABSENT, (), (), 0), Term(NIL, (), (), 1)])
+    forms: list[Term] = field(default_factory=list[Term])  # the normal forms of nodes that are written otherwise; of values that entries define
     same: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])  # references that are one value
     facts: list[int] = field(default_factory=list[int])  # by reference, a handle
     values: dict[str, int] = field(default_factory=dict[str, int])  # by name, a reference
@@ -93,6 +97,7 @@ class _Encoder:
         self.first: dict[int, int] = {}  # by reference, an earlier one of the same value
         self.absent = terms.attribute(None)
         self.identities = 0
+        self.literals: dict[int, int] = {}  # by handle, the reference of a literal that a normal form has
 
     def encode(self) -> Encoding:
         out, graph = self.out, self.out.graph
@@ -101,7 +106,8 @@ class _Encoder:
         for name in graph.inputs:
             fact = from_type(declared[name].type, name) if name in declared else UNKNOWN
             # What a body declares of its inputs is a claim: a Loop may feed another shape in each iteration.
-            self._leaf(name, fact if self.outer.main else Fact(fact.dtype))
+            fact = fact if self.outer.main else Fact(fact.dtype)
+            self._leaf(name, fact._replace(const=name in self.outer.arbitrary))
         for name, fact in self.outer.facts.items():
             stored = self.outer.constants.get(name)
             if stored is not None:
@@ -191,23 +197,37 @@ class _Encoder:
         inference = operator.name == "Dropout" and operator.version >= 12 and (mode is None or mode.ints == (0,))
         if operator.pure and not inference and may_train(operator, attributes, len(inputs), sum(map(bool, node.outputs))):
             operator = dataclasses.replace(operator, pure=False)
-        signature, handles = self._signature(node, operator, attributes)
-        form = self.terms.signatures[signature]
-        if form.opaque:
-            inputs += [self._reference(name) for name in node.captures]
-        children = inputs[: form.inputs] + [0] * (form.inputs - len(inputs))
-        if form.rest:
-            children.append(self._list(inputs[form.inputs :]))
-        if form.opaque:
+        inputs += [self._reference(name) for name in node.captures] if node.bodies else []
+        form = None
+        if operator.pure and operator.standard and not node.bodies and node.function is None:
+            form = normal_form(operator, attributes, facts, len(node.outputs))
+        # Where only attributes are spelled otherwise, the node is its own normal form: decoding knows how it was written.
+        same = form is not None and _is_written_alike(form, operator, node)
+        if form is not None and same:
+            signature = Signature.of(form.operator)
+            head, handles = self._columns(signature, form.attributes, len(node.outputs))
+        else:
+            signature, head, handles = self._signature(node, operator, attributes, raw=form is not None)
+        children = self._children(signature, inputs)
+        if signature.opaque:
             const = operator.pure and not node.dequantizes and all(self._fact(reference).const for reference in inputs if reference)
             results = tuple(fact._replace(const=const) for fact in results)
         else:
-            knowledge = self.terms.facts.get(self.derivation.term(signature, *handles, *(out.facts[child] for child in children)))
-            assert isinstance(knowledge, tuple)
-            results = (knowledge,) if isinstance(knowledge, Fact) else knowledge
+            results = self._derived(head, handles, children)
+        if form is not None and not same:
+            sources = [self._source(source, inputs) for source in form.inputs]
+            normal = Signature.of(form.operator)
+            columns = self._columns(normal, form.attributes, len(node.outputs))
+            normal_term = (*columns, self._children(normal, sources))
+            better = self._derived(*normal_term)
+            if len(better) == len(results):
+                results = tuple(merge(a, b) for a, b in zip(results, better, strict=True))
+        else:
+            normal, normal_term, better = None, None, ()
         projections: list[tuple[int, int]] = []
-        if form.single:
+        if signature.single:
             reference = self._value(node.outputs[0], self._sharpen(node, 0, results[0]))
+            values = [(0, reference)]
         else:
             results = tuple(self._sharpen(node, index, fact) for index, fact in enumerate(results))
             prefixes = (*node.outputs, *("" for _ in results[len(node.outputs) :]))
@@ -217,10 +237,62 @@ class _Encoder:
                 if name:
                     value = self._bind(name, self.terms.fact(named[index] if index < len(named) else UNKNOWN))
                     projections.append((index, value))
-        self._term(signature, handles, tuple(children), reference)
+            values = projections
+        self._term(head, handles, tuple(children), reference)
         for index, value in projections:
             self._term(PROJECTION, (index,), (self.first.get(reference, reference),), value)
+        if normal is not None and normal_term is not None:
+            self._form(normal, normal_term, signature.single, reference, values, better)
         out.nodes[reference] = node
+
+    def _form(
+        self,
+        signature: Signature,
+        term: tuple[int, tuple[int, ...], list[int]],
+        single: bool,
+        reference: int,
+        values: list[tuple[int, int]],
+        facts: tuple[Fact, ...],
+    ) -> None:
+        """Enters the normal form of a node beside the node as it is written."""
+        head, handles, children = term
+        if signature.single == single:
+            self.out.forms.append(Term(head, handles, tuple(children), reference))
+        elif signature.single:
+            self.out.forms.append(Term(head, handles, tuple(children), values[0][1]))
+        else:
+            node = self._bind("", self.terms.fact(facts))
+            self.out.forms.append(Term(head, handles, tuple(children), node))
+            self.out.forms += [Term(PROJECTION, (index,), (node,), value) for index, value in values]
+
+    def _source(self, source: Source, inputs: list[int]) -> int:
+        if source is None:
+            return 0
+        if isinstance(source, int):
+            return inputs[source]
+        handle = self.terms.literal(source)
+        known = self.literals.get(handle)
+        if known is None:
+            known = self.literals[handle] = self._bind("", self.terms.fact(fact_of(source)))
+            self.out.forms.append(Term(LITERAL, (handle,), (), known))
+        return known
+
+    def _children(self, signature: Signature, inputs: list[int]) -> list[int]:
+        children = inputs[: signature.inputs] + [0] * (signature.inputs - len(inputs))
+        if signature.rest:
+            children.append(self._list(inputs[signature.inputs :]))
+        return children
+
+    def _derived(self, head: int, handles: tuple[int, ...], children: list[int]) -> tuple[Fact, ...]:
+        knowledge = self.terms.facts.get(self.derivation.term(head, *handles, *(self.out.facts[child] for child in children)))
+        assert isinstance(knowledge, tuple)
+        return (knowledge,) if isinstance(knowledge, Fact) else knowledge
+
+    def _columns(self, signature: Signature, attributes: Mapping[str, AttributeValue], outputs: int) -> tuple[int, tuple[int, ...]]:
+        """The head and the attribute columns of a term in normal form."""
+        hidden: dict[str, AttributeValue] = {OUTPUTS: (1,) * outputs}
+        values = {**attributes, **hidden}
+        return self.terms.signature(signature), tuple(self.terms.attribute(values.get(name)) for name in signature.attributes)
 
     def _descend(self, node: Node) -> tuple[Node, tuple[Fact, ...]]:
         names = [name for name in node.captures if name in self.out.values]
@@ -235,7 +307,8 @@ class _Encoder:
         knowledge = self.terms.facts.get(self.out.facts[reference])
         return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
-    def _signature(self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue]) -> tuple[int, tuple[int, ...]]:
+    def _signature(self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool) -> tuple[Signature, int, tuple[int, ...]]:
+        """The form of a node as it is written, its head and its attribute columns."""
         schema = operator.schema
         opaque = bool(node.bodies) or node.function is not None
         names = set(attributes)
@@ -248,10 +321,10 @@ class _Encoder:
         if not operator.pure:
             self.identities += 1
             columns.append((IDENTITY, self.terms.attribute(self.identities)))
-        count = 0 if schema is None or opaque else len(schema.inputs) - variadic
+        count = 0 if schema is None or opaque or raw else len(schema.inputs) - variadic
         single = schema is not None and not opaque and schema.max_output == 1
-        form = Signature(operator, tuple(name for name, _ in columns), count, variadic or opaque, single, opaque, node.function)
-        return self.terms.signature(form), tuple(handle for _, handle in columns)
+        form = Signature(operator, tuple(name for name, _ in columns), count, variadic or opaque or raw, single, opaque, node.function, raw)
+        return form, self.terms.signature(form), tuple(handle for _, handle in columns)
 
     def _sharpen(self, node: Node, index: int, fact: Fact) -> Fact:
         """Small integer constants decide shapes: what inference can not tell of them is evaluated at once."""
@@ -264,6 +337,15 @@ class _Encoder:
         if array is None or array.size > INT_LIMIT or array.dtype.kind in "OSU":
             return fact
         return from_array(array)
+
+
+def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
+    """Whether the inputs of a node are those of its normal form, so that the one term stands for both."""
+    assert operator.schema is not None and form.operator.schema is not None
+    written = [position if name else None for position, name in enumerate(node.inputs)]
+    while written and written[-1] is None:
+        written.pop()
+    return tuple(written) == form.inputs and (operator.schema.max_output == 1) == (form.operator.schema.max_output == 1)
 
 
 def _keeps_statistics(node: Node) -> bool:

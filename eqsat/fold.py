@@ -68,6 +68,28 @@ class Folding:
                     self._failed.add(name)
         return {name: self._known[name] for name in names if name in self._known}
 
+    def compute(self, models: Mapping[int, onnx.ModelProto]) -> dict[int, np.ndarray[Any, Any]]:
+        """The results of models without inputs, by their keys; those that fail are missing."""
+        found: dict[int, np.ndarray[Any, Any]] = {}
+        batches = [list(models)] if models else []
+        while batches:
+            batch = batches.pop()
+            if self._spent > _ALL_SECONDS:
+                self.exhausted = True
+                continue
+            start = time.monotonic()
+            try:
+                serialized = [models[key].SerializeToString() for key in batch]
+                arrays = self._worker.call("eqsat.fold:compute_results", serialized, timeout=_SECONDS, memory=self._memory)
+            except (RemoteError, WorkerDied, WorkerTimeout):
+                if len(batch) > 1:
+                    batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                continue
+            finally:
+                self._spent += time.monotonic() - start
+            found |= {key: array for key, array in zip(batch, arrays, strict=True) if isinstance(array, np.ndarray)}
+        return found
+
     def _run(self, names: Sequence[str]) -> list[Any]:
         model = self._constant_model(names)
         if model is None:
@@ -146,3 +168,16 @@ def compute(model: bytes, names: list[str]) -> list[Any]:
     from eqsat.runtime import open_runtime
 
     return open_runtime(model).run({}, names)
+
+
+def compute_results(models: list[bytes]) -> list[Any]:
+    """Runs inside the worker: the results of models without inputs, None where the runtime refuses one."""
+    from eqsat.runtime import open_runtime
+
+    found: list[Any] = []
+    for model in models:
+        try:
+            found += open_runtime(model).run({}, ["result"])
+        except Exception:
+            found.append(None)
+    return found

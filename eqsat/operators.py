@@ -161,6 +161,11 @@ def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto
     return dict(sorted(values.items()))
 
 
+def attribute_default(operator: Operator, name: str) -> AttributeValue | None:
+    """What an attribute means where a node omits it; None where the schema states nothing."""
+    return _defaults(operator).get(name)
+
+
 def outputs_matter(operator: Operator) -> bool:
     """Whether the outputs that a node names decide what it computes, or nobody knows."""
     schema = operator.schema

@@ -8,7 +8,7 @@ what the original computed: in doubt the original itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,23 @@ from typing import Any
 import numpy as np
 import onnx
 
+from eqsat.blame import guilty
 from eqsat.convert import bake, check_dimensions, convert, inline
 from eqsat.decode import Place
 from eqsat.encode import Outer
 from eqsat.errors import InputError
+from eqsat.language.library import Library, Source, built_in
+from eqsat.language.library import load as load_rules
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
 from eqsat.names import FreshNames, all_names
 from eqsat.operators import normal_domain
-from eqsat.read import Source, load, normalize
+from eqsat.read import Source as ModelSource
+from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
-from eqsat.saturate import Limits
+from eqsat.saturate import Limits, RuleSet
 from eqsat.validity import is_valid
-from eqsat.verify import EQUAL, UNVERIFIED, Subject, verify
+from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
 from eqsat.write import save
 
@@ -64,15 +68,31 @@ class Settings:
     assume_dims: Mapping[str, int] = field(default_factory=dict[str, int])
     custom_op_library: str | Path | None = None
     opset: str | int = "keep"
+    exact: bool = False
+    rules: Sequence[Source] = ()
+    only: Sequence[str] = ()
+    skip: Sequence[str] = ()
+    needed: bool = False
     progress: Callable[[str], None] = lambda stage: None
 
 
-def run(source: Source, settings: Settings) -> Result:
+@dataclass(slots=True)
+class _Attempt:
+    """What one rewriting of the model, and its check, came to."""
+
+    model: onnx.ModelProto
+    trace: Trace
+    hit: str | None
+    notes: list[str]
+
+
+def run(source: ModelSource, settings: Settings) -> Result:
     """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
     start = time.perf_counter()
     worker = shared()
     worker.start()
     settings.progress("read")
+    library = load_rules(settings.rules, built_in()).select(settings.only, settings.skip)
     label = str(source) if isinstance(source, (str, Path)) else None
     original, folder = load(source)
     bake(original, settings.dims)
@@ -81,41 +101,25 @@ def run(source: Source, settings: Settings) -> Result:
     proto = convert(inline(original) if settings.inline else original, settings.opset)
     if proto is not original:
         model = normalize(proto, folder, label)
-    seconds: dict[str, float] = {"read": time.perf_counter() - start}
-    notes: list[str] = []
-    trace = Trace()
-    hit: str | None = None
-    result = proto
-    try:
-        settings.progress("optimize")
-        deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
-        if proto.training_info:
-            notes.append("the model holds training information, which refers to its values by name: it stays as it is")
-        else:
-            result = _rewrite(model, settings, deadline, trace)
-        hit = next((record.hit for record in trace.records if record.hit), trace.folding)
-        notes += trace.notes
-        if count_nodes(result) > count_nodes(proto) or (not is_valid(result) and is_valid(proto)):
-            notes.append("the rewritten model was no better than the original, which stays as it is")
-            result = proto
-    except KeyboardInterrupt:
-        hit, result = "interrupted", proto
-    except MemoryError:
-        hit, result = "memory", proto
-    seconds |= trace.seconds
+    read = time.perf_counter() - start
+    settings.progress("optimize")
+    deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
+    attempt = _attempt(model, settings, deadline, library)
+    seconds: dict[str, float] = {"read": read, **attempt.trace.seconds}
     clock = time.perf_counter()
     verdict: dict[str, Any] = {"status": "skipped"}
+    dropped: list[str] = []
     if settings.verify:
         settings.progress("verify")
         try:
-            verdict = _verified(original, result, folder, settings)
+            verdict = _verified(original, attempt.model, folder, settings)
             if verdict["status"] not in (EQUAL, UNVERIFIED):
-                notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
-                result = original
+                attempt, verdict, dropped = _mended(model, settings, deadline, library, attempt, verdict, original, folder)
         except KeyboardInterrupt:
-            hit, result = "interrupted", original
+            attempt.hit, attempt.model = "interrupted", original
             verdict = {"status": EQUAL, "notes": ["interrupted: the result is the original model, unchanged"]}
     seconds["verify"] = time.perf_counter() - clock
+    result, trace, notes = attempt.model, attempt.trace, attempt.notes
     if verdict["status"] == UNVERIFIED:
         notes.append(f"not verified: {verdict['reason']}")
     seconds["total"] = time.perf_counter() - start
@@ -127,22 +131,97 @@ def run(source: Source, settings: Settings) -> Result:
         "launches": before_after(before, after),
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
-        "rules": [],
+        "rules": _rules(trace, dropped, _needed(model, settings, library, attempt) if settings.needed else {}),
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
         "verify": verdict,
-        "limits": {"hit": hit},
+        "limits": {"hit": attempt.hit},
         "notes": notes,
         "seconds": seconds,
     }
     return Result(result, report, folder, Path(label) if label else None)
 
 
-def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Trace) -> onnx.ModelProto:
+def _attempt(model: Model, settings: Settings, deadline: float | None, library: Library) -> _Attempt:
+    """The model rewritten by these rules, valid and no worse, or as it was."""
+    proto, trace = model.proto, Trace()
+    found = _Attempt(proto, trace, None, [])
+    try:
+        if proto.training_info:
+            found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
+        else:
+            found.model = _rewrite(model, settings, deadline, library, trace)
+        found.hit = next((record.hit for record in trace.records if record.hit), trace.folding)
+        found.notes += trace.notes
+        found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
+        if count_nodes(found.model) > count_nodes(proto) or (not is_valid(found.model) and is_valid(proto)):
+            found.notes.append("the rewritten model was no better than the original, which stays as it is")
+            found.model = proto
+    except KeyboardInterrupt:
+        found.hit, found.model = "interrupted", proto
+    except MemoryError:
+        found.hit, found.model = "memory", proto
+    return found
+
+
+def _mended(
+    model: Model,
+    settings: Settings,
+    deadline: float | None,
+    library: Library,
+    failed: _Attempt,
+    verdict: dict[str, Any],
+    original: onnx.ModelProto,
+    folder: Path | None,
+) -> tuple[_Attempt, dict[str, Any], list[str]]:
+    """After a check that failed: the guilty rules are found and dropped, and what the others make is checked; in doubt the original."""
+    tried: dict[tuple[str, ...], tuple[_Attempt, dict[str, Any]]] = {}
+    fired = list(fired_rules(failed.trace))
+
+    def fails(names: Sequence[str]) -> bool:
+        key = tuple(names)
+        if key not in tried:
+            attempt = _attempt(model, settings, deadline, library.select(key, ()) if key else Library(()))
+            tried[key] = attempt, _verified(original, attempt.model, folder, settings)
+        return tried[key][1]["status"] not in (EQUAL, UNVERIFIED)
+
+    dropped = guilty(fired, fails) if fired else None
+    if dropped is not None:
+        attempt, verdict = tried[tuple(name for name in fired if name not in dropped)]
+        attempt.notes.append(f"left out: {', '.join(dropped)}; with what it makes the results differed by more than rounding explains")
+        return attempt, verdict, dropped
+    failed.notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
+    failed.model = original
+    return failed, verdict, []
+
+
+def fired_rules(trace: Trace) -> dict[str, int]:
+    """How often each rule fired, over all graphs of the model."""
+    fired: dict[str, int] = {}
+    for record in trace.records:
+        for name, count in record.fired.items():
+            if count:
+                fired[name] = fired.get(name, 0) + count
+    return dict(sorted(fired.items()))
+
+
+def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
+    rules = [{"name": name, "matches": count, "needed": needed.get(name)} for name, count in fired_rules(trace).items()]
+    return rules + [{"name": name, "matches": 0, "needed": None, "dropped": True} for name in dropped]
+
+
+def _needed(model: Model, settings: Settings, library: Library, attempt: _Attempt) -> dict[str, bool]:
+    """By rule that fired, whether all others together leave more."""
+    nodes = count_nodes(attempt.model)
+    return {name: count_nodes(_attempt(model, settings, None, library.select((), (name,))).model) > nodes for name in fired_rules(attempt.trace)}
+
+
+def _rewrite(model: Model, settings: Settings, deadline: float | None, library: Library, trace: Trace) -> onnx.ModelProto:
     proto = model.proto
     growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
-    options = Options(Limits(deadline, settings.node_limit, settings.memory_limit), growth, settings.memory_limit, settings.assume_dims)
+    ruleset = RuleSet(library.compiled(), settings.exact)
+    options = Options(Limits(deadline, settings.node_limit, settings.memory_limit), growth, settings.memory_limit, settings.assume_dims, ruleset)
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     result = onnx.ModelProto()
@@ -150,12 +229,12 @@ def _rewrite(model: Model, settings: Settings, deadline: float | None, trace: Tr
     decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     result.graph.CopyFrom(decoded.graph)
     for function in model.functions.values():
-        result.functions.append(_function(function, rewriter, proto) if _speaks_as_model(function, proto) else function.proto)
+        result.functions.append(_function(function, rewriter, proto) if speaks_as_model(function, proto) else function.proto)
     _drop_uncalled(result)
     return result
 
 
-def _speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
+def speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
     """Whether a function imports the opsets that the model does: where it does not, runtimes disagree on which of the two holds inside."""
     model = {normal_domain(item.domain): item.version for item in proto.opset_import}
     return all(model.get(normal_domain(item.domain), item.version) == item.version for item in function.proto.opset_import)
@@ -220,7 +299,7 @@ def _model_bytes(model: onnx.ModelProto) -> int:
 
 
 def optimize(
-    source: Source,
+    source: ModelSource,
     *,
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = None,
     verify: bool = True,
@@ -233,12 +312,19 @@ def optimize(
     assume_dims: Mapping[str, int] | None = None,
     custom_op_library: str | Path | None = None,
     opset: str | int = "keep",
+    exact: bool = False,
+    rules: Sequence[Source] = (),
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    needed: bool = False,
 ) -> Result:
     """The same function, smaller: optimizes a model given as a path, an `onnx.ModelProto` or an `onnx_ir.Model`.
 
     `inputs` are used for verification instead of random ones. `time_limit` is in seconds, `memory_limit` (of evaluation
     and verification) and `max_growth` (of the file) in bytes. `dims` bakes sizes of named dimensions in, `assume_dims`
-    only assumes them where prices are compared. Raises `InputError` with one line where the input can not be used.
+    only assumes them where prices are compared. `rules` adds rule files, or texts of such, to the built-in ones; `only` and
+    `skip` choose among all by the names of rules and groups; `exact` keeps every bit. `needed` finds out which of the rules
+    that fired the result needs, by running again without each. Raises `InputError` with one line where the input can not be used.
     """
     defaults = Settings()
     return run(
@@ -255,6 +341,11 @@ def optimize(
             assume_dims or {},
             custom_op_library,
             opset,
+            exact,
+            rules,
+            only,
+            skip,
+            needed,
         ),
     )
 

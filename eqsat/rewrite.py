@@ -17,6 +17,7 @@ import numpy as np
 import onnx
 
 from eqsat.choose import Chooser, Chosen, Prices
+from eqsat.constants import Constants
 from eqsat.decode import Decoded, Place, Undecodable, decode
 from eqsat.derive import Derivation
 from eqsat.encode import Descent, Encoding, Outer, encode
@@ -25,7 +26,8 @@ from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.names import FreshNames, NameClash, captures
-from eqsat.saturate import EngineFailure, Limits, Record, saturate
+from eqsat.operators import normal_domain
+from eqsat.saturate import EngineFailure, Limits, Record, RuleSet, saturate
 from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker
@@ -41,6 +43,7 @@ class Options:
     growth: float  # bytes that may be stored beyond what the original stores
     memory: int  # bytes that evaluating constants may take
     sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
+    ruleset: RuleSet = field(default_factory=RuleSet)
 
 
 @dataclass(slots=True)
@@ -90,23 +93,27 @@ class Rewriter:
             return self._bodies(node, inner, place, opsets)
 
         try:
-            return self._optimized(graph, outer, place, folding, descend)
+            return self._optimized(graph, outer, place, folding, descend, opsets)
         except (Contradiction, EngineFailure, ExtractionError, NameClash, Undecodable) as error:
             self.trace.notes.append(f"graph '{graph.proto.name}' stays as it is: {error}")
         kept = onnx.GraphProto()
         kept.CopyFrom(graph.proto)
         return Decoded(kept), (UNKNOWN,) * len(graph.outputs)
 
-    def _optimized(self, graph: Graph, outer: Outer, place: Place, folding: Folding, descend: Descent) -> tuple[Decoded, tuple[Fact, ...]]:
+    def _optimized(
+        self, graph: Graph, outer: Outer, place: Place, folding: Folding, descend: Descent, opsets: Sequence[onnx.OperatorSetIdProto]
+    ) -> tuple[Decoded, tuple[Fact, ...]]:
         clock = time.perf_counter()
         inside = sum(self.trace.seconds.values())
         encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
         # Bodies are rewritten while the graph around them is encoded: their time is counted with their own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
-        egraph, record = saturate(encoding, self._options.limits)
+        egraph, record = saturate(encoding, self._options.limits, self._options.ruleset)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
-        chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4)
+        opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+        chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4, opset)
+        constants = Constants(encoding, egraph, chooser, folding)
         roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
         # Bodies share what the graph around them may grow by: their file is part of its file.
         growth = self._growth if place.outermost else 0.0
@@ -114,9 +121,9 @@ class Rewriter:
         for _ in range(_ATTEMPTS):
             if folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
-            chosen, folded = self._choose(chooser, encoding, folding, list(dict.fromkeys(roots)), stored)
+            chosen, folded = self._choose(chooser, constants, list(dict.fromkeys(roots)), stored)
             clock = time.perf_counter()
-            decoded = decode(encoding, egraph, chosen, folded, self._fresh, place)
+            decoded = decode(encoding, egraph, chosen, folded, self._fresh, place, opset)
             self.trace.clock("decode", clock)
             grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
             if grown <= growth:
@@ -132,23 +139,20 @@ class Rewriter:
             stored = max(0.0, stored - (grown - growth))
         raise ExtractionError("nothing was found whose file is no larger")
 
-    def _choose(
-        self, chooser: Chooser, encoding: Encoding, folding: Folding, roots: list[int], stored: float
-    ) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
+    def _choose(self, chooser: Chooser, constants: Constants, roots: list[int], stored: float) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
         """A choice whose folded constants have been evaluated; what fails or turns out larger than thought is priced anew."""
-        names = {reference: name for name, reference in reversed(encoding.values.items())}
         while True:
             clock = time.perf_counter()
             deadline = self._options.limits.deadline
             chosen = chooser.choose(roots, stored, None if deadline is None else max(0.0, deadline - time.monotonic()))
             clock = self.trace.clock("extract", clock)
-            wanted = {eclass: names[chooser.witness[eclass]] for eclass, term in chosen.terms.items() if term.head == FOLDED}
-            arrays = folding.evaluate(list(wanted.values()))
+            wanted = [eclass for eclass, term in chosen.terms.items() if term.head == FOLDED]
+            arrays = constants.evaluate(wanted)
             self.trace.clock("fold", clock)
             excess = chosen.choice.resources[0] - stored
             folded: dict[int, np.ndarray[Any, Any]] = {}
-            for eclass, name in wanted.items():
-                array = arrays.get(name)
+            for eclass in wanted:
+                array = arrays.get(eclass)
                 size = math.inf if array is None else stored_bytes(array)
                 excess += size - chooser.stored_bytes(eclass)
                 chooser.folded_bytes[eclass] = size

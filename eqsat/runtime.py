@@ -176,12 +176,12 @@ def _value(value: np.ndarray) -> Any:
     """An array as an OrtValue."""
     onnxruntime = _onnxruntime()
     if value.dtype.name not in _EXTENDED.values():
-        return onnxruntime.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(value))
+        return onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(value, order="C"))
     from onnx import helper
 
     code = helper.np_dtype_to_tensor_dtype(value.dtype)
     result = onnxruntime.OrtValue.ortvalue_from_shape_and_type(list(value.shape), int(code))
-    data = _pack(np.ascontiguousarray(value)).tobytes()
+    data = _pack(np.asarray(value, order="C")).tobytes()
     if data:
         ctypes.memmove(result.data_ptr(), data, len(data))
     return result

@@ -6,17 +6,20 @@ callbacks and tables are cheap and Python's own notion of equality (1 == True, N
 
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
+import numpy as np
 import onnx
+from onnx import defs, helper
 
 from eqsat.dims import Dim
-from eqsat.facts import Fact
+from eqsat.facts import Array, Fact, from_array
 from eqsat.model import FunctionKey
-from eqsat.operators import AttributeValue, Operator
+from eqsat.operators import AttributeValue, Operator, outputs_matter
 
 Item = TypeVar("Item")
 
@@ -95,25 +98,52 @@ class Signature:
     single: bool  # whether a term is the value itself; otherwise values are projections of it
     opaque: bool = False  # has bodies or calls a function: encoding alone knows the facts
     function: FunctionKey | None = None
+    raw: bool = False  # a node as its model spells it, beside its normal form
+
+    @classmethod
+    def of(cls, operator: Operator) -> Signature:
+        """The form of the terms of a pure operator that a schema describes."""
+        schema = operator.schema
+        assert schema is not None
+        variadic = bool(schema.inputs) and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
+        hidden = (OUTPUTS,) if outputs_matter(operator) else ()
+        return cls(operator, (*sorted(schema.attributes), *hidden), len(schema.inputs) - variadic, variadic, schema.max_output == 1)
 
     @property
     def lawless(self) -> bool:
         """Whether no law and no rule can say anything of a term but that it is equal to its like."""
-        return self.opaque or (self.operator.schema is None and not self.operator.pure)
+        return self.opaque or self.raw or (self.operator.schema is None and not self.operator.pure)
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """An integer tensor whose elements are known, as numbers or as sizes that have names."""
+    """A tensor whose elements are known: integers as numbers or as sizes that have names, others as their little-endian bytes."""
 
     dtype: int
     shape: tuple[int, ...]
-    elements: tuple[Dim, ...]
+    elements: tuple[Dim, ...] | bytes
 
     @property
     def concrete(self) -> bool:
         """Whether all elements are numbers, so that it can be written as a constant."""
-        return all(isinstance(element, int) for element in self.elements)
+        return isinstance(self.elements, bytes) or all(isinstance(element, int) for element in self.elements)
+
+    @property
+    def array(self) -> Array:
+        """The elements of a concrete literal."""
+        kind = helper.tensor_dtype_to_np_dtype(self.dtype)
+        if isinstance(self.elements, bytes):
+            return np.frombuffer(self.elements, kind.newbyteorder("<")).astype(kind).reshape(self.shape)
+        return np.array(self.elements, dtype=kind).reshape(self.shape)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def fact_of(literal: Literal) -> Fact:
+    """All that is known of a literal."""
+    if literal.concrete:
+        return from_array(literal.array)
+    assert not isinstance(literal.elements, bytes)
+    return Fact(literal.dtype, literal.shape, True, literal.elements)
 
 
 def literal_of(fact: Fact) -> Literal | None:
@@ -161,5 +191,5 @@ class Terms:
         return heads
 
     def literal(self, literal: Literal) -> int:
-        """The handle of an integer literal."""
+        """The handle of a literal."""
         return self.literals.intern(literal, literal)

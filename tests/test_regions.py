@@ -12,7 +12,7 @@ from onnx import numpy_helper, parser
 
 from eqsat.regions import Cut
 from eqsat.subject import Subject, read_subject, same_content
-from eqsat.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
+from eqsat.verifier import DIFFERENT, EQUAL, UNVERIFIED, verify
 
 NEEDS_REGIONS = 1 << 16  # a memory limit that the models below do not keep as a whole, and each of their regions does
 

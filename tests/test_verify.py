@@ -11,10 +11,11 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper, parser
 
+import eqsat
 from eqsat import compare
 from eqsat.errors import InputError
 from eqsat.judge import nudge_weights
-from eqsat.verify import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
+from eqsat.verifier import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
 
 
 def model(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', functions: str = "", **weights: Any) -> onnx.ModelProto:
@@ -346,3 +347,11 @@ def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     worse = compare.Difference(original, optimized)
     worse.moved(nudged, 1)
     assert worse.judge().unexplained == 1
+
+
+def test_the_function_is_there_after_the_module_was_used(tmp_path: Path) -> None:
+    """A module of the function's name would take its place in the package as soon as any stage imports it."""
+    path = tmp_path / "model.onnx"
+    onnx.save(model("g (float[2] x) => (float[2] y) { y = Relu(x) }"), path)
+    eqsat.optimize(path)
+    assert eqsat.verify(path, path).status == EQUAL

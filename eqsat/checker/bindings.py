@@ -1,0 +1,185 @@
+"""What the names of a rule stand for while an instance is drawn, and the conditions of `where` on them.
+
+Comes in: patterns of attributes and parameters, values drawn for them, facts of tensors. Goes out: an environment for
+the language's expressions. Promised: a name keeps its first value; a condition counts as broken only where it is known
+not to hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from eqsat.checker.dtypes import RULE, Key
+from eqsat.checker.site import Setting, Slot
+from eqsat.facts import Fact
+from eqsat.language.expressions import Unevaluable, evaluate
+from eqsat.language.judgements import judge
+from eqsat.language.scope import condition_names, names
+from eqsat.language.syntax import Condition, Const, Definition, Expression, Guard, Items, Judgement, Name, Near, Spread, Term, Wildcard
+from eqsat.language.values import DTYPES, DType, Tensor, Value
+from eqsat.operators import AttributeValue
+
+
+@dataclass
+class Bindings:
+    """The environment of one draw: names with values, `..p` with attributes, and the conditions that are still open."""
+
+    pending: tuple[Condition, ...]
+    values: dict[str, Value | None] = field(default_factory=dict[str, "Value | None"])
+    carried: dict[str, dict[str, Setting]] = field(default_factory=dict[str, "dict[str, Setting]"])
+    deferred: tuple[tuple[Expression, Setting], ...] = ()  # expressions with names that are not bound yet, and what they must equal
+
+    def copy(self) -> Bindings:
+        """Bindings that can be changed without changing these."""
+        return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred)
+
+    def set_dtypes(self, dtypes: Mapping[Key, int]) -> None:
+        """Binds the type variables of the rule."""
+        for key, code in dtypes.items():
+            if isinstance(key, tuple) and key[0] == RULE:
+                self.values[key[1]] = DType(code)
+
+    def slot(self, pattern: Expression, given: Mapping[str, Setting]) -> Slot | None:
+        """What `pattern` prescribes by now; None where it has no value."""
+        match pattern:
+            case Wildcard():
+                return Slot(carried=True)
+            case Name(name) if name not in self.values and name not in DTYPES:
+                return Slot(given=given.get(name))
+            case Items(items) if not self._is_known(pattern):
+                if any(isinstance(item, Spread) for item in items):
+                    return Slot()
+                known = [self.evaluate(item) if self._is_known(item) else None for item in items]
+                if not all(value is None or isinstance(value, int) for value in known):
+                    return None
+                return Slot(items=tuple(value if isinstance(value, int) else None for value in known))
+            case _ if not self._is_known(pattern):
+                return Slot()
+            case _:
+                value = setting(self.evaluate(pattern))
+                return None if value is None else Slot(value)
+
+    def bind(self, pattern: Expression, value: Setting) -> bool:
+        """Matches a drawn value: binds the names of `pattern` that are new; False where the value does not match.
+
+        An expression over names that a later node binds is compared once they are bound.
+        """
+        match pattern:
+            case Wildcard():
+                return True
+            case Name(name) if name not in self.values and name not in DTYPES:
+                self.values[name] = value
+                return True
+            case Items(items) if isinstance(value, tuple) and not self._is_known(pattern):
+                return self._bind_items(items, value)
+            case _ if not self._is_known(pattern):
+                self.deferred += ((pattern, value),)
+                return True
+            case _:
+                return setting(self.evaluate(pattern)) == value
+
+    def _bind_items(self, items: tuple[Expression, ...], value: tuple[int | float | str, ...]) -> bool:
+        place = next((place for place, item in enumerate(items) if isinstance(item, Spread)), None)
+        if place is None:
+            return len(items) == len(value) and all(self.bind(item, part) for item, part in zip(items, value, strict=True))
+        tail = len(items) - place - 1
+        if len(value) < place + tail:
+            return False
+        spread = items[place]
+        assert isinstance(spread, Spread)
+        rest = value[place : len(value) - tail]
+        head_fits = all(self.bind(item, part) for item, part in zip(items[:place], value, strict=False))
+        tail_fits = all(self.bind(item, part) for item, part in zip(items[place + 1 :], value[len(value) - tail :], strict=True))
+        return head_fits and tail_fits and self.bind(spread.item, rest)  # type: ignore[arg-type]
+
+    def _is_known(self, expression: Expression) -> bool:
+        return (
+            not isinstance(expression, Wildcard) and all(name in self.values or name in DTYPES for name in names(expression)) and not _has_wildcard(expression)
+        )
+
+    def evaluate(self, expression: Expression) -> Value | None:
+        """The value of an expression over the names that are bound; None where it has none, or it is not known."""
+        try:
+            return evaluate(expression, self.values)
+        except Unevaluable:
+            return None
+
+    def number(self, pattern: Expression) -> float | None:
+        """The value that a number among the inputs prescribes; None where it has none."""
+        value = self.evaluate(pattern.value if isinstance(pattern, Near) else pattern)
+        return value if isinstance(value, int | float) else None
+
+    def settle(self, facts: Mapping[str, Fact]) -> bool:
+        """Decides what conditions can be decided, binding what they define; False where one is known not to hold."""
+        for name, fact in facts.items():
+            self.values.setdefault(name, Tensor(fact))
+        progress = True
+        while progress:
+            left: list[Condition] = []
+            for condition in self.pending:
+                decided = self._decide(condition)
+                if decided is False:
+                    return False
+                if decided is None:
+                    left.append(condition)
+            progress = len(left) < len(self.pending)
+            self.pending = tuple(left)
+        due = [(pattern, value) for pattern, value in self.deferred if self._is_known(pattern)]
+        self.deferred = tuple(pair for pair in self.deferred if pair not in due)
+        return all(setting(self.evaluate(pattern)) == value for pattern, value in due)
+
+    def _decide(self, condition: Condition) -> bool | None:
+        """Whether a condition holds; None where it can not be said yet."""
+        match condition:
+            case Const():
+                return True
+            case Judgement(name, type_):
+                found = self.values.get(name)
+                if not isinstance(found, Tensor):
+                    return None
+                environment = dict(self.values)
+                try:
+                    holds = judge(type_, found.fact, environment)
+                except Unevaluable:
+                    return None
+                if holds:
+                    self.values = environment
+                return holds
+            case Definition(targets, value):
+                if isinstance(value, Term) or not all(name in self.values or name in DTYPES for name in names(value)):
+                    return None
+                self.values[targets[0]] = self.evaluate(value)
+                return True
+            case Guard(expression):
+                if not all(name in self.values or name in DTYPES for name in condition_names(condition)):
+                    return None
+                try:
+                    found = evaluate(expression, self.values)
+                except Unevaluable:
+                    return False
+                return found is not False
+
+
+def _has_wildcard(expression: Expression) -> bool:
+    return isinstance(expression, Items) and any(
+        isinstance(item, Wildcard) or (isinstance(item, Spread) and isinstance(item.item, Wildcard)) for item in expression.items
+    )
+
+
+def setting(value: Value | None) -> Setting | None:
+    """A value of the language as the value of an attribute or parameter; None where it is none."""
+    if isinstance(value, DType):
+        return value.code
+    if isinstance(value, tuple):
+        return value if all(isinstance(item, int | float | str) for item in value) else None  # type: ignore[return-value]
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+
+
+def attribute(value: Setting) -> AttributeValue:
+    """A setting as inference wants it: strings are bytes."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, tuple):
+        return tuple(item.encode() if isinstance(item, str) else item for item in value)  # type: ignore[return-value]
+    return value

@@ -1,0 +1,228 @@
+"""One draw of a left side: from leaf shapes and data types, node by node, to a graph in which every value is known.
+
+Comes in: a flat left side, suggestions for the shapes of its leaves, types, and what the rule's names are bound to.
+Goes out: a `Drawing` that holds the nodes as they will be written, or None where no legal one was found. Promised: every
+node is accepted by ONNX's inference with concrete shapes, no tensor is large, and no condition is known to be broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import prod
+from random import Random
+
+import numpy as np
+from onnx import TensorProto
+
+from eqsat.checker.bindings import Bindings, attribute
+from eqsat.checker.domains import DECISIVE, Domain, direct
+from eqsat.checker.dtypes import DECIDING, Key
+from eqsat.checker.elements import draw_elements, number
+from eqsat.checker.laws import breaks_law
+from eqsat.checker.left import Leaf, Left, Step
+from eqsat.checker.samplers import sample
+from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_size
+from eqsat.checker.site import Setting, Site, Slot, Unfit
+from eqsat.checker.spellings import Spelling, respell
+from eqsat.facts import INTEGERS, Array, Fact, from_array
+from eqsat.inference import infer
+from eqsat.nodes import Node
+from eqsat.operators import AttributeValue
+
+_TRIES = 8  # draws of one node before the whole graph is drawn anew
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A node as it is written: `settings` are its attributes and parameters."""
+
+    step: Step
+    settings: Mapping[str, Setting]
+    node: Node
+
+    @property
+    def parameters(self) -> dict[int, str]:
+        """The keys of the settings that are inputs, by position."""
+        return {position: key for position, key in self.step.parameters.items() if key in self.settings}
+
+    @property
+    def attributes(self) -> dict[str, AttributeValue]:
+        """The settings that are attributes."""
+        return {key: attribute(value) for key, value in self.settings.items() if key not in self.parameters.values()}
+
+
+@dataclass
+class Drawing:
+    """A draw under way. `plain`: a test line, whose shapes and values stay as they are."""
+
+    left: Left
+    random: Random
+    generator: np.random.Generator
+    dtypes: Mapping[Key, int]
+    shapes: Mapping[str, Sizes]
+    constants: frozenset[str]  # leaves that are initializers
+    given: Mapping[str, Setting]
+    bindings: Bindings
+    plain: bool = False
+    facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
+    arrays: dict[str, Array] = field(default_factory=dict[str, Array])  # of initializers whose elements are settled
+    nodes: list[Placed] = field(default_factory=list[Placed])
+
+    def __post_init__(self) -> None:
+        self._used = frozenset(name for step in self.left.steps for name in step.inputs)
+        decisive = {step.inputs[place] for step in self.left.steps for place in DECISIVE.get(step.operator.name, ()) if place < len(step.inputs)}
+        self.constants |= {leaf.name for leaf in self.left.leaves if leaf.name in decisive}
+        self.leaves: dict[str, Leaf] = {leaf.name: leaf for leaf in self.left.leaves}
+
+    def run(self) -> bool:
+        """Draws every node; False where one of them has no legal draw."""
+        return all(any(self._place(place, step) for _ in range(_TRIES)) for place, step in enumerate(self.left.steps))
+
+    def _place(self, place: int, step: Step) -> bool:
+        bindings = self.bindings.copy()
+        slots = self._slots(step, bindings)
+        if slots is None:
+            return False
+        inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
+        new = frozenset(position for position, name in enumerate(step.inputs) if name is not None and name not in self.facts)
+        numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
+        # A tensor that stands at two inputs has one shape: no sampler may set it at one of them.
+        fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
+        site = Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], self._lists())
+        try:
+            sample(site)
+        except Unfit:
+            return False
+        self._decide_dtype(place, step, site)
+        settings = self._bound(step, site, bindings)
+        if settings is None or any(prod(site.shape(position)) > ELEMENT_LIMIT for position in new):
+            return False
+        return self._commit(step, site, settings, new, bindings)
+
+    def _lists(self) -> list[Sizes]:
+        shapes = [fact.shape for fact in self.facts.values() if fact.shape]
+        bound = [value for value in self.bindings.values.values() if isinstance(value, tuple)]
+        return [tuple(item for item in items if isinstance(item, int)) for items in (*shapes, *bound)]
+
+    def _suggested(self, name: str) -> Fact:
+        shape = self.shapes.get(name)
+        if shape is None:
+            others = list(self.shapes.values())
+            shape = self.random.choice(others) if others and self.random.random() < 0.7 else (draw_size(self.random),)
+        return Fact(self.dtypes[name], shape, name in self.constants)
+
+    def _slots(self, step: Step, bindings: Bindings) -> dict[str, Slot] | None:
+        slots: dict[str, Slot] = {}
+        for key, pattern in step.slots.items():
+            slot = bindings.slot(pattern, self.given)
+            if slot is None:
+                return None
+            slots[key] = slot
+        if step.carried is not None:
+            bound = bindings.carried.get(step.carried)
+            assert step.operator.schema is not None
+            for key in step.operator.schema.attributes:
+                if key in slots:
+                    continue
+                if bound is None:
+                    if not self.plain or step.operator.schema.attributes[key].required:
+                        slots[key] = Slot(carried=True)
+                elif key in bound:
+                    slots[key] = Slot(bound[key])
+        return slots
+
+    def _decide_dtype(self, place: int, step: Step, site: Site) -> None:
+        for (name, key), variable in DECIDING.items():
+            if name == step.operator.name and key in site.slots:
+                site.chosen[key] = self.dtypes[place, variable]
+
+    def _bound(self, step: Step, site: Site, bindings: Bindings) -> dict[str, Setting] | None:
+        """The settings of the node, with the names of its patterns bound; None where they do not match."""
+        for key, pattern in step.slots.items():
+            value = site.chosen.get(key, site.default(key))
+            if value is not None and not bindings.bind(pattern, value):
+                return None
+        if step.carried not in (None, "_"):
+            bindings.carried.setdefault(step.carried, {key: value for key, value in site.chosen.items() if key not in step.slots})
+        return dict(site.chosen)
+
+    def _commit(self, step: Step, site: Site, settings: dict[str, Setting], new: frozenset[int], bindings: Bindings) -> bool:
+        arrays = self._new_arrays(step, site, new, settings)
+        if arrays is None:
+            return False
+        for position, name in enumerate(step.inputs):
+            if name in arrays:
+                site.inputs[position] = from_array(arrays[name])
+        facts = {name: fact for name, fact in zip(step.inputs, site.inputs, strict=True) if name is not None and fact is not None}
+        node, found = self._inferred(step, site, settings)
+        if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)) or breaks_law(node):
+            return False
+        facts.update(zip(step.outputs, found, strict=True))
+        named = {name: facts[value] for name, value in self.left.names.items() if value in facts}
+        if not bindings.settle(named):
+            return False
+        self.bindings = bindings
+        self.facts.update(facts)
+        self.arrays.update(arrays)
+        self.nodes.append(self._spelled(step, site, settings, node, found))
+        return True
+
+    def _inferred(self, step: Step, site: Site, settings: Mapping[str, Setting]) -> tuple[Node, tuple[Fact, ...]]:
+        inputs = list(site.inputs)
+        for position, key in step.parameters.items():
+            inputs[position] = parameter(settings[key]) if key in settings else None
+        keys = set(step.parameters.values())
+        attributes = {key: attribute(value) for key, value in settings.items() if key not in keys}
+        return Node(step.operator, attributes, tuple(inputs), len(step.outputs)), infer(step.operator, attributes, tuple(inputs), len(step.outputs))
+
+    def _new_arrays(self, step: Step, site: Site, new: frozenset[int], settings: Mapping[str, Setting]) -> dict[str, Array] | None:
+        """Elements of new initializers that inference or the rule's numbers need now."""
+        arrays: dict[str, Array] = {}
+        wanted: Mapping[int, Domain] | None = None
+        for position in new:
+            name = step.inputs[position]
+            assert name is not None
+            dtype, shape, leaf = self.dtypes[name], site.shape(position), self.leaves[name]
+            if leaf.number is not None:
+                array = number(dtype, shape, self.bindings.number(leaf.number))
+                if array is None:
+                    return None
+                arrays[name] = array
+            elif name in self.constants and (dtype in INTEGERS or position in DECISIVE.get(step.operator.name, ())):
+                if wanted is None:
+                    wanted = direct(self._inferred(step, site, settings)[0])
+                arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
+        return arrays
+
+    def _spelled(self, step: Step, site: Site, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
+        plain = Placed(step, settings, node)
+        if self.plain or self.random.random() < 0.5:
+            return plain
+        weights = site.shape(1)[2:] if "Conv" in step.operator.name and step.operator.name != "QLinearConv" and site.present(1) else None
+        y = found[0].shape or ()
+        spelling = Spelling(
+            step.operator, dict(settings), site.shape(0) if site.present(0) else (), tuple(size for size in y if isinstance(size, int)), weights
+        )
+        respell(self.random, spelling)
+        again, same = self._inferred(step, site, spelling.settings)
+        # A spelling that inference reads otherwise would be another node.
+        return Placed(step, spelling.settings, again) if [_type(fact) for fact in same] == [_type(fact) for fact in found] else plain
+
+
+def parameter(value: Setting) -> Fact:
+    """The fact of an integer parameter that is written as an initializer."""
+    elements = value if isinstance(value, tuple) else (value,)
+    return Fact(TensorProto.INT64, (len(value),) if isinstance(value, tuple) else (), True, tuple(int(element) for element in elements))
+
+
+def _type(fact: Fact) -> tuple[int, object]:
+    return fact.dtype, fact.shape
+
+
+def _is_settled(fact: Fact, used: bool) -> bool:
+    """Whether a result has few elements and, where another node uses it, sizes that do not depend on data."""
+    if not fact.dtype or fact.shape is None:
+        return False
+    sizes = [size for size in fact.shape if isinstance(size, int)]
+    return (not used or len(sizes) == len(fact.shape)) and prod(sizes) <= ELEMENT_LIMIT

@@ -1,0 +1,56 @@
+"""Random elements of every data type, inside a domain.
+
+Comes in: a type, a shape, a domain. Goes out: an array. The same generator state gives the same bits.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from onnx import helper
+
+from eqsat.checker.domains import Domain
+from eqsat.checker.shapes import Sizes
+from eqsat.facts import Array
+
+_SMALL = 4  # integers that are not indices are mostly this small, so that products of them stay exact
+
+
+def draw_elements(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None) -> Array:
+    """An array of the type and shape whose elements are all in `domain`."""
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    count = prod(shape)
+    if kind == np.bool_:
+        return (generator.random(count) < 0.5).reshape(shape)
+    if kind.kind not in "iu":
+        return _floats(generator, count, domain or Domain()).reshape(shape).astype(kind)
+    low, high = (0, 2 * _SMALL) if kind.kind == "u" else (-_SMALL, _SMALL)
+    if domain is not None:
+        low = low if domain.low is None else max(int(domain.low), np.iinfo(kind).min)
+        high = max(low, high) if domain.high is None else min(int(domain.high), np.iinfo(kind).max)
+    found = generator.integers(low, max(low, high) + 1, count)
+    if domain is not None and not domain.zero:
+        found[found == 0] = 1
+    return found.astype(kind).reshape(shape)
+
+
+def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array:
+    if domain.low is not None and domain.high is not None:
+        return generator.uniform(domain.low, domain.high, count)
+    found = generator.standard_normal(count)
+    if domain.low is not None:
+        found = domain.low + np.abs(found)
+    return found if domain.zero else np.where(found == 0, 1, found)
+
+
+def number(dtype: int, shape: Sizes, value: float | None) -> Array | None:
+    """An array whose elements all are `value`, rounded to the type; None where a type without fractions or signs can not hold it."""
+    if value is None:
+        return None
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    if kind == np.bool_ and value not in (0, 1):
+        return None
+    if kind.kind in "iu" and not (float(value).is_integer() and np.iinfo(kind).min <= value <= np.iinfo(kind).max):
+        return None
+    return np.full(shape, value).astype(kind)

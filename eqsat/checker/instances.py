@@ -1,0 +1,271 @@
+"""Instances of a rule's left side: concrete ONNX graphs that the rule should match, drawn from the rule's own text.
+
+Comes in: a resolved rule and a seed, or the number of one of its test lines. Goes out: `Instance`s, each a model that
+strict shape inference accepts. Promised: the same rule and seed give the same instances; they begin at the test lines
+and leave them in size, rank, data type, broadcasting, attributes and spelling, as far as ONNX allows, so that what the
+author overlooked occurs. Conditions that an instance is known to break are avoided; whether a rule fires the engine says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Final
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto, defs, helper, numpy_helper
+
+from eqsat.checker.bindings import Bindings, setting
+from eqsat.checker.domains import Domain, domains
+from eqsat.checker.drawing import Drawing, Placed, parameter
+from eqsat.checker.dtypes import RULE, Dtypes, Key
+from eqsat.checker.elements import draw_elements
+from eqsat.checker.left import Choices, Leaf, Left, choices, constants, flatten
+from eqsat.checker.shapes import Sizes, draw_shapes
+from eqsat.checker.site import Setting
+from eqsat.facts import Fact, to_type
+from eqsat.language.expressions import evaluate
+from eqsat.language.resolve import Resolved
+from eqsat.language.sorts import Sort
+from eqsat.language.values import DTYPES, Value
+from eqsat.traits import NEWEST
+
+_MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
+_SYMBOLIC: Final = 0.15
+_CONSTANT: Final = 0.15
+_IR_VERSION: Final = 10
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance. `symbolic` is the same graph with some sizes of its inputs named, and `sizes` are those that the names have in `model`."""
+
+    model: onnx.ModelProto
+    free: frozenset[str]  # initializers whose elements are arbitrary, within their domains
+    domains: Mapping[str, Domain]  # of graph inputs and free initializers that not every element fits
+    bindings: Mapping[str, Value | None]  # what the names of the rule stand for
+    origin: str
+    symbolic: onnx.ModelProto | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+
+
+def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
+    """Random instances of the left side of `rule`. Endless, unless thousands of draws in a row are not legal: then it stops."""
+    sketch = _Sketch(rule)
+    random, generator = Random(seed), np.random.default_rng(seed)
+    failures = 0
+    while failures < _MOST_FAILURES:
+        drawing = sketch.draw(random, generator)
+        if drawing is None or not drawing.run():
+            failures += 1
+            continue
+        failures = 0
+        yield _finished(drawing, "drawn")
+
+
+def from_test(rule: Resolved, index: int) -> Instance:
+    """The instance that a test line of `rule` states. What it leaves open is drawn, always in the same way; `ValueError` where it is not legal."""
+    sketch = _Sketch(rule)
+    random, generator = Random(index), np.random.default_rng(index)
+    for _ in range(100):
+        drawing = sketch.stated(random, generator, index)
+        if drawing is not None and drawing.run():
+            return _finished(drawing, f"test line {index + 1}")
+    raise ValueError(f"the test line is no legal instance of the left side of {rule.rule.name}")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A test line: shapes and types by the name of the tensor, in order, and values of everything else."""
+
+    shapes: Mapping[str, tuple[Sizes, ...]]
+    dtypes: Mapping[str, tuple[int, ...]]
+    values: Mapping[str, Setting]
+
+
+class _Sketch:
+    """A rule as it is drawn from: its left side by what is present, and its test lines."""
+
+    def __init__(self, rule: Resolved) -> None:
+        self._rule = rule
+        self._variants: dict[tuple[frozenset[str], tuple[int, ...]], tuple[Left, Dtypes] | None] = {}
+
+    @cached_property
+    def _choices(self) -> Choices:
+        return choices(self._rule)
+
+    @cached_property
+    def _constants(self) -> frozenset[str]:
+        return constants(self._rule)
+
+    @cached_property
+    def _lines(self) -> tuple[_Line, ...]:
+        lines: list[_Line] = []
+        for test in self._rule.rule.tests:
+            shapes: dict[str, tuple[Sizes, ...]] = {}
+            dtypes: dict[str, tuple[int, ...]] = {}
+            values: dict[str, Setting] = {}
+            for given in test.given:
+                if given.types:
+                    sizes = [[evaluate(dim, {}) for dim in type_.dims or ()] for type_ in given.types]
+                    shapes[given.name] = tuple(tuple(size for size in shape if isinstance(size, int)) for shape in sizes)
+                    dtypes[given.name] = tuple(DTYPES[type_.dtype].code if type_.dtype in DTYPES else 0 for type_ in given.types)
+                elif given.value is not None:
+                    value = setting(evaluate(given.value, {}))
+                    assert value is not None
+                    values[given.name] = value
+            lines.append(_Line(shapes, dtypes, values))
+        return tuple(lines)
+
+    def draw(self, random: Random, generator: np.random.Generator) -> Drawing | None:
+        """A new draw around one of the test lines; None where what was drawn first makes no left side."""
+        line = random.choice(self._lines)
+        counts = {key: self._count(line, key) if random.random() < 0.4 else random.randint(0, 3) for key in self._choices.spreads}
+        variant = self._variant(frozenset(name for name in self._choices.optional if random.random() < 0.6), counts)
+        types = None if variant is None else variant[1].draw(random)
+        if variant is None or types is None:
+            return None
+        left = variant[0]
+        shapes: dict[str, Sizes] = {}
+        for leaf in left.leaves:
+            stated = line.shapes.get(leaf.given, ())
+            if stated:  # items of a spread beyond those that the line gives are like one of them
+                shapes[leaf.name] = stated[leaf.index] if leaf.index < len(stated) else random.choice(stated)
+        fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
+        return Drawing(left, random, generator, types, draw_shapes(random, shapes), fixed, line.values, self._bindings(types))
+
+    def stated(self, random: Random, generator: np.random.Generator, index: int) -> Drawing | None:
+        """The draw that a test line states; None where its types make no left side."""
+        line = self._lines[index]
+        counts = {key: self._count(line, key) for key in self._choices.spreads}
+        variant = self._variant(frozenset(name for name in self._choices.optional if name in line.shapes or name in line.values), counts)
+        if variant is None:
+            return None
+        left, dtypes = variant
+        given = [leaf for leaf in left.leaves if leaf.index < len(line.shapes.get(leaf.given, ()))]
+        wanted: dict[Key, int] = {leaf.name: line.dtypes[leaf.given][leaf.index] for leaf in given if line.dtypes[leaf.given][leaf.index]}
+        wanted.update({(RULE, name): code for name, code in line.values.items() if self._rule.sorts[name] is Sort.DTYPE and isinstance(code, int)})
+        types = dtypes.plain(wanted)
+        if types is None:
+            return None
+        shapes = {leaf.name: line.shapes[leaf.given][leaf.index] for leaf in given}
+        fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf))
+        bindings = self._bindings(types)
+        bindings.values.update({name: value for name, value in line.values.items() if self._rule.sorts[name] is not Sort.DTYPE})
+        return Drawing(left, random, generator, types, shapes, fixed, {}, bindings, plain=True)
+
+    def _is_constant(self, leaf: Leaf) -> bool:
+        return leaf.number is not None or leaf.given in self._constants
+
+    def _bindings(self, types: Mapping[Key, int]) -> Bindings:
+        bindings = Bindings(self._rule.rule.conditions)
+        bindings.set_dtypes(types)
+        return bindings
+
+    def _variant(self, present: frozenset[str], counts: Mapping[str, int]) -> tuple[Left, Dtypes] | None:
+        """The left side with what is present, and its types; None where an operator has too few inputs."""
+        key = (present, tuple(counts.values()))
+        if key not in self._variants:
+            left = flatten(self._rule, present, counts)
+            legal = all(step.operator.schema is not None and len(step.inputs) >= step.operator.schema.min_input for step in left.steps)
+            self._variants[key] = (left, Dtypes(self._rule, left)) if legal else None
+        return self._variants[key]
+
+    def _count(self, line: _Line, key: str) -> int:
+        """How many tensors of a spread the line gives; the types of `_` that single wildcards leave over are those of the first `.._`."""
+        if not key.startswith(".."):
+            return len(line.shapes.get(key, ()))
+        bare = flatten(self._rule, frozenset(self._choices.optional), dict.fromkeys(self._choices.spreads, 0))
+        wildcards = sum(leaf.given == "_" for leaf in bare.leaves)
+        first = next(other for other in self._choices.spreads if other.startswith(".."))
+        return max(0, len(line.shapes.get("_", ())) - wildcards) if key == first else 0
+
+
+# --- writing ---
+
+
+def _finished(drawing: Drawing, origin: str) -> Instance:
+    wanted = domains((placed.node, placed.step.inputs, placed.step.outputs) for placed in drawing.nodes)
+    free: set[str] = set()
+    inputs: list[onnx.ValueInfoProto] = []
+    initializers: list[TensorProto] = []
+    for leaf in drawing.left.leaves:
+        name, fact = leaf.name, drawing.facts[leaf.name]
+        if name not in drawing.constants:
+            inputs.append(_info(name, fact))
+            continue
+        if leaf.number is None:
+            free.add(name)
+        array, domain = drawing.arrays.get(name), wanted.get(name)
+        # Elements were drawn where the leaf is first used; what they are for may show only later.
+        if array is None or (name in free and domain is not None and not domain.holds(array)):
+            array = draw_elements(drawing.generator, fact.dtype, _sizes(fact), domain)
+        initializers.append(numpy_helper.from_array(array, name))
+    nodes = [_node(placed, index, initializers) for index, placed in enumerate(drawing.nodes)]
+    outputs = [_info(name, drawing.facts[name]) for name in dict.fromkeys(drawing.left.roots)]
+    graph = helper.make_graph(nodes, "left", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
+    kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
+    symbolic, sizes = _named(drawing, model) if origin == "drawn" and drawing.random.random() < _SYMBOLIC else (None, {})
+    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes)
+
+
+_FLOAT: Final = defs.OpSchema.AttrType.FLOAT
+_OPSETS: Final = [helper.make_opsetid("", NEWEST)]
+
+
+def _sizes(fact: Fact) -> Sizes:
+    return tuple(size for size in fact.shape or () if isinstance(size, int))
+
+
+def _info(name: str, fact: Fact) -> onnx.ValueInfoProto:
+    info = onnx.ValueInfoProto(name=name)
+    type_ = to_type(Fact(fact.dtype, fact.shape))
+    assert type_ is not None
+    info.type.CopyFrom(type_)
+    return info
+
+
+def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodeProto:
+    inputs = [name or "" for name in placed.step.inputs]
+    for position, key in placed.parameters.items():
+        fact = parameter(placed.settings[key])
+        name = f"{key}_{index}"
+        initializers.append(helper.make_tensor(name, fact.dtype, _sizes(fact), [element for element in fact.ints or () if isinstance(element, int)]))
+        inputs[position] = name
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    node = helper.make_node(placed.step.operator.name, inputs, placed.step.outputs, domain=placed.step.operator.domain or None)
+    assert placed.step.operator.schema is not None
+    declared = placed.step.operator.schema.attributes
+    for key, value in placed.attributes.items():
+        # A rule may write 1 for a float, and an empty list does not say of what it is one.
+        kind = AttributeProto.FLOAT if declared[key].type == _FLOAT else AttributeProto.INTS if value == () else None
+        node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+    return node
+
+
+def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | None, dict[str, int]]:
+    """The model with some sizes of its inputs named: equal sizes by one name, or each by its own; outputs then state no sizes."""
+    random = drawing.random
+    sizes: dict[str, int] = {}
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    common = random.random() < 0.7
+    chosen = {size for info in model.graph.input for size in _sizes(drawing.facts[info.name]) if random.random() < 0.6}
+    for info in result.graph.input:
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            size = dim.dim_value
+            if size in chosen if common else random.random() < 0.5:
+                name = f"N{size}" if common else f"{info.name}_{axis}"
+                sizes[name] = size
+                dim.dim_param = name
+    if not sizes:
+        return None, {}
+    for info in result.graph.output:
+        for dim in info.type.tensor_type.shape.dim:
+            dim.Clear()
+    return result, sizes

@@ -1,0 +1,234 @@
+"""The judge of the rule checker: whether the two sides of an instance of a rule are equal, as its label claims.
+
+Comes in: a `Case`, a label, a seed. Goes out: a `Verdict`; the same case, label and seed give the same one. Promised: two sides that are
+equal as claimed are not called different, whatever the seed; two that are not are called different as soon as one of
+the values tried shows it.
+
+`exact`: both sides are computed in their declared types, by kernels whose bits do not depend on position, and compared
+bit by bit on values of all kinds. Where a runtime had to round in an order of its own and bits differ, reals decide.
+
+`real`: both are computed in double precision. Where all numbers on both sides are short (eqsat/checker/reference.py) the
+arithmetic was exact, and any difference counts: so polynomials, ties and poles are judged on small integers. Elsewhere
+a difference counts if rounding does not explain it (eqsat/checker/differences.py). An element that is finite on one side alone
+counts, unless an infinity occurred in some step: an overflow, or a pole, where sides may rightly part. Then NaN and infinities
+are put in, one at a time (eqsat/checker/specials.py).
+
+Integers and truths are compared by bits under either label.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+from onnx import helper
+
+from eqsat.checker import specials
+from eqsat.checker.call import Array, Illegal, Unsupported, is_float_type
+from eqsat.checker.differences import Difference, unequal_bits
+from eqsat.checker.evaluate import Feeds, IllegalModel, Mode, Program, Run
+from eqsat.checker.sides import Sides
+from eqsat.checker.specials import Special
+from eqsat.checker.stated import is_plain, landmarks
+from eqsat.checker.values import ANY, Slot, Style, Values
+from eqsat.checker.verdict import Case, Kind, Outcome, Verdict
+from eqsat.facts import dtype_name
+from eqsat.language.syntax import Label
+
+# Each style, and how many turns of it.
+_EXACT_STYLES = {
+    Style.SMALL: 1,
+    Style.SIGNS: 1,
+    Style.NORMAL: 2,
+    Style.WIDE: 2,
+    Style.TOUR: 5,
+    Style.LANDMARKS: 3,
+    Style.EXTREME: 2,
+    Style.FULL: 1,
+    Style.SPECIAL: 1,
+}
+_REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
+_REDRAWS = 6
+_SPECIALS = 4  # inputs that get a NaN, and an infinity
+
+
+def judge(case: Case, label: Label, seed: int) -> Verdict:
+    """Whether the sides of `case` are equal as `label` claims."""
+    try:
+        left = Program(case.left)
+    except IllegalModel as error:
+        return Verdict(Outcome.INVALID, reason=f"the left side is illegal: {error}")
+    except Unsupported as error:
+        return Verdict(Outcome.UNDECIDED, reason=str(error))
+    try:
+        right = Program(case.right)
+    except IllegalModel as error:
+        return Verdict(Outcome.DIFFERENT, Kind.FAILS, f"the right side is illegal: {error}")
+    except Unsupported as error:
+        return Verdict(Outcome.UNDECIDED, reason=str(error))
+    try:
+        return _Trial(case, left, right, seed).hold(label)
+    except _Refuted as refuted:
+        return refuted.verdict
+    except Unsupported as error:
+        return Verdict(Outcome.UNDECIDED, reason=str(error))
+
+
+class _Refuted(Exception):
+    """The two sides differ."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(verdict.reason)
+        self.verdict = verdict
+
+
+class _ForeignBits(Exception):
+    """Bits differ that a runtime rounded in an order of its own."""
+
+
+class _Trial:
+    """Both sides of one case, and what has been found so far."""
+
+    def __init__(self, case: Case, left: Program, right: Program, seed: int) -> None:
+        free = {name: program for program in (right, left) for name in sorted(case.free) if name in program.constants}
+        self._sides = Sides(left, right)
+        self._seed = seed
+        self._rounds = 0
+        self._spreads = False
+        self._refusal = ""
+        self._undecided = set(left.outputs)
+        types = {name: (given.dtype, given.shape) for name, given in left.inputs.items()}
+        types |= {name: (program.types[name], program.constants[name].shape) for name, program in free.items()}
+        if untried := [dtype_name(dtype) for dtype, _ in types.values() if helper.tensor_dtype_to_np_dtype(dtype).kind in "Oc"]:
+            raise Unsupported(f"no values are drawn of the type {untried[0]}")
+        slots = {name: Slot(dtype, shape, case.domains.get(name, ANY)) for name, (dtype, shape) in types.items()}
+        self._values = Values(slots, landmarks((left, right), case.free), seed)
+        self._plain = is_plain((left, right), case.free)
+
+    def hold(self, label: Label) -> Verdict:
+        """The verdict; a difference is raised."""
+        self._compare_types()
+        try:
+            if label is Label.EXACT:
+                for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
+                    self._compare_bits(feeds, run, style)
+            else:
+                self._judge_reals()
+        except _ForeignBits:
+            self._judge_reals()
+        if not self._rounds:
+            return Verdict(Outcome.INVALID, reason=f"the left side fails: {self._refusal}")
+        if self._undecided:
+            return Verdict(Outcome.UNDECIDED, reason=f"no values decide anything of {', '.join(sorted(self._undecided))}", rounds=self._rounds)
+        return Verdict(Outcome.EQUAL, rounds=self._rounds, spreads=self._spreads)
+
+    def _judge_reals(self) -> None:
+        for feeds, run, style in self._draws(_REAL_STYLES, Mode.REAL):
+            self._compare_reals(feeds, run, style)
+        generator = np.random.default_rng([self._seed, len(_REAL_STYLES)])
+        slots = self._values.slots
+        floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
+        generator.shuffle(floats)
+        for turn, name in enumerate(floats[:_SPECIALS]):
+            position = tuple(int(generator.integers(size)) for size in slots[name].shape)
+            for value in (math.nan, -math.inf if generator.random() < 0.5 else math.inf):
+                self._compare_special(Special(name, position, value), turn + 1)
+
+    # --- values ---
+
+    def _draws(self, styles: Mapping[Style, int], mode: Mode) -> Iterator[tuple[dict[str, Array], Run, Style]]:
+        """Values that the left side accepts, and what it computes of them."""
+        seen: set[bytes] = set()
+        for style, turns in styles.items():
+            for turn in range(turns):
+                found = self._accepted((self._values.draw(style, turn + turns * redraw) for redraw in range(_REDRAWS)), mode, seen)
+                if found is not None:
+                    yield *found, style
+                    if style is Style.SIGNS and not found[1].exact:
+                        break  # it is there for the ties and poles of exact arithmetic
+
+    def _accepted(self, draws: Iterable[dict[str, Array]], mode: Mode, seen: set[bytes]) -> tuple[dict[str, Array], Run] | None:
+        """The first of the draws that is new and that the left side accepts, and what it computes of it."""
+        for feeds in draws:
+            content = b"".join(array.tobytes() for array in feeds.values())
+            if content in seen:  # few elements, or none, soon repeat
+                continue
+            seen.add(content)
+            try:
+                return feeds, self._sides.left.run(feeds, mode)
+            except Illegal as error:
+                self._refusal = self._refusal or str(error)
+        return None
+
+    def _run_right(self, feeds: Feeds, mode: Mode, style: str) -> Run:
+        try:
+            run = self._sides.right.run(feeds, mode)
+        except Illegal as error:
+            reason = f"the right side fails where the left one does not: {error}"
+            raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.FAILS, reason, inputs=feeds, style=style, rounds=self._rounds)) from None
+        self._rounds += 1
+        return run
+
+    # --- comparisons ---
+
+    def _compare_types(self) -> None:
+        left, right = self._sides.left, self._sides.right
+        if len(left.outputs) != len(right.outputs):
+            raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.TYPE, f"{len(left.outputs)} outputs on the left, {len(right.outputs)} on the right"))
+        for ours, theirs in zip(left.outputs, right.outputs, strict=True):
+            a, b = left.types[ours], right.types[theirs]
+            if a != b:
+                reason = f"{ours} is {dtype_name(a)} on the left and {dtype_name(b)} on the right"
+                raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.TYPE, reason, ours))
+
+    def _pairs(self, left: Run, right: Run, feeds: Feeds) -> list[tuple[str, Array, Array]]:
+        pairs = list(zip(self._sides.left.outputs, left.outputs, right.outputs, strict=True))
+        for name, a, b in pairs:
+            if a.shape != b.shape:
+                reason = f"{name} has the shape {list(a.shape)} on the left and {list(b.shape)} on the right"
+                raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.TYPE, reason, name, inputs=feeds))
+        return pairs
+
+    def _compare_bits(self, feeds: Feeds, left: Run, style: str) -> None:
+        right = self._run_right(feeds, Mode.BITS, style)
+        for name, a, b in self._pairs(left, right, feeds):
+            unequal = unequal_bits(a, b)
+            if unequal.any() and (left.foreign or right.foreign):
+                raise _ForeignBits
+            self._refute(name, a, b, unequal, feeds, style)
+            self._undecided.discard(name)
+
+    def _compare_reals(self, feeds: Feeds, left: Run, style: str) -> None:
+        right = self._run_right(feeds, Mode.REAL, style)
+        exact = left.exact and right.exact and self._plain
+        poles = not exact and (left.infinite or right.infinite)
+        pairs = self._pairs(left, right, feeds)
+        differences = [Difference(a, b, poles) for _, a, b in pairs]
+        if not exact and any(difference.any for difference in differences):
+            self._sides.explain(feeds, differences, (self._seed, self._rounds))
+        for (name, a, b), difference in zip(pairs, differences, strict=True):
+            self._refute(name, a, b, difference.error > 0 if exact else difference.unexplained, feeds, style, difference)
+            if exact or difference.decides:
+                self._undecided.discard(name)
+
+    def _compare_special(self, special: Special, turn: int) -> None:
+        feeds = special.placed(self._values.draw(Style.NORMAL, turn), special.value)
+        runs = specials.compute(self._sides, special, feeds)
+        if runs is None:
+            return
+        self._rounds += 1
+        for place, (name, a, b) in enumerate(self._pairs(*runs, feeds)):
+            finding = specials.find(self._sides, special, feeds, place, a, b, (self._seed, self._rounds))
+            self._refute(name, a, b, finding.refuting, feeds, str(special))
+            self._spreads |= finding.spreads
+
+    def _refute(self, name: str, a: Array, b: Array, where: Array, feeds: Feeds, style: str, difference: Difference | None = None) -> None:
+        """Raise the first element of `where`, if there is one."""
+        if not where.any():
+            return
+        position = tuple(int(place) for place in np.argwhere(where)[0])
+        error, tolerance = (0.0, 0.0) if difference is None else (float(difference.error[position]), float(difference.tolerance[position]))
+        reason = f"{name} has another value"
+        left, right = a[position].item(), b[position].item()
+        raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.VALUE, reason, name, position, left, right, error, tolerance, feeds, style, self._rounds))

@@ -1,0 +1,211 @@
+"""What ONNX demands of a node and its inference does not check.
+
+Comes in: a node whose inputs all have known shapes. Goes out: whether ONNX's text forbids it. Promised: what is
+forbidden here runs in no implementation, or means something else in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Final
+
+from eqsat.facts import INTEGERS
+from eqsat.nodes import Node
+
+_SPATIAL_LIMIT: Final = 3  # no runtime has windows over more axes
+
+
+def breaks_law(node: Node) -> bool:
+    """Whether the node breaks a law that inference does not know."""
+    function = _LAWS.get(node.operator.name)
+    return function is not None and not function(node)
+
+
+def _sizes(node: Node, position: int) -> tuple[int, ...]:
+    return tuple(size for size in node.shape(position) or () if isinstance(size, int))
+
+
+def _convolution(weights: int) -> Callable[[Node], bool]:
+    def legal(node: Node) -> bool:
+        x, w, group = _sizes(node, 0), _sizes(node, weights), node.integer("group", 1)
+        if len(x) != len(w) or not 0 < len(w) - 2 <= _SPATIAL_LIMIT or group < 1 or x[1] != w[1] * group or w[0] % group or 0 in w:
+            return False
+        bias = node.shape(8 if weights == 3 else 2) if node.operator.name != "ConvInteger" else None
+        return (bias is None or bias == (w[0],)) and node.integers("kernel_shape") in (None, w[2:]) and _same_pads(node, w[2:])
+
+    return legal
+
+
+def _same_pads(node: Node, kernel: tuple[int, ...]) -> bool:
+    """Whether SAME has pads to add: they have no meaning where they would be negative."""
+    if not node.text("auto_pad", "NOTSET").startswith("SAME"):
+        return True
+    strides, dilations = node.integers("strides") or (1,) * len(kernel), node.integers("dilations") or (1,) * len(kernel)
+    spatial = _sizes(node, 0)[2:]
+    return all(
+        (-(-size // step) - 1) * step + (length - 1) * wide + 1 >= size for size, step, wide, length in zip(spatial, strides, dilations, kernel, strict=True)
+    )
+
+
+def _transposed(node: Node) -> bool:
+    x, w, group = _sizes(node, 0), _sizes(node, 1), node.integer("group", 1)
+    if len(x) != len(w) or not 0 < len(w) - 2 <= _SPATIAL_LIMIT or group < 1 or x[1] != w[0] or w[0] % group or 0 in w or 0 in x[1:]:
+        return False
+    strides, extra = node.integers("strides") or (1,) * len(w), node.integers("output_padding") or ()
+    fits = all(more < step for more, step in zip(extra, strides, strict=False))
+    return fits and node.shape(2) in (None, (w[1] * group,)) and node.integers("kernel_shape") in (None, w[2:])
+
+
+def _pool(node: Node) -> bool:
+    kernel = node.integers("kernel_shape") or ()
+    if len(kernel) != len(node.shape(0) or ()) - 2 or len(kernel) > _SPATIAL_LIMIT or not _same_pads(node, kernel):
+        return False
+    pads = node.integers("pads") or (0,) * (2 * len(kernel))
+    return 0 not in _sizes(node, 0)[1:] and all(pad < length for pad, length in zip(pads, (*kernel, *kernel), strict=True))
+
+
+def _vectors(node: Node) -> bool:
+    """Whether all other inputs have one element for each channel."""
+    x = _sizes(node, 0)
+    return len(x) > 1 and all(fact is None or fact.shape == (x[1],) for fact in node.inputs[1:])
+
+
+def _instances(node: Node) -> bool:
+    # The mean of nothing: ONNX Runtime ends the process.
+    return _vectors(node) and len(_sizes(node, 0)) > 2 and 0 not in _sizes(node, 0)
+
+
+def _groups(node: Node) -> bool:
+    groups = node.integer("num_groups", 1)
+    return _instances(node) and groups > 0 and _sizes(node, 0)[1] % groups == 0
+
+
+def _not_empty(node: Node) -> bool:
+    return 0 not in _sizes(node, 0)
+
+
+def _remainder(node: Node) -> bool:
+    """Whether floats have the remainder of C, the only one that they have."""
+    return node.dtype(0) in INTEGERS or node.integer("fmod", 0) == 1
+
+
+def _sequences(node: Node) -> bool:
+    return {node.integer("batch_axis", 1), node.integer("time_axis", 0)} == {0, 1} and 0 not in _sizes(node, 0)[:2]
+
+
+def _pad(node: Node) -> bool:
+    if node.text("mode", "constant") == "constant":
+        return node.shape(0) != ()
+    return 0 not in _sizes(node, 0) and all(isinstance(pad, int) and pad >= 0 for pad in node.ints(1) or ())
+
+
+def _onto(node: Node) -> bool:
+    """Whether the second input broadcasts to the first."""
+    x, y = _sizes(node, 0), _sizes(node, 1)
+    return len(y) <= len(x) and all(size in (1, wide) for size, wide in zip(reversed(y), reversed(x), strict=False))
+
+
+def _scale(node: Node) -> bool:
+    axis = node.integer("axis", -1)
+    inner = _sizes(node, 0)[axis:]
+    if 0 in inner:
+        return False
+    for position in (1, 2):
+        y = node.shape(position)
+        if y is not None and not (len(y) <= len(inner) and all(size in (1, wide) for size, wide in zip(reversed(y), reversed(inner), strict=False))):
+            return False
+    return True
+
+
+def _scalars(node: Node) -> bool:
+    return all(fact is None or fact.shape == () for fact in node.inputs[1:])
+
+
+def _elements(node: Node) -> bool:
+    data, indices, axis = _sizes(node, 0), _sizes(node, 1), node.integer("axis", 0) % max(1, len(_sizes(node, 0)))
+    if len(data) != len(indices) or not data:
+        return False
+    if any(size > wide for place, (size, wide) in enumerate(zip(indices, data, strict=True)) if place != axis):
+        return False
+    # Two updates of one place have no order: only those of reductions that need none are defined.
+    scatter = node.operator.name == "ScatterElements"
+    return (data[axis] > 0 or 0 in indices) and (not scatter or (node.shape(2) == indices and (indices[axis] <= 1 or node.text("reduction", "none") != "none")))
+
+
+def _gather(node: Node) -> bool:
+    data = _sizes(node, 0)
+    return bool(data) and (data[node.integer("axis", 0)] > 0 or 0 in _sizes(node, 1))
+
+
+def _quantization(node: Node) -> bool:
+    x, scale, axis = _sizes(node, 0), _sizes(node, 1), node.integer("axis", 1)
+    if node.shape(2) not in (None, scale):
+        return False
+    return scale in ((), (1,)) or (len(scale) == 1 and -len(x) <= axis < len(x) and scale == (x[axis],))
+
+
+def _extreme(node: Node) -> bool:
+    """Whether something is left to choose from where an axis is reduced: the largest of nothing has no value."""
+    x, axes = _sizes(node, 0), node.ints(1) if node.operator.name.startswith("Reduce") else (node.integer("axis", 0),)
+    if not axes:
+        return 0 not in x or node.integer("noop_with_empty_axes", 0) != 0
+    return all(x[axis] > 0 for axis in axes if isinstance(axis, int))
+
+
+def _places(node: Node) -> bool:
+    data, indices, batch = _sizes(node, 0), _sizes(node, 1), node.integer("batch_dims", 0)
+    return bool(indices) and 0 < indices[-1] <= len(data) - batch and (0 not in data or 0 in indices) and indices[:batch] == data[:batch]
+
+
+def _scattered(node: Node) -> bool:
+    data, indices = _sizes(node, 0), _sizes(node, 1)
+    if not indices or not 0 < indices[-1] <= len(data) or (0 in data and 0 not in indices):
+        return False
+    few = all(size <= 1 for size in indices[:-1]) or node.text("reduction", "none") != "none"
+    return few and node.shape(2) == (*indices[:-1], *data[indices[-1] :])
+
+
+def _permutation(node: Node) -> bool:
+    order = node.integers("perm")
+    return order is None or sorted(order) == list(range(len(_sizes(node, 0))))
+
+
+def _reshaped(node: Node) -> bool:
+    """Whether the elements fill the new shape, in which zeros may copy a size and one size may be inferred."""
+    x, wanted = _sizes(node, 0), node.ints(1)
+    if wanted is None:
+        return True
+    copies = node.integer("allowzero", 0) == 0
+    sizes = [x[place] if size == 0 and copies and place < len(x) else size for place, size in enumerate(wanted)]
+    known = prod(size for size in sizes if isinstance(size, int) and size >= 0)
+    return prod(x) == known if -1 not in sizes else sizes.count(-1) == 1 and known > 0 and prod(x) % known == 0
+
+
+_LAWS: Final[Mapping[str, Callable[[Node], bool]]] = {
+    **dict.fromkeys(("Conv", "ConvInteger"), _convolution(1)),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pool),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _scale),
+    **dict.fromkeys(("GatherElements", "ScatterElements"), _elements),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantization),
+    **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", "MeanVarianceNormalization"), _not_empty),
+    **dict.fromkeys(("ReduceMax", "ReduceMin", "ArgMax", "ArgMin"), _extreme),
+    "BatchNormalization": _vectors,
+    "Clip": _scalars,
+    "ConvTranspose": _transposed,
+    "Gather": _gather,
+    "GatherND": _places,
+    "GroupNormalization": _groups,
+    "InstanceNormalization": _instances,
+    "LRN": _not_empty,
+    "Mod": _remainder,
+    "PRelu": _onto,
+    "Pad": _pad,
+    "QLinearConv": _convolution(3),
+    "ReverseSequence": _sequences,
+    "Reshape": _reshaped,
+    "ScatterND": _scattered,
+    "Slice": lambda node: node.shape(0) != (),
+    "Squeeze": lambda node: node.ints(1) != (),  # none, or all: implementations differ
+    "Transpose": _permutation,
+}

@@ -1,0 +1,216 @@
+"""The left side of a rule laid flat: its leaves, its nodes in an order in which they can run, and its roots.
+
+Comes in: a resolved rule, how many tensors each `..xs` stands for, and which optional inputs are there. Goes out: a
+`Left`, plain data in which every tensor has a name that is unique in the graph. Promised: the same arguments give the
+same `Left`; a name that the rule uses twice is one tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from eqsat.language.resolve import Resolved
+from eqsat.language.sorts import Sort
+from eqsat.language.syntax import Const, Expression, Judgement, Maybe, Name, Place, Spread, Term, Wildcard
+from eqsat.operators import Operator, find_operator
+from eqsat.traits import NEWEST, PARAMETERS
+
+_TENSORS = frozenset({Sort.TENSOR, Sort.TENSORS})
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A tensor that comes from outside. `given` is its name in the rule, "_" for wildcards, and `index` counts those of one name."""
+
+    name: str
+    given: str
+    index: int = 0
+    number: Expression | None = None  # the value that the rule prescribes
+
+
+@dataclass(frozen=True)
+class Step:
+    """One node. `slots` are the patterns of its attributes and parameters, by the name of the attribute or input."""
+
+    operator: Operator
+    inputs: tuple[str | None, ...]  # an absent input and a parameter are None
+    outputs: tuple[str, ...]
+    slots: Mapping[str, Expression]
+    parameters: Mapping[int, str]  # the key in `slots` by the position of the input
+    carried: str | None
+
+    def formal(self, position: int) -> str:
+        """The type that the schema states for an input: a variable, or a type in full."""
+        formals = _schema_inputs(self.operator)
+        return formals[min(position, len(formals) - 1)][1]
+
+
+@dataclass(frozen=True)
+class Left:
+    """`names` leads from the names of the rule to tensors of the graph; `roots` are the tensors that the right side replaces."""
+
+    leaves: tuple[Leaf, ...]
+    steps: tuple[Step, ...]
+    roots: tuple[str, ...]
+    names: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What of a left side differs from one instance to the next: names of optional inputs, and keys of spreads in order."""
+
+    optional: tuple[str, ...]
+    spreads: tuple[str, ...]
+
+
+def choices(rule: Resolved) -> Choices:
+    """The optional inputs and the `..xs` of a rule; each `.._` is a spread of its own, whose key begins with two dots."""
+    optional: dict[str, None] = {}
+    spreads: dict[str, None] = {}
+    for term in terms(rule):
+        for item in term.inputs:
+            if isinstance(item, Maybe):
+                optional[item.name] = None
+            elif isinstance(item, Spread):
+                spreads[_key(item)] = None
+    return Choices(tuple(optional), tuple(spreads))
+
+
+def _key(spread: Spread) -> str:
+    return spread.item.name if isinstance(spread.item, Name) else f"..{spread.place.line}:{spread.place.column}"
+
+
+def terms(rule: Resolved) -> Iterator[Term]:
+    """All terms of the left side, an inner one before the one that it is an input of."""
+
+    def inner(expression: Expression | None) -> Iterator[Term]:
+        if isinstance(expression, Term):
+            for item in expression.inputs:
+                yield from inner(item)
+            yield expression
+
+    for line in rule.rule.left:
+        yield from inner(line.value)
+
+
+def constants(rule: Resolved) -> frozenset[str]:
+    """The tensors that the rule wants constant."""
+    return frozenset(condition.name for condition in rule.rule.conditions if isinstance(condition, Const))
+
+
+def judgements(rule: Resolved) -> tuple[Judgement, ...]:
+    """The typing judgements of the rule."""
+    return tuple(condition for condition in rule.rule.conditions if isinstance(condition, Judgement))
+
+
+def flatten(rule: Resolved, present: frozenset[str], counts: Mapping[str, int]) -> Left:
+    """The left side with the optional inputs in `present`, and `counts[key]` tensors for each spread."""
+    return _Flattening(rule, present, counts).result()
+
+
+@dataclass
+class _Flattening:
+    rule: Resolved
+    present: frozenset[str]
+    counts: Mapping[str, int]
+    leaves: list[Leaf] = field(default_factory=list[Leaf])
+    steps: list[Step] = field(default_factory=list[Step])
+    names: dict[str, str] = field(default_factory=dict[str, str])
+    wildcards: list[tuple[Place, Leaf]] = field(default_factory=list["tuple[Place, Leaf]"])
+
+    def result(self) -> Left:
+        self.lines = {target: line for line in self.rule.rule.left for target in line.targets if target != "_"}
+        lone: list[str] = []
+        for line in self.rule.rule.left:
+            assert isinstance(line.value, Term)
+            if not line.targets:
+                lone.append(self.term(line.value, ("",))[0])
+            elif not any(target in self.names for target in line.targets):
+                self.define(line.targets, line.value)
+        expressions = iter(lone)
+        roots = tuple(self.names[name] if name else next(expressions) for name in self.rule.roots)
+        # Test lines give the types of wildcards in the order of the text.
+        in_order = sorted(self.wildcards, key=lambda pair: (pair[0].line, pair[0].column))
+        numbered = [replace(leaf, index=index) for index, (_, leaf) in enumerate(in_order)]
+        return Left((*self.leaves, *numbered), tuple(self.steps), roots, self.names)
+
+    def define(self, targets: tuple[str, ...], value: Term) -> None:
+        outputs = self.term(value, tuple("" if target == "_" else target for target in targets))
+        self.names.update({target: output for target, output in zip(targets, outputs, strict=False) if target != "_"})
+
+    def term(self, term: Term, targets: tuple[str, ...]) -> tuple[str, ...]:
+        operator = find_operator(term.domain, term.operator, NEWEST)
+        assert operator.schema is not None
+        formals = _schema_inputs(operator)
+        slots: dict[str, Expression] = {attribute.name: attribute.value for attribute in term.attributes}
+        parameters: dict[int, str] = {}
+        inputs: list[str | None] = []
+        for item in term.inputs:
+            position = len(inputs)
+            if isinstance(item, Maybe) and self.rule.sorts.get(item.name) not in _TENSORS:
+                item = Name(item.name) if item.name in self.present else None
+            if position in PARAMETERS.get(term.operator, {}) and item is not None and not self.is_tensor(item):
+                key = formals[position][0]
+                slots[key] = item
+                parameters[position] = key
+                inputs.append(None)
+            else:
+                inputs.extend(self.inputs(item))
+        while inputs and inputs[-1] is None and len(inputs) - 1 not in parameters:
+            inputs.pop()
+        count = max(len(targets), operator.schema.min_output)
+        outputs = tuple(target or f"{term.operator}_{len(self.steps)}_{index}" for index, target in enumerate((*targets, *[""] * (count - len(targets)))))
+        self.steps.append(Step(operator, tuple(inputs), outputs, slots, parameters, term.carried))
+        return outputs
+
+    def is_tensor(self, item: Expression) -> bool:
+        return isinstance(item, Term) or (isinstance(item, Name) and self.rule.sorts.get(item.name) in _TENSORS)
+
+    def inputs(self, item: Expression | None) -> list[str | None]:
+        """The tensors that stand where `item` is written."""
+        match item:
+            case None:
+                return [None]
+            case Term():
+                return [self.term(item, ("",))[0]]
+            case Name(name):
+                return [self.named(name)]
+            case Maybe(name):
+                return [self.named(name) if name in self.present else None]
+            case Wildcard(place):
+                return [self.wildcard(place)]
+            case Spread(Name(name)):
+                return [self.named(name, index) for index in range(self.counts[name])]
+            case Spread(_, place):
+                return [self.wildcard(place) for _ in range(self.counts[_key(item)])]
+            case _:
+                leaf = Leaf(f"number_{len(self.leaves)}", "", 0, item)
+                self.leaves.append(leaf)
+                return [leaf.name]
+
+    def named(self, name: str, index: int | None = None) -> str:
+        if index is None and name in self.lines and name not in self.names:
+            line = self.lines[name]
+            assert isinstance(line.value, Term)
+            self.define(line.targets, line.value)
+        key = name if index is None else f"{name}_{index}"
+        if key not in self.names:
+            self.names[key] = key
+            self.leaves.append(Leaf(key, name, index or 0))
+        return self.names[key]
+
+    def wildcard(self, place: Place) -> str:
+        leaf = Leaf(f"any_{len(self.wildcards)}", "_")
+        self.wildcards.append((place, leaf))
+        return leaf.name
+
+
+def _schema_inputs(operator: Operator) -> list[tuple[str, str]]:
+    assert operator.schema is not None
+    if operator not in _FORMALS:
+        _FORMALS[operator] = [(formal.name, formal.type_str) for formal in operator.schema.inputs]
+    return _FORMALS[operator]
+
+
+_FORMALS: dict[Operator, list[tuple[str, str]]] = {}

@@ -1,0 +1,79 @@
+"""Our own evaluation of operators: the table of kernels, and what each promises about rounding.
+
+Comes in: the name of a standard operator of the newest opset. Goes out: its kernel, if there is one; whether the operator ever rounds;
+and whether its result is exact wherever it is short (see `exact_where_short`). Each kernel is validated against ONNX Runtime
+(tests/test_reference.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from eqsat.checker import casts, convolutions, moves, normalizations, pointwise, pools, products, reductions
+from eqsat.checker.call import Array, Kernel
+from eqsat.operators import Attributes
+
+KERNELS: Final[dict[str, Kernel]] = {
+    **casts.KERNELS,
+    **convolutions.KERNELS,
+    **moves.KERNELS,
+    **normalizations.KERNELS,
+    **pointwise.KERNELS,
+    **pools.KERNELS,
+    **products.KERNELS,
+    **reductions.KERNELS,
+}
+
+# Results are operands, integers or truths: nothing is rounded but what the operator is there to round.
+_NEVER_ROUNDS: Final = frozenset(moves.KERNELS) | frozenset(
+    """
+    Abs And ArgMax ArgMin BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil CenterCropPad Clip Compress Equal
+    EyeLike Floor GatherND GlobalMaxPool Greater GreaterOrEqual Hardmax IsInf IsNaN Less LessOrEqual Max MaxPool MaxUnpool Min Mod Neg
+    NonMaxSuppression NonZero Not Or ReduceMax ReduceMin Relu ReverseSequence Round Sign TensorScatter ThresholdedRelu TopK Unique Where Xor
+    """.split()
+)
+_SCATTERS: Final = frozenset({"ScatterElements", "ScatterND"})
+
+# Sums, products, quotients and square roots, and nothing else.
+_ARITHMETIC: Final = frozenset(
+    """
+    Add AveragePool Conv ConvTranspose CumSum Div Einsum Gemm GlobalAveragePool MatMul Mean Mul Range Reciprocal ReduceL1 ReduceMean ReduceSum
+    ReduceSumSquare Sqrt Sub Sum
+    """.split()
+)
+
+# Operators of an order, in which ONNX gives a NaN no place.
+ORDERED: Final = frozenset("ArgMax ArgMin Hardmax NonMaxSuppression TopK Unique".split())
+
+# Float inputs that say what to compute, not with what: the smallest change may change a shape.
+SETTINGS: Final[dict[str, frozenset[int]]] = {"Range": frozenset({0, 1, 2}), "Resize": frozenset({1, 2})}
+
+_UNIT: Final = 256.0
+_BOUND: Final = 4096.0
+_TERMS: Final = 1 << 13
+
+
+def rounds(name: str, attributes: Attributes) -> bool:
+    """Whether an operator may round what is no integer."""
+    if name in _SCATTERS:
+        return attributes.get("reduction") in (b"add", b"mul")
+    return name not in _NEVER_ROUNDS
+
+
+def exact_where_short(name: str, attributes: Attributes) -> bool:
+    """Whether, of short operands, every result of the operator that is short is exact.
+
+    Two short numbers have a product of 40 bits, and 8192 of those have a sum of 53: sums of products are exact whatever their
+    order. A quotient or root that comes out short leaves a remainder which is a multiple of 2**-16, and below it; so there is
+    none. An infinity or a NaN among them is a pole, since nothing short overflows.
+    """
+    return name in _ARITHMETIC or not rounds(name, attributes)
+
+
+def is_short(array: Array) -> bool:
+    """Whether all floats are multiples of 1/256 of at most 4096 in magnitude, or not finite, and not too many."""
+    finite = array[np.isfinite(array)]
+    scaled = finite * _UNIT
+    return bool(array.size <= _TERMS and (np.abs(finite) <= _BOUND).all() and (scaled == np.rint(scaled)).all())

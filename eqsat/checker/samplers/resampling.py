@@ -1,0 +1,47 @@
+"""Samplers for operators that resample: Resize and GridSample.
+
+Comes in: a site. Goes out: sizes or scales for the axes, and modes that go together.
+"""
+
+from __future__ import annotations
+
+from eqsat.checker.samplers.moves import some_axes
+from eqsat.checker.samplers.products import spatial
+from eqsat.checker.shapes import draw_size
+from eqsat.checker.site import Site
+
+_COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
+
+
+def sample_resize(site: Site) -> None:
+    """Resize: space of any rank, by sizes or by scales, larger and smaller."""
+    sizes = spatial(site)
+    rank = len(sizes) + 2
+    mode = site.text("mode", ("nearest", "linear", "cubic"))
+    site.text("coordinate_transformation_mode", _COORDINATES)
+    if mode == "nearest":
+        site.text("nearest_mode", ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+    if mode == "cubic":
+        site.number("cubic_coeff_a", (-0.75, -0.5))
+        site.integer("exclude_outside", lambda: site.random.randint(0, 1))
+    axes = site.integers("axes", lambda: some_axes(site, rank, 1))
+    count = rank if axes is None else len(axes)
+    shape = site.shape(0) if axes is None else [site.shape(0)[axis] for axis in axes if axis < rank]
+    # Batch and channels seldom change: few kernels resize them.
+    site.integers(
+        "sizes", lambda: [size if place < rank - 2 - len(sizes) + 2 and axes is None else draw_size(site.random, 1) for place, size in enumerate(shape)]
+    )
+    if site.present(1):
+        site.fit(1, (2 * count,))
+    if site.present(2):
+        site.fit(2, (count,))
+
+
+def sample_grid(site: Site) -> None:
+    """GridSample: a grid of points with as many coordinates as there are spatial axes."""
+    sizes = spatial(site, 2)
+    mode = site.text("mode", ("linear", "nearest", "cubic") if len(sizes) == 2 else ("linear", "nearest"))
+    assert mode is not None
+    site.text("padding_mode", ("zeros", "border", "reflection"))
+    site.integer("align_corners", lambda: site.random.randint(0, 1))
+    site.fit(1, (site.shape(0)[0], *(draw_size(site.random, 1) for _ in sizes), len(sizes)))

@@ -1,0 +1,229 @@
+"""Trials: instances of a rule's left side come in; the right sides that the compiled rule itself makes of them go out.
+
+All instances go into one e-graph. The rule joins nothing there but writes down both sides, so that each class holds
+what its instance says and the right side is what a model would have become.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Never
+
+import onnx
+from onnx import helper
+
+from eqsat.checker.instances import Instance
+from eqsat.derive import Derivation
+from eqsat.dims import Dim, evaluate
+from eqsat.encode import Encoding, Outer, encode
+from eqsat.language.compile import Compiled
+from eqsat.language.matching import Refusal
+from eqsat.operators import read_attributes
+from eqsat.read import normalize
+from eqsat.saturate import EGraph, Limits, RuleSet, saturate
+from eqsat.tensors import ContentIndex, from_array
+from eqsat.terms import CONS, CONSTANT, INPUT, LITERAL, OUTPUTS, PROJECTION, Literal, Term, Terms
+from eqsat.traits import NEWEST
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a rule made of one instance: the right side as a model over the same inputs and constants."""
+
+    instance: int
+    right: onnx.ModelProto
+
+
+@dataclass
+class Trials:
+    """What a rule made of a batch of instances, and why it did not fire on others."""
+
+    fired: list[Trial] = field(default_factory=list[Trial])
+    refusals: Counter[Refusal] = field(default_factory=Counter[Refusal])
+
+
+def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
+    """The right sides of one direction of a rule for those instances on which it fires; one each, or several where it matches in several ways."""
+    batch = _batch(instances)
+    model = normalize(batch, None, None)
+    terms = Terms()
+    arbitrary = frozenset(_renamed(number, name) for number, instance in enumerate(instances) for name in instance.free)
+    outer = Outer(main=True, arbitrary=arbitrary)
+    encoding = encode(model.graph, terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, _no_bodies)
+    egraph, record = saturate(encoding, Limits(), RuleSet((compiled,), trial=True))
+    by_roots: dict[tuple[int, ...], int] = {}
+    for number, instance in enumerate(instances):
+        roots = tuple(egraph.class_of[encoding.values[_renamed(number, info.name)]] for info in instance.model.graph.output)
+        by_roots.setdefault(roots, number)
+    result = Trials(refusals=record.refusals.get(compiled.rule.name, Counter()))
+    for _, left, right in egraph.trials:
+        number = by_roots.get(left)
+        if number is not None:
+            result.fired.append(Trial(number, _Sides(encoding, egraph).model(instances[number], number, right)))
+    return result
+
+
+def _no_bodies(*arguments: object) -> Never:
+    raise AssertionError("rules have no operators with bodies")
+
+
+def _renamed(number: int, name: str) -> str:
+    return f"{number}.{name}" if name else ""
+
+
+def _batch(instances: Sequence[Instance]) -> onnx.ModelProto:
+    """All instances side by side in one graph, the names of each and of its sizes its own; arbitrary constants are inputs."""
+    graph = onnx.GraphProto(name="instances")
+    for number, instance in enumerate(instances):
+        source = (instance.symbolic or instance.model).graph
+        for info in source.input:
+            copy = graph.input.add()
+            copy.CopyFrom(info)
+            copy.name = _renamed(number, info.name)
+            for dim in copy.type.tensor_type.shape.dim:
+                if dim.dim_param:
+                    dim.dim_param = _renamed(number, dim.dim_param)
+        for tensor in source.initializer:
+            if tensor.name in instance.free:
+                graph.input.append(helper.make_tensor_value_info(_renamed(number, tensor.name), tensor.data_type, list(tensor.dims)))
+            else:
+                copy = graph.initializer.add()
+                copy.CopyFrom(tensor)
+                copy.name = _renamed(number, tensor.name)
+        for node in source.node:
+            copy = graph.node.add()
+            copy.CopyFrom(node)
+            copy.input[:] = [_renamed(number, name) for name in node.input]
+            copy.output[:] = [_renamed(number, name) for name in node.output]
+        graph.output.extend(onnx.ValueInfoProto(name=_renamed(number, info.name)) for info in source.output)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST)], ir_version=10)
+
+
+class _Sides:
+    """Writes classes of the e-graph as models."""
+
+    def __init__(self, encoding: Encoding, egraph: EGraph) -> None:
+        self.encoding = encoding
+        self.egraph = egraph
+        self.terms = _simplest(egraph)
+        self.names = {reference: name for name, reference in encoding.values.items()}
+
+    def model(self, instance: Instance, number: int, roots: Sequence[int]) -> onnx.ModelProto:
+        result = onnx.ModelProto()
+        result.CopyFrom(instance.model)
+        graph = result.graph
+        graph.name = "right"
+        del graph.node[:], graph.output[:]
+        kept = [tensor for tensor in instance.model.graph.initializer if tensor.name in instance.free]
+        del graph.initializer[:]
+        graph.initializer.extend(kept)
+        writing = _Writing(self, graph, number, instance.sizes)
+        for index, root in enumerate(roots):
+            name = f"right_{index}"
+            graph.node.append(helper.make_node("Identity", [writing.value(root)], [name]))
+            graph.output.append(onnx.ValueInfoProto(name=name))
+        return result
+
+
+def _simplest(egraph: EGraph) -> dict[int, Term]:
+    """One term for each class: leaves first, then by the order in which they can be built."""
+    found = {term.eclass: term for term in sorted(egraph.terms, key=lambda term: term.head == CONSTANT) if not term.children}
+    found |= {term.eclass: term for term in egraph.terms if term.head == INPUT}
+    users: dict[int, list[int]] = {}
+    missing: list[int] = []
+    ready: list[int] = []
+    for index, term in enumerate(egraph.terms):
+        children = {child for child in term.children if child not in found}
+        missing.append(len(children))
+        for child in children:
+            users.setdefault(child, []).append(index)
+        if not children:
+            ready.append(index)
+    while ready:
+        term = egraph.terms[ready.pop()]
+        if term.eclass in found:
+            continue
+        found[term.eclass] = term
+        for user in users.get(term.eclass, ()):
+            missing[user] -= 1
+            if not missing[user]:
+                ready.append(user)
+    return found
+
+
+class _Writing:
+    """Writes the classes that one instance needs."""
+
+    def __init__(self, sides: _Sides, graph: onnx.GraphProto, number: int, sizes: Mapping[str, int]) -> None:
+        self.sides = sides
+        self.graph = graph
+        self.number = number
+        self.sizes = {_renamed(number, name): size for name, size in sizes.items()}
+        self.known: dict[int, str] = {}
+        self.symbolic: set[str] = set()  # literals whose elements are sizes that have names in the e-graph
+
+    def value(self, eclass: int) -> str:
+        """The name of a class's value, written with all that it needs."""
+        name = self.known.get(eclass)
+        if name is None:
+            name = self.known[eclass] = self._written(eclass)
+        return name
+
+    def _written(self, eclass: int) -> str:
+        term = self.sides.terms[eclass]
+        encoding = self.sides.encoding
+        if term.head == INPUT:
+            return self.sides.names[term.data[0]].partition(".")[2]
+        if term.head == CONSTANT:
+            tensor = encoding.contents[term.data[0]][1].tensor.inline(f"constant_{eclass}")
+            self.graph.initializer.append(tensor.proto)
+            return tensor.proto.name
+        if term.head == LITERAL:
+            return self._literal(encoding.terms.literals.get(term.data[0]), f"literal_{eclass}")
+        if term.head == PROJECTION:
+            return f"{self.value(term.children[0])}_{term.data[0]}"
+        return "" if term.head < 0 else self._node(eclass, term)
+
+    def _literal(self, literal: Literal, name: str) -> str:
+        if not literal.concrete:
+            assert not isinstance(literal.elements, bytes)
+            self.symbolic.add(name)
+            literal = Literal(literal.dtype, literal.shape, tuple(self._size(element) for element in literal.elements))
+        self.graph.initializer.append(from_array(literal.array, name).proto)
+        return name
+
+    def _size(self, element: Dim) -> int:
+        size = evaluate(element, self.sizes)
+        assert size is not None
+        return size
+
+    def _node(self, eclass: int, term: Term) -> str:
+        terms = self.sides.encoding.terms
+        signature = terms.signatures[term.head]
+        inputs = [self.value(child) for child in term.children[: signature.inputs]]
+        if signature.rest:
+            cell = self.sides.terms[term.children[-1]]
+            while cell.head == CONS:
+                inputs.append(self.value(cell.children[0]))
+                cell = self.sides.terms[cell.children[1]]
+        while inputs and not inputs[-1]:
+            inputs.pop()
+        values = {name: terms.attributes.get(handle) for name, handle in zip(signature.attributes, term.data, strict=True)}
+        if signature.operator.name == "Reshape" and inputs[1] in self.symbolic:
+            values["allowzero"] = 1  # a named size that is 0 here is a size
+        name = f"value_{eclass}"
+        flags = values.get(OUTPUTS)
+        count = len(flags) if isinstance(flags, tuple) else self._outputs(eclass)
+        node = helper.make_node(signature.operator.name, inputs, [name] if signature.single else [f"{name}_{index}" for index in range(count)])
+        defaults = read_attributes(signature.operator, ())
+        for key, value in values.items():
+            if value is not None and not key.startswith("#") and defaults.get(key) != value:
+                node.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(key, value))
+        self.graph.node.append(node)
+        return name
+
+    def _outputs(self, eclass: int) -> int:
+        used = [term.data[0] for term in self.sides.egraph.terms if term.head == PROJECTION and term.children[0] == eclass]
+        return max(used, default=0) + 1

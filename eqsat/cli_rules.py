@@ -1,0 +1,217 @@
+"""The command line of the rule language: `eqsat rules list|show|check|format|why`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqsat.errors import InputError
+from eqsat.progress import shown_progress
+
+if TYPE_CHECKING:
+    from eqsat.checker.check import Verdict
+    from eqsat.language.library import Library
+
+
+def count(text: str) -> int:
+    """A positive number among the arguments."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
+
+
+def add_rules(commands: Any) -> None:
+    """Adds `rules` and all that it can do to the commands of a parser."""
+    rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
+    actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    listing = actions.add_parser("list", help="the rules, by group, with what they are for")
+    _add_sources(listing)
+    listing.set_defaults(command=_list)
+
+    show = actions.add_parser("show", help="one rule as text, or as what runs")
+    show.add_argument("name", metavar="NAME")
+    show.add_argument("--egglog", action="store_true", help="what the rule compiles to")
+    _add_sources(show)
+    show.set_defaults(command=_show)
+
+    check = actions.add_parser("check", help="try rules on random instances against what ONNX Runtime computes")
+    check.add_argument("paths", metavar="PATH", nargs="*", help="rule files, or folders of them (default: the built-in rules)")
+    check.add_argument("--n", metavar="N", type=count, default=None, help="instances of each rule that must fire (default: 300)")
+    check.add_argument("--seed", metavar="S", type=int, default=0, help="another seed draws other instances (default: 0)")
+    check.add_argument("--save", metavar="DIR", help="where models that refute a rule are written (default: a new temporary folder)")
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.set_defaults(command=_check)
+
+    layout = actions.add_parser("format", help="write rule files in the one layout")
+    layout.add_argument("paths", metavar="PATH", nargs="+", help="rule files, or folders of them")
+    layout.add_argument("--check", action="store_true", help="write nothing; exit with 2 where a file is laid out otherwise")
+    layout.set_defaults(command=_format)
+
+    why = actions.add_parser("why", help="where a rule matches on a model, nearly matches, and what stops it")
+    why.add_argument("name", metavar="NAME")
+    why.add_argument("model", metavar="MODEL", help="an ONNX file")
+    _add_sources(why)
+    why.set_defaults(command=_why)
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rules", metavar="FILE.rules", action="append", default=[], help="the rules of this file as well (repeatable)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _library(options: argparse.Namespace) -> Library:
+    from eqsat.language.library import built_in, load
+
+    return load(map(Path, options.rules), built_in())
+
+
+def _list(options: argparse.Namespace) -> int:
+    library = _library(options)
+    if options.json:
+        groups = [
+            {
+                "group": group.name,
+                "about": " ".join(group.file.preamble),
+                "rules": [
+                    {"name": found.rule.name, "label": found.rule.label.value, "both": found.rule.both, "about": " ".join(found.rule.documentation)}
+                    for found in group.rules
+                ],
+            }
+            for group in library.groups
+        ]
+        print(json.dumps({"groups": groups}))
+        return 0
+    for group in library.groups:
+        print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
+        for found in group.rules:
+            print(f"  {found.rule.label.value:5}  {found.rule.name:32}  {' '.join(found.rule.documentation)}")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from eqsat.language.printer import show
+
+    resolved = _library(options).rule(options.name)
+    text = show(resolved.rule)
+    if not options.egglog:
+        print(json.dumps({"name": resolved.rule.name, "file": resolved.rule.file, "line": resolved.rule.place.line, "text": text}) if options.json else text)
+        return 0
+    from eqsat.emit import rule_text
+    from eqsat.language.compile import compile_rule
+
+    programs = [rule_text(compiled) for compiled in compile_rule(resolved)]
+    print(json.dumps({"name": resolved.rule.name, "egglog": programs}) if options.json else "\n\n".join(programs))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from eqsat.checker.check import FIRED, check
+    from eqsat.language.library import built_in, load, rule_files
+
+    library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
+    rules = library.rules
+    done = 0
+    with shown_progress(options.json) as progress:
+
+        def found(verdict: Verdict) -> None:
+            nonlocal done
+            done += 1
+            progress(f"{done} of {len(rules)} rules: {verdict.rule}")
+
+        verdicts = check(rules, options.n or FIRED, options.seed, found)
+    files = _save(verdicts, options.save)
+    if options.json:
+        print(json.dumps({"passed": all(verdict.passed for verdict in verdicts), "rules": [_record(verdict, files) for verdict in verdicts]}))
+    else:
+        for verdict in verdicts:
+            print("\n".join(_lines(verdict, files)))
+        wrong = sum(not verdict.passed for verdict in verdicts)
+        print(f"{len(verdicts)} rules, {sum(verdict.fired for verdict in verdicts)} instances: " + (f"{wrong} did not pass" if wrong else "all passed"))
+    return 0 if all(verdict.passed for verdict in verdicts) else 2
+
+
+def _save(verdicts: Sequence[Verdict], folder: str | None) -> dict[str, str]:
+    """By rule, the file that holds its counterexample."""
+    refuted = [verdict for verdict in verdicts if verdict.counterexample is not None]
+    if not refuted:
+        return {}
+    target = Path(folder) if folder else Path(tempfile.mkdtemp(prefix="eqsat-refuted-"))
+    files: dict[str, str] = {}
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for verdict in refuted:
+            assert verdict.counterexample is not None
+            path = target / f"{verdict.rule}.onnx"
+            path.write_bytes(verdict.counterexample.model)
+            files[verdict.rule] = str(path)
+    except OSError as error:
+        raise InputError(f"{target}: can not write counterexamples there: {error.strerror}") from None
+    return files
+
+
+def _record(verdict: Verdict, files: dict[str, str]) -> dict[str, Any]:
+    record = {name: value for name, value in asdict(verdict).items() if name != "counterexample"}
+    example = verdict.counterexample
+    if example is not None:
+        record["counterexample"] = {"left": example.left, "right": example.right, "origin": example.origin, "file": files[verdict.rule]}
+    return record
+
+
+def _lines(verdict: Verdict, files: dict[str, str]) -> list[str]:
+    head = f"{verdict.status:16}  {verdict.rule:32}  {verdict.label}, fired {verdict.fired} of {verdict.drawn}"
+    if verdict.passed:
+        return [head]
+    lines = [head, *(f"    {line}" for line in f"{verdict.file}:{verdict.line}: {verdict.reason}".splitlines())]
+    example = verdict.counterexample
+    if example is not None:
+        lines += [f"    {line}" for text in (example.left, example.right) for line in text.strip().splitlines()]
+        lines.append(f"    shown by {files[verdict.rule]}, which computes both sides")
+    return lines
+
+
+def _format(options: argparse.Namespace) -> int:
+    from eqsat.language.library import rule_files
+    from eqsat.language.parse import decode, parse
+    from eqsat.language.printer import show_file
+
+    files = rule_files(map(Path, options.paths))
+    texts: dict[Path, tuple[bytes, bytes]] = {}
+    for path in files:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path}: can not read it: {error.strerror}") from None
+        texts[path] = data, show_file(parse(decode(data, str(path)), str(path))).encode()
+    changed = [path for path, (before, after) in texts.items() if before != after]
+    for path in changed:
+        print(path)
+        if not options.check:
+            try:
+                path.write_bytes(texts[path][1])
+            except OSError as error:
+                raise InputError(f"{path}: can not write it: {error.strerror}") from None
+    return 2 if options.check and changed else 0
+
+
+def _why(options: argparse.Namespace) -> int:
+    from eqsat.why import why
+
+    source = Path(options.model)
+    if not source.exists():
+        raise InputError(f"{source}: no such file")
+    with shown_progress(options.json) as progress:
+        progress("matching")
+        library = _library(options)
+        answer = why(library.rule(options.name), source, library.rules)
+    if options.json:
+        print(json.dumps(answer.to_json()))
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in answer.lines()))
+    return 0

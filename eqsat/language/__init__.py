@@ -1,0 +1,1 @@
+"""The rule language: text comes in, rules that are checked against ONNX's schemas and compiled for the e-graph go out."""

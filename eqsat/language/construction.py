@@ -1,0 +1,215 @@
+"""Right sides: the lines of a rule come in, the nodes to make come out, each after those it needs.
+
+Nothing is computed here: attributes and parameters stay expressions, which the firing of a rule evaluates. Every node
+and literal has its place among the columns that a firing computes, so that the e-graph's action can fetch them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from eqsat.language import syntax
+from eqsat.language.pattern import Fixed, Pattern, newest, outputs_of
+from eqsat.operators import Operator, attribute_default
+from eqsat.terms import Signature
+from eqsat.traits import PARAMETERS
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A class that the left side matched, by its variable."""
+
+    variable: str
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An output of a node that is made; None: the node's value itself."""
+
+    node: int
+    output: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A literal, by its number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """An absent input."""
+
+
+Reference: TypeAlias = Existing | Value | Stored | Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An attribute that is what a matched node's is: the column of the match."""
+
+    source: int
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An attribute that an expression gives."""
+
+    name: str
+    value: syntax.Expression
+
+
+Attribute: TypeAlias = Fixed | Carried | Computed
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One node to make."""
+
+    operator: Operator
+    signature: Signature
+    attributes: tuple[Attribute, ...]
+    inputs: tuple[Reference, ...]
+    items: tuple[Reference, ...]  # of the list of further inputs
+    tail: str | None  # a matched list that follows the items
+    outputs: int
+    place: syntax.Place
+
+
+@dataclass(frozen=True, slots=True)
+class LiteralRecipe:
+    """A parameter of rank 0 or 1 made of integers, or (`dtype`) a scalar of a data type."""
+
+    value: syntax.Expression
+    rank: int
+    dtype: str = ""
+    place: syntax.Place = syntax.NOWHERE
+
+
+@dataclass(slots=True)
+class Construction:
+    """A right side: `order` lists literals and nodes in the order in which they are made."""
+
+    literals: list[LiteralRecipe] = field(default_factory=list[LiteralRecipe])
+    nodes: list[Made] = field(default_factory=list[Made])
+    roots: dict[str, Reference] = field(default_factory=dict[str, Reference])
+
+    @property
+    def signatures(self) -> set[Signature]:
+        """The forms of the terms that the right side makes."""
+        return {node.signature for node in self.nodes}
+
+
+class _Right:
+    def __init__(self, pattern: Pattern, definitions: Mapping[str, syntax.Definition]) -> None:
+        self.out = Construction()
+        self.pattern = pattern
+        self.definitions = definitions
+        self.bound: dict[str, Reference] = {}
+        self.known: dict[object, Reference] = {}
+
+    def lines(self, lines: tuple[syntax.Line, ...]) -> Construction:
+        own = {target: line for line in lines for target in line.targets}
+        for line in lines:
+            if not line.targets:
+                self.out.roots[""] = self.value(line.value)
+            else:
+                self.line(line.targets, line.value)
+        for root in self.pattern.roots:
+            if root and root in own:
+                self.out.roots[root] = self.bound[root]
+        return self.out
+
+    def line(self, targets: tuple[str, ...], value: syntax.Expression) -> None:
+        if isinstance(value, syntax.Term):
+            operator = newest(value)
+            assert operator.schema is not None
+            node = self.node(value, len(targets))
+            single = operator.schema.max_output == 1
+            for index, target in enumerate(targets):
+                self.bound[target] = Value(node, None if single else index)
+        else:
+            self.bound[targets[0]] = self.value(value)
+
+    def value(self, expression: syntax.Expression) -> Reference:
+        """What stands where a tensor is expected."""
+        if isinstance(expression, syntax.Name):
+            name = expression.name
+            # On the right a root's own name means what the right side defines.
+            if name in self.bound:
+                return self.bound[name]
+            if name in self.pattern.classes:
+                return Existing(self.pattern.classes[name])
+            definition = self.definitions[name]
+            self.line(definition.targets, definition.value)
+            return self.bound[name]
+        if isinstance(expression, syntax.Constant):
+            return self.literal(LiteralRecipe(expression.value, 0, expression.dtype, expression.place))
+        assert isinstance(expression, syntax.Term)
+        operator = newest(expression)
+        assert operator.schema is not None
+        return Value(self.node(expression, 1), None if operator.schema.max_output == 1 else 0)
+
+    def literal(self, recipe: LiteralRecipe) -> Reference:
+        key = (recipe.value, recipe.rank, recipe.dtype)
+        if key not in self.known:
+            self.out.literals.append(recipe)
+            self.known[key] = Stored(len(self.out.literals) - 1)
+        return self.known[key]
+
+    def node(self, term: syntax.Term, outputs: int) -> int:
+        operator = newest(term)
+        signature = Signature.of(operator)
+        references: list[Reference] = []
+        tail: str | None = None
+        for position, item in enumerate(term.inputs):
+            if isinstance(item, syntax.Spread):
+                assert isinstance(item.item, syntax.Name)
+                tail = self.pattern.classes[item.item.name]
+            else:
+                references.append(self.input(item, operator, position))
+        single = references[: signature.inputs]
+        single += [Missing()] * (signature.inputs - len(single))
+        made = Made(
+            operator,
+            signature,
+            tuple(self.attribute(term, operator, name, outputs) for name in signature.attributes),
+            tuple(single),
+            tuple(references[signature.inputs :]),
+            tail,
+            outputs,
+            term.place,
+        )
+        self.out.nodes.append(made)
+        return len(self.out.nodes) - 1
+
+    def input(self, item: syntax.Expression | None, operator: Operator, position: int) -> Reference:
+        rank = PARAMETERS.get(operator.name, {}).get(position)
+        if item is None:
+            return Missing()
+        if rank is None or isinstance(item, (syntax.Term, syntax.Constant)):
+            return self.value(item)
+        if isinstance(item, syntax.Name) and item.name in self.pattern.classes:
+            return Existing(self.pattern.classes[item.name])
+        return self.literal(LiteralRecipe(item, rank, place=item.place))
+
+    def attribute(self, term: syntax.Term, operator: Operator, name: str, outputs: int) -> Attribute:
+        if name.startswith("#"):
+            return Fixed(outputs_of(operator, outputs))
+        for attribute in term.attributes:
+            if attribute.name == name:
+                return Computed(name, attribute.value)
+        if term.carried is not None:
+            _, columns = self.pattern.carried[term.carried]
+            # What the left side names beside `..p` is taken out of it: here it is at its default.
+            if name in columns:
+                return Carried(columns[name])
+        return Fixed(attribute_default(operator, name))
+
+
+def construction_of(lines: tuple[syntax.Line, ...], pattern: Pattern, definitions: Mapping[str, syntax.Definition]) -> Construction:
+    """What the right side makes where `pattern` matched; `definitions` are those of tensors."""
+    return _Right(pattern, definitions).lines(lines)

@@ -1,0 +1,213 @@
+"""The value of an expression of the rule language.
+
+Comes in: an expression whose functions exist and have as many arguments as they take, and the values of its names, None
+for one that is not known. Goes out: a value, None where it is not known, or `Unevaluable`. Promised: what is known is so
+whatever the named sizes are, each an integer >= 0; a value, known or not, is given only where there is one at all of
+them. The work is bounded, whatever is written, and nothing but the functions of the language is ever called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from eqsat import dims
+from eqsat.language import syntax
+from eqsat.language.functions import FUNCTIONS
+from eqsat.language.syntax import Expression, Place
+from eqsat.language.values import (
+    DTYPES,
+    List,
+    NoValue,
+    Value,
+    arithmetic,
+    common,
+    compare,
+    concrete,
+    condition,
+    effort,
+    every,
+    is_integer,
+    is_list,
+    leaves,
+    negation,
+    negative,
+    some,
+)
+
+STEP_LIMIT = 20_000  # one is about an operation on two numbers
+DEPTH_LIMIT = 100  # expressions in expressions
+
+Names = Mapping[str, Value | None]
+
+
+class Unevaluable(ValueError):
+    """An expression has no value: `reason` says why, `place` is the part of it that has none."""
+
+    def __init__(self, place: Place, reason: str) -> None:
+        super().__init__(reason)
+        self.place = place
+        self.reason = reason
+
+
+def evaluate(expression: Expression, environment: Mapping[str, Value | None]) -> Value | None:
+    """The value of `expression`; a name that `environment` lacks is that of a data type. `Unevaluable` where there is none."""
+    return _Evaluation().value(expression, environment)
+
+
+class _Evaluation:
+    """One evaluation: it counts its steps."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.depth = 0
+
+    def value(self, expression: Expression, names: Names) -> Value | None:
+        if self.depth == DEPTH_LIMIT:
+            raise Unevaluable(expression.place, "the expression is nested too deep")
+        self.depth += 1
+        try:
+            self._spend(1)
+            return self._value(expression, names)
+        except NoValue as error:
+            raise Unevaluable(expression.place, str(error)) from None
+        finally:
+            self.depth -= 1
+
+    def _spend(self, steps: int) -> None:
+        self.steps += steps
+        if self.steps > STEP_LIMIT:
+            raise NoValue(f"this takes more than {STEP_LIMIT} steps")
+
+    def _operate(self, *operands: Value | None) -> None:
+        # Numbers are paid for by the step that each expression costs.
+        if any(isinstance(operand, tuple) for operand in operands):
+            self._spend(effort(operands))
+
+    def _list(self, items: Iterable[Value | None]) -> List:
+        found = tuple(items)
+        self._spend(leaves(found))
+        return found
+
+    def _value(self, expression: Expression, names: Names) -> Value | None:
+        match expression:
+            case syntax.Name(name):
+                if name in names:
+                    return names[name]
+                if name in DTYPES:
+                    return DTYPES[name]
+                raise NoValue(f"{name} has no value")
+            case syntax.Number(value):
+                return dims.whole(value) if isinstance(value, int) else value
+            case syntax.Text(value):
+                return value
+            case syntax.Items(items):
+                return self._items(items, names)
+            case syntax.Comprehension():
+                return self._comprehension(expression, names)
+            case syntax.Unary(symbol, operand):
+                value = self.value(operand, names)
+                self._operate(value)
+                return negation(condition(value)) if symbol == "not" else negative(value)
+            case syntax.Binary(symbol, left, right):
+                return self._binary(symbol, self.value(left, names), self.value(right, names))
+            case syntax.Comparison(operands, operators):
+                return every(self._comparisons(operands, operators, names))
+            case syntax.Logic(symbol, operands):
+                truths = (condition(self.value(operand, names)) for operand in operands)
+                return every(truths) if symbol == "and" else some(truths)
+            case syntax.Conditional():
+                return self._conditional(expression, names)
+            case syntax.Index(source, index):
+                return _item(self.value(source, names), self.value(index, names))
+            case syntax.Slice():
+                return self._slice(expression, names)
+            case syntax.Call(function, arguments):
+                return self._call(function, tuple([self.value(argument, names) for argument in arguments]))
+            case _:
+                raise NoValue("this is no number, list, string, condition or data type")
+
+    def _items(self, items: tuple[Expression, ...], names: Names) -> List | None:
+        found: list[Value | None] = []
+        whole = True
+        for item in items:
+            if not isinstance(item, syntax.Spread):
+                found.append(self.value(item, names))
+                continue
+            spread = self.value(item.item, names)
+            if spread is None:
+                whole = False
+            elif is_list(spread):
+                self._operate(spread)
+                found.extend(spread)
+            else:
+                raise NoValue("only a list can be spread")
+        return self._list(found) if whole else None
+
+    def _comprehension(self, expression: syntax.Comprehension, names: Names) -> List | None:
+        source = self.value(expression.source, names)
+        if not is_list(source):
+            raise NoValue("the list that is gone through is not known" if source is None else "only a list can be gone through")
+        inner = dict(names)
+        found: list[Value | None] = []
+        whole = True
+        for item in source:
+            inner[expression.target] = item
+            kept = every(condition(self.value(test, inner)) for test in expression.conditions)
+            if kept is not False:
+                # Where the condition is not known the item still has to have a value.
+                found.append(self.value(expression.item, inner))
+                whole = whole and kept is True
+        return self._list(found) if whole else None
+
+    def _binary(self, symbol: str, left: Value | None, right: Value | None) -> Value | None:
+        self._operate(left, right)
+        result = arithmetic(symbol, left, right)
+        return self._list(result) if is_list(result) else result
+
+    def _comparisons(self, operands: tuple[Expression, ...], operators: tuple[str, ...], names: Names) -> Iterable[bool | None]:
+        left = self.value(operands[0], names)
+        for symbol, operand in zip(operators, operands[1:], strict=True):
+            right = self.value(operand, names)
+            self._operate(left, right)
+            yield compare(symbol, left, right)
+            left = right
+
+    def _conditional(self, expression: syntax.Conditional, names: Names) -> Value | None:
+        truth = condition(self.value(expression.condition, names))
+        if truth is not None:
+            return self.value(expression.yes if truth else expression.no, names)
+        yes, no = self.value(expression.yes, names), self.value(expression.no, names)
+        self._operate(yes, no)
+        return common(yes, no)
+
+    def _slice(self, expression: syntax.Slice, names: Names) -> Value | None:
+        source = self.value(expression.source, names)
+        ends = [self.value(end, names) for end in (expression.start, expression.stop) if end is not None]
+        if source is not None and not is_list(source):
+            raise NoValue("only a list can be cut")
+        if any(end is not None and not is_integer(end) for end in ends):
+            raise NoValue("a list is cut at integers")
+        numbers = [end for end in ends if isinstance(end, int)]
+        if source is None or len(numbers) < len(ends):
+            return None
+        self._operate(source)
+        return source[None if expression.start is None else numbers[0] : None if expression.stop is None else numbers[-1]]
+
+    def _call(self, name: str, arguments: tuple[Value | None, ...]) -> Value | None:
+        function = FUNCTIONS[name]
+        self._spend(function.work(arguments))
+        result = function.apply(arguments)
+        return self._list(result) if is_list(result) else result
+
+
+def _item(source: Value | None, index: Value | None) -> Value | None:
+    if source is None or index is None:
+        raise NoValue("the list is not known" if source is None else "the index is not known")
+    if not is_list(source):
+        raise NoValue("only a list has items")
+    if not is_integer(index):
+        raise NoValue("an index is an integer")
+    position = concrete(index, "the index")
+    if not -len(source) <= position < len(source):
+        raise NoValue(f"index {position} of a list of {len(source)} items")
+    return source[position]

@@ -1,0 +1,82 @@
+"""Firing: the columns of a structural match come in; those of the right side go out, or why the rule does not fire.
+
+A right side that ONNX would reject does not fire; one that is legal but can not be of the left's type is a wrong rule,
+which is remembered and never joined. The same columns always fire the same, so every answer is remembered.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from eqsat.derive import Derivation
+from eqsat.facts import INTEGERS, Fact
+from eqsat.language import syntax
+from eqsat.language.building import Building, Wrong
+from eqsat.language.compile import Compiled
+from eqsat.language.expressions import Unevaluable
+from eqsat.language.matching import Refusal, match
+from eqsat.terms import Terms
+
+
+class Firing:
+    """One direction of a rule in one run; all columns are handles of the run's terms."""
+
+    def __init__(self, compiled: Compiled, terms: Terms, derivation: Derivation, exact: bool = False, trial: bool = False) -> None:
+        self.compiled = compiled
+        self.refusals: Counter[Refusal] = Counter()
+        self.wrong: str | None = None  # why the rule is wrong, once it was seen to be
+        self._terms = terms
+        self._derivation = derivation
+        # In trial sides of two types are of interest: nothing is joined.
+        self._joins = not trial
+        # A rule that is true in real arithmetic keeps every bit of integers, which wrap.
+        self._integers_only = exact and compiled.rule.label == syntax.Label.REAL
+        self._known: dict[tuple[int, ...], int] = {}
+        self._columns: list[tuple[int, ...]] = []
+
+    def __call__(self, *handles: int) -> int:
+        """The number of the firing on these columns, or -1 where the rule does not fire."""
+        number = self._known.get(handles)
+        if number is None:
+            found = self._fire(handles)
+            number = -1 if isinstance(found, Refusal) else len(self._columns)
+            if isinstance(found, Refusal):
+                self.refusals[found] += 1
+            else:
+                self._columns.append(found)
+            self._known[handles] = number
+        return number
+
+    def fires(self, *handles: int) -> bool:
+        """Whether the rule fires on these columns."""
+        return self(*handles) >= 0
+
+    def column(self, number: int, index: int) -> int:
+        """One column of the right side of a firing."""
+        return self._columns[number][index]
+
+    def refusal(self, handles: tuple[int, ...]) -> Refusal | None:
+        """Why the rule does not fire on these columns; None where it does."""
+        found = self._fire(handles)
+        return found if isinstance(found, Refusal) else None
+
+    def _fire(self, handles: tuple[int, ...]) -> tuple[int, ...] | Refusal:
+        compiled = self.compiled
+        environment = match(compiled.pattern.steps, self._terms, handles)
+        if isinstance(environment, Refusal):
+            return environment
+        building = Building(compiled, self._terms, self._derivation, handles, environment, self._joins)
+        try:
+            columns = building.build()
+        except Unevaluable as error:
+            return Refusal(error.place, error.reason)
+        except Wrong as error:
+            self.wrong = str(error)
+            return Refusal(compiled.rule.place, f"the right side is of another type than the left: {error}")
+        if self._integers_only and not building.dtypes | self._dtypes(handles) <= INTEGERS:
+            return Refusal(compiled.rule.place, "a rule of real arithmetic, where every bit must stay")
+        return columns
+
+    def _dtypes(self, handles: tuple[int, ...]) -> set[int]:
+        facts = [self._terms.facts.get(handles[source]) for source in self.compiled.pattern.tensors]
+        return {fact.dtype for fact in facts if isinstance(fact, Fact)}

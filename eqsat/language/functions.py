@@ -1,0 +1,176 @@
+"""The functions of the rule language: a table from their names to what they take, what they give, and what they mean.
+
+Comes in: values. Goes out: a value, None where it is not known, or `NoValue`. Promised: what is known is so whatever
+the named sizes are, and a value is given only where there is one at all sizes. Three functions tell what is known instead
+of what is so, and say it: `known`, `constant` and `regroup`; a rule must be true whatever they answer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from eqsat import dims
+from eqsat.dims import Dim, Poly
+from eqsat.language import lists, sizes, tensors
+from eqsat.language.sorts import Sort
+from eqsat.language.values import NoValue, Number, Value, article, described, effort, floating, is_integer, is_list, leaves, sort_of, to_integer
+
+BOOLEAN, DTYPE, FLOAT, INTEGER, LIST, TENSOR = Sort.BOOLEAN, Sort.DTYPE, Sort.FLOAT, Sort.INTEGER, Sort.LIST, Sort.TENSOR
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the language.
+
+    `parameters` are sorts, None is any; an integer may stand where a float is asked for, and a list of tensors for a list.
+    Of the last parameters `optional` may be left out; `variadic`: the last one may be given more than once.
+    A function is `partial` where it has no value for some arguments of its sorts: then it has none for an unknown one.
+    Others are unknown for an unknown argument, but those that take unknown ones themselves.
+    """
+
+    name: str
+    parameters: tuple[Sort | None, ...]
+    result: Sort | None
+    documentation: str
+    implementation: Callable[..., Value | None]
+    optional: int = 0
+    variadic: bool = False
+    partial: bool = False
+    takes_unknown: bool = False
+    degree: int = 1  # the work grows with the number of items to this power
+
+    def work(self, arguments: tuple[Value | None, ...]) -> int:
+        """The steps that a call is counted as."""
+        return effort(arguments) * sum(map(leaves, arguments)) ** (self.degree - 1)
+
+    def apply(self, arguments: tuple[Value | None, ...]) -> Value | None:
+        """The value for `arguments`, whose number must fit; `NoValue` where there is none."""
+        for position, value in enumerate(arguments):
+            wanted = self.parameters[min(position, len(self.parameters) - 1)]
+            if value is not None and wanted is not None and not _fits(value, wanted):
+                raise NoValue(f"{self.name} takes {article(wanted)}, not {described(value)}")
+        if None in arguments and not self.takes_unknown:
+            if self.partial:
+                raise NoValue(f"an argument of {self.name} is not known")
+            return None
+        return self.implementation(*arguments)
+
+
+def _fits(value: Value, wanted: Sort) -> bool:
+    return sort_of(value) is wanted or (wanted is FLOAT and is_integer(value))
+
+
+# --- numbers ---
+
+
+def _rounded(function: Callable[[np.float64], np.float64], x: Number) -> Dim:
+    if not isinstance(x, float):
+        return x
+    result = floating(function, x)
+    return None if result is None else to_integer(result)
+
+
+def _absolute(x: Number) -> Value | None:
+    return dims.maximum(x, dims.negate(x)) if isinstance(x, Poly) else dims.whole(abs(x)) if isinstance(x, int) else abs(x)
+
+
+def _known(value: Value | None) -> bool:
+    return value is not None and not (is_list(value) and not all(map(_known, value)))
+
+
+_TABLE = (
+    # of tensors
+    Function("dim", (TENSOR, INTEGER), INTEGER, "the size of an axis; a negative axis counts from the end", tensors.dim, partial=True),
+    Function("rank", (TENSOR,), INTEGER, "the number of axes", tensors.rank),
+    Function("shape", (TENSOR,), LIST, "the sizes of all axes", tensors.shape),
+    Function("dtype", (TENSOR,), DTYPE, "the data type", tensors.dtype),
+    Function("elements", (TENSOR,), INTEGER, "the number of elements", tensors.elements),
+    Function("constant", (TENSOR,), BOOLEAN, "whether the tensor is known to be made of constants; false where it is not known", tensors.constant),
+    Function("uniform", (TENSOR,), None, "the one value that all elements equal; not known where they differ or there are none", tensors.uniform),
+    Function("values", (TENSOR,), LIST, "the elements of a small tensor, in row-major order", tensors.values),
+    # of data types
+    Function("floating", (DTYPE,), BOOLEAN, "whether the data type is of floats", tensors.is_floating),
+    Function("integral", (DTYPE,), BOOLEAN, "whether the data type is of integers; bool is not", tensors.is_integral),
+    Function("signed", (DTYPE,), BOOLEAN, "whether the data type has numbers below 0", tensors.is_signed),
+    Function("bits", (DTYPE,), INTEGER, "the bits that an element takes", tensors.bits, partial=True),
+    Function("lowest", (DTYPE,), None, "the least finite number of the data type", tensors.lowest, partial=True),
+    Function("highest", (DTYPE,), None, "the greatest finite number of the data type", tensors.highest, partial=True),
+    Function(
+        "lossless", (DTYPE, DTYPE), BOOLEAN, "whether the second data type has every value of the first, so that a Cast to it loses nothing", tensors.lossless
+    ),
+    # of numbers
+    Function("abs", (FLOAT,), None, "the number without its sign", _absolute),
+    Function("sqrt", (FLOAT,), FLOAT, "the square root", functools.partial(floating, np.sqrt)),
+    Function("exp", (FLOAT,), FLOAT, "e to this power", functools.partial(floating, np.exp)),
+    Function("log", (FLOAT,), FLOAT, "the natural logarithm", functools.partial(floating, np.log)),
+    Function("floor", (FLOAT,), INTEGER, "the greatest integer that is not above", functools.partial(_rounded, np.floor)),
+    Function("ceil", (FLOAT,), INTEGER, "the least integer that is not below", functools.partial(_rounded, np.ceil)),
+    Function("round", (FLOAT,), INTEGER, "the nearest integer, of two the even one", functools.partial(_rounded, np.rint)),
+    Function("float", (FLOAT,), FLOAT, "the number as a float", functools.partial(floating, np.positive)),
+    Function("min", (None,), None, "the least of several numbers, or of a list", functools.partial(lists.extreme, "min"), variadic=True, takes_unknown=True),
+    Function("max", (None,), None, "the greatest of several numbers, or of a list", functools.partial(lists.extreme, "max"), variadic=True, takes_unknown=True),
+    # of lists
+    Function("len", (None,), INTEGER, "the number of items, or of tensors", lists.length),
+    Function("sum", (LIST,), None, "the sum of the items", lists.total),
+    Function("prod", (LIST,), None, "the product of the items", lists.product),
+    Function("sorted", (LIST,), LIST, "the numbers in ascending order", lists.in_order, partial=True),
+    Function("reversed", (LIST,), LIST, "the items from last to first", lists.backwards),
+    Function("unique", (LIST,), LIST, "the items that differ, each where it is first", lists.unique, degree=2),
+    Function("all", (LIST,), BOOLEAN, "whether all conditions hold", lists.all_hold),
+    Function("any", (LIST,), BOOLEAN, "whether a condition holds", lists.one_holds),
+    Function("index", (LIST, None), INTEGER, "the position of the first item that equals the value", lists.first_index, partial=True),
+    Function("count", (LIST, None), INTEGER, "how many items equal the value", lists.count),
+    Function(
+        "range",
+        (INTEGER, INTEGER, INTEGER),
+        LIST,
+        "the integers from 0 to below the number; or from the first to below the second, by steps of the third",
+        lists.steps,
+        optional=2,
+        partial=True,
+    ),
+    Function("repeat", (None, INTEGER), LIST, "a list of the value so many times", lists.repeat),
+    Function("ones", (None,), LIST, "so many ones, or as many as the list has items", functools.partial(lists.filled, 1)),
+    Function("zeros", (None,), LIST, "so many zeros, or as many as the list has items", functools.partial(lists.filled, 0)),
+    # of axes and sizes
+    Function(
+        "normalized", (None, INTEGER), None, "an axis, or a list of axes, of a tensor of this rank, counted from the front", sizes.normalized, partial=True
+    ),
+    Function("is_permutation", (LIST, INTEGER), BOOLEAN, "whether the list holds each integer from 0 to below the number once", sizes.is_permutation),
+    Function("inverse", (LIST,), LIST, "the permutation that undoes this one", sizes.inverse, partial=True, degree=2),
+    Function(
+        "moves_only_ones",
+        (LIST, LIST),
+        BOOLEAN,
+        "whether a Transpose by the permutation moves only axes of size 1 of a tensor of these sizes",
+        sizes.moves_only_ones,
+        partial=True,
+    ),
+    Function(
+        "bound",
+        (INTEGER, INTEGER),
+        INTEGER,
+        "a start or end of a forward Slice of an axis of this size, counted from the front and within the axis",
+        sizes.bound,
+    ),
+    Function("broadcast", (LIST,), LIST, "the sizes that tensors of these sizes broadcast to together", sizes.broadcast, variadic=True, partial=True),
+    Function("broadcasts_to", (LIST, LIST), BOOLEAN, "whether a tensor of the first sizes broadcasts to exactly the second", sizes.broadcasts_to),
+    Function("same_without_ones", (LIST, LIST), BOOLEAN, "whether two lists of sizes are the same but for ones", sizes.same_without_ones),
+    Function(
+        "regroup",
+        (LIST, LIST),
+        LIST,
+        "for a Reshape from the first sizes to the second, pairs [m, n]: m sizes in a row make up as many elements as n "
+        "sizes in a row there; the finest grouping that is known, which may be finer where sizes are known",
+        sizes.regroup,
+        partial=True,
+        degree=2,
+    ),
+    # of anything
+    Function("known", (None,), BOOLEAN, "whether a value is known; never unknown itself", _known, takes_unknown=True),
+)
+FUNCTIONS = {function.name: function for function in _TABLE}

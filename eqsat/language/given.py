@@ -1,0 +1,83 @@
+"""Test lines: what a rule says of its tensors and values comes in; what is missing, unknown or impossible goes out as problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from eqsat.language import syntax
+from eqsat.language.errors import nearest
+from eqsat.language.left import Left
+from eqsat.language.naming import Names
+from eqsat.language.sorting import Sorter
+from eqsat.language.values import DTYPES
+
+
+def check_tests(tests: Iterable[syntax.Test], left: Left, names: Names, measured: set[str]) -> None:
+    """Every test line says all that an instance needs, once, and nothing else. `measured` are names that types determine."""
+    for test in tests:
+        _Check(left, names, measured).test(test)
+
+
+class _Check:
+    def __init__(self, left: Left, names: Names, measured: set[str]) -> None:
+        self.left = left
+        self.names = names
+        self.report = names.report
+        self.values = left.values.keys() - measured
+        self.sorter = Sorter(Names(self.report))  # test lines see no names
+
+    def test(self, test: syntax.Test) -> None:
+        seen: set[str] = set()
+        for given in test.given:
+            if given.name in seen:
+                self.report.add(given.place, f"{given.name} is given twice")
+            seen.add(given.name)
+            if given.value is None:
+                self._types(given)
+            else:
+                self._value(given, given.value)
+        wanted = [*self.left.tensors, *self.left.values] + ["_"] * (self.left.wildcards > 0)
+        for name in wanted:
+            if name not in seen | self.left.optional.keys() and (name in self.left.tensors or name == "_" or name in self.values):
+                what = f"the sizes of {name}" if name not in self.values else f"a value of {name}"
+                self.report.add(test.place, f"the test line does not give {what}")
+
+    def _types(self, given: syntax.Given) -> None:
+        count, left = len(given.types), self.left
+        for type in given.types:
+            self._type(type)
+        if given.name == "_":
+            if count < left.wildcards or (count > left.wildcards and not left.rest):
+                number = f"{'at least ' if left.rest else ''}{left.wildcards or 'no'}"
+                self.report.add(given.place, f"the left side has {number} `_` among its tensors, not {count}")
+        elif given.name in left.tensors:
+            if count != 1:
+                self.report.add(given.place, f"{given.name} is one tensor and has one type, not {count}")
+        elif given.name not in left.lists:
+            self._unknown(given, "a tensor of the left side")
+
+    def _type(self, type: syntax.Type) -> None:
+        if type.dtype != "_" and type.dtype not in DTYPES and not type.dtype[0].isupper():
+            self.report.add(type.place, f"{type.dtype} is no data type{nearest(type.dtype, DTYPES)}")
+        if type.dims is None:
+            self.report.add(type.place, f"the sizes are missing; `{type.dtype}[]` is a scalar")
+        for dim in type.dims or ():
+            if not (isinstance(dim, syntax.Number) and isinstance(dim.value, int) and dim.value >= 0):
+                self.report.add(dim.place, "the sizes in a test line are integers, 0 or more")
+
+    def _value(self, given: syntax.Given, value: syntax.Expression) -> None:
+        if given.name in self.values:
+            self.sorter.expect(value, self.names.sorts[given.name])
+        else:
+            self._unknown(given, "an attribute or a parameter of the left side")
+
+    def _unknown(self, given: syntax.Given, what: str) -> None:
+        if given.name not in self.names.sorts:
+            known = [*self.left.tensors, *self.left.lists, *self.values]
+            self.report.add(given.place, f"the left side has no {given.name}{nearest(given.name, known)}")
+        elif given.name in self.left.targets or given.name not in self.left.values.keys() | self.left.tensors.keys() | self.left.lists.keys():
+            self.report.add(given.place, f"{given.name} follows from what the rule says; it is not given")
+        elif given.name in self.left.values and given.name not in self.values:
+            self.report.add(given.place, f"{given.name} follows from the types; it is not given")
+        else:
+            self.report.add(given.place, f"{given.name} is not {what}")

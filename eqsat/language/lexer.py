@@ -1,0 +1,156 @@
+"""Tokens: the text of one rule comes in, the tokens that the grammar is written in go out, each with its place in the file.
+
+What the tokens look like stands in the grammar. Line structure is settled here: which line breaks count, and that brackets
+close what they open. Nesting is bounded here as well, so that no later stage can be sent too deep.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from lark.common import LexerConf
+from lark.lexer import Lexer, PatternStr, Token
+
+from eqsat.language.syntax import Place
+
+NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
+
+_CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
+_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "TEST", "NEWLINE"})  # their text may begin with line breaks
+_DEEPENING = frozenset("+ - * / // % ** not if".split())
+_CONTINUING = frozenset("=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The text of one rule, and the line of the file on which it begins."""
+
+    text: str
+    line: int
+
+    def source(self, line: int) -> str:
+        """One line of the file."""
+        return self.text.split("\n")[line - self.line]
+
+
+class TokenError(Exception):
+    """Text that can not be read as tokens."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+class Brackets:
+    """The brackets that are open, and how deep what stands in them may be nested: brackets and operators, since the last comma."""
+
+    def __init__(self) -> None:
+        self.open: list[tuple[str, Place]] = []
+        self._depths = [0]
+        self._depth = 0
+
+    def deepen(self, place: Place) -> None:
+        """One more operator or bracket stands at `place`."""
+        self._depths[-1] += 1
+        self._depth += 1
+        if self._depth > NESTING_LIMIT:
+            raise TokenError(place, f"nested more than {NESTING_LIMIT} levels deep; name the parts in `where`")
+
+    def restart(self) -> None:
+        """What follows is no part of what came before it in these brackets."""
+        self._depth -= self._depths[-1]
+        self._depths[-1] = 0
+
+    def enter(self, bracket: str, place: Place) -> None:
+        """A bracket opens."""
+        self.deepen(place)
+        self.open.append((bracket, place))
+        self._depths.append(0)
+
+    def leave(self, bracket: str, place: Place) -> None:
+        """A bracket closes; it must close the last that opened."""
+        if not self.open:
+            raise TokenError(place, f"`{bracket}` closes nothing")
+        opened, opening = self.open.pop()
+        if _CLOSED_BY[opened] != bracket:
+            raise TokenError(opening, f"unclosed `{opened}`")
+        self._depth -= self._depths.pop()
+
+    def close_all(self) -> None:
+        """Here all brackets must be closed."""
+        if self.open:
+            bracket, place = self.open[-1]
+            raise TokenError(place, f"unclosed `{bracket}`")
+
+
+class RuleLexer(Lexer):
+    """Makes tokens of a `Chunk`; `TokenError` where the text has none."""
+
+    __future_interface__ = 2  # lark's mark of a lexer that takes its state, and so a text of any kind
+
+    def __init__(self, lexer_conf: LexerConf) -> None:
+        self._words: dict[str, str] = {}
+        patterns: list[str] = []
+        for terminal in lexer_conf.terminals:
+            if isinstance(terminal.pattern, PatternStr):
+                self._words[terminal.pattern.value] = terminal.name
+            else:
+                patterns.append(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})")
+        symbols = sorted((word for word in self._words if not word.isalpha()), key=len, reverse=True)
+        self._match = re.compile(f"[ ]*(?:{'|'.join(patterns)}|{'|'.join(map(re.escape, symbols))})", re.ASCII).match
+
+    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Token]:
+        """The tokens of the chunk that lark was given to parse."""
+        chunk: Chunk = lexer_state.text
+        text, words, match = chunk.text, self._words, self._match
+        position, line, line_start = 0, chunk.line, 0
+        brackets = Brackets()
+        continued = testing = False
+        last = ""
+        while found := match(text, position):
+            value = found.group().lstrip(" \n")
+            kind = words.get(value, found.lastgroup) or ""
+            end = found.end()
+            begin = end - len(value)
+            if kind in _LINE_STARTS:
+                if kind != "NEWLINE":
+                    brackets.close_all()
+                    testing = testing or kind == "TEST"
+                elif not (brackets.open or continued or testing):
+                    brackets.restart()
+                    yield Token(kind, value, position, line, position - line_start + 1)
+                if breaks := text.count("\n", position, begin):
+                    line += breaks
+                    line_start = text.rindex("\n", position, begin) + 1
+                position = end
+                if kind == "NEWLINE":
+                    continue
+                brackets.restart()
+            position = end
+            place = Place(line, begin - line_start + 1, len(value))
+            if value in "([" or (value == "<" and last in ("OPERATOR", "QUALIFIED")):
+                brackets.enter(value, place)
+            elif value in ")]" or (value == ">" and brackets.open and brackets.open[-1][0] == "<"):
+                brackets.leave(value, place)
+            elif value == ",":
+                brackets.restart()
+            elif value in _DEEPENING:
+                brackets.deepen(place)
+            last = kind
+            continued = value in _CONTINUING
+            yield Token(kind, value, begin, place.line, place.column)
+        rest = text[position:].lstrip(" ")
+        if rest:
+            raise TokenError(Place(line, len(text) - len(rest) - line_start + 1), _unreadable(rest))
+        brackets.close_all()
+
+
+def _unreadable(rest: str) -> str:
+    if rest[0] == "#":
+        return "comments stand above a rule"
+    if rest[0] == '"':
+        return 'a string ends with `"` on the line where it begins; in it, `\\` stands before `"` and `\\`'
+    return f"`{rest[0]}` is no part of the language"

@@ -1,0 +1,138 @@
+"""Parsing: the text of a rule file comes in, a `RuleFile` goes out, or `RuleErrors` with what is wrong in each of its rules.
+
+The file is cut into rules at their first lines, and each rule is parsed by the grammar alone, so that an error in one hides
+none in another. Promised: any text gives one or the other, in time that grows with its length; what `printer` writes is
+read as the same syntax tree, comments included.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+
+from eqsat.language.errors import Problem, RuleErrors
+from eqsat.language.syntax import Place, Rule, RuleFile
+
+SIZE_LIMIT = 4 << 20  # bytes of a rule file
+_PROBLEM_LIMIT = 200  # a file that is no rule file is not worth more
+
+_HEADER = re.compile(r"([A-Za-z]+ +)?rule\b", re.ASCII)
+_BEGINNING = "a rule begins with `exact rule NAME:` or `real rule NAME:`"
+_COMMENTS = "comments stand above a rule"
+_FORBIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def parse(text: str, file: str) -> RuleFile:
+    """The rules of a file. `file` is the name that messages show; its stem is the name of the group."""
+    found, problems = read(text, file)
+    if problems:
+        raise RuleErrors(problems)
+    return found
+
+
+def read(text: str, file: str) -> tuple[RuleFile, list[Problem]]:
+    """As `parse`, but returns what could be read, and beside it what is wrong with the rest."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    if len(text) > SIZE_LIMIT:
+        raise RuleErrors([_too_large(file)])
+    lines = text.split("\n")
+    parts = _cut(lines, file)
+    problems, rules = parts.problems, list[Rule]()
+    for piece in parts.pieces:
+        if len(problems) >= _PROBLEM_LIMIT:
+            break
+        result = _parse_rule(lines, piece, file)
+        if isinstance(result, Rule):
+            rules.append(result)
+        else:
+            problems.append(result)
+    return RuleFile(PurePath(file).stem, parts.preamble, tuple(rules)), problems[:_PROBLEM_LIMIT]
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a file, which must be UTF-8 and of a size that a person could write."""
+    if len(data) > SIZE_LIMIT:
+        raise RuleErrors([_too_large(file)])
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = data[: error.start]
+        column = len(before[before.rfind(b"\n") + 1 :].decode("utf-8")) + 1
+        raise RuleErrors([Problem(file, Place(before.count(b"\n") + 1, column), "", "the text is not UTF-8")]) from None
+
+
+def _too_large(file: str) -> Problem:
+    return Problem(file, Place(1, 1), "", f"a rule file has at most {SIZE_LIMIT >> 20} MiB; split it")
+
+
+# --- from lines to rules ---
+
+
+@dataclass(slots=True)
+class _Piece:
+    """The lines of one rule, numbered from 0, and the comment above it."""
+
+    begin: int
+    end: int
+    documentation: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What a file consists of."""
+
+    preamble: tuple[str, ...]
+    pieces: list[_Piece]
+    problems: list[Problem]
+
+
+def _cut(lines: list[str], file: str) -> _Parts:
+    """Finds the rules and their comments. What must not stand where it does is a problem, and blank in `lines` from then on."""
+    parts = _Parts((), [], [])
+    block: list[int] = []  # the comment lines right above
+    top, strange = True, False  # nothing stands above; something does that is no rule
+    for number, line in enumerate([*lines, ""]):
+        if found := _FORBIDDEN.search(line):
+            what = "a tab; write blanks" if found.group() == "\t" else f"U+{ord(found.group()):04X} is no character of a text"
+            parts.problems.append(Problem(file, Place(number + 1, found.start() + 1), "", what, line))
+            line = lines[number] = _FORBIDDEN.sub(" ", line)
+        content = line.strip(" ")
+        if content.startswith("#"):
+            block.append(number)
+            continue
+        if _HEADER.match(line):
+            parts.pieces.append(_Piece(number, len(lines), _comment(lines, block)))
+            if len(parts.pieces) > 1:
+                parts.pieces[-2].end = number - len(block)
+        elif top and block and not content:
+            parts.preamble = _comment(lines, block)
+        else:
+            if block:
+                parts.problems.append(Problem(file, Place(block[0] + 1, lines[block[0]].index("#") + 1), "", _COMMENTS, lines[block[0]]))
+                lines[block[0] : block[-1] + 1] = [""] * len(block)
+            if content and not parts.pieces and not strange:
+                strange = True
+                parts.problems.append(Problem(file, Place(number + 1, len(line) - len(line.lstrip(" ")) + 1), "", _BEGINNING, line))
+        top = top and not content and not block
+        block = []
+    return parts
+
+
+def _comment(lines: list[str], block: list[int]) -> tuple[str, ...]:
+    return tuple(lines[number].strip(" ").removeprefix("#").removeprefix(" ") for number in block)
+
+
+# --- one rule ---
+
+
+def _parse_rule(lines: list[str], piece: _Piece, file: str) -> Rule | Problem:
+    from eqsat.language.grammar import parse_chunk
+    from eqsat.language.lexer import Chunk, TokenError
+
+    chunk = Chunk("\n".join(lines[piece.begin : piece.end]).rstrip(" \n"), piece.begin + 1)
+    try:
+        return replace(parse_chunk(chunk), documentation=piece.documentation, file=file)
+    except TokenError as error:
+        name = re.search(r"rule +([\w-]+)", lines[piece.begin], re.ASCII)
+        return Problem(file, error.place, name.group(1) if name else "", str(error), lines[error.place.line - 1])

@@ -1,0 +1,333 @@
+"""What an expression of the rule language can be, known or unknown, and the arithmetic and comparison of such values.
+
+Comes in: values; None stands for one that exists and is not known. Goes out: values, and truth in three values.
+Promised: what is known is so whatever the named sizes are, each an integer >= 0; what has no value at some of them
+(a division by what may be 0) is `NoValue`, never a guess. Nothing here raises anything else.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias, TypeGuard
+
+import numpy as np
+from onnx import TensorProto
+
+from eqsat import dims
+from eqsat.dims import INT64_MAX, INT64_MIN, Dim, Known, Poly
+from eqsat.facts import Fact, dtype_name
+from eqsat.language.sorts import Sort
+
+LIST_LIMIT = 4096  # items of a list, those of the lists in it included
+_NESTING_LIMIT = 16  # lists in lists
+_POLY_EFFORT = 20  # steps that an operation on a symbolic size is counted as, at least
+
+
+class NoValue(ValueError):
+    """An operation that has no value for its operands, or for some of the sizes in them. The text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """A data type: `code` is an onnx.TensorProto.DataType."""
+
+    code: int
+
+    def __str__(self) -> str:
+        return dtype_name(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor, as far as its fact tells."""
+
+    fact: Fact
+
+
+Value: TypeAlias = bool | int | Poly | float | str | DType | Tensor | tuple["Value | None", ...]
+List: TypeAlias = tuple[Value | None, ...]
+Number: TypeAlias = int | Poly | float
+
+DTYPES = {dtype_name(code): DType(code) for code in TensorProto.DataType.values() if code != TensorProto.UNDEFINED}
+
+
+def is_list(value: Value | None) -> TypeGuard[List]:
+    """Whether a value is a list. A symbolic size is a tuple too, and is none."""
+    return isinstance(value, tuple) and not isinstance(value, Poly)
+
+
+def is_integer(value: Value | None) -> TypeGuard[Known]:
+    """Whether a value is an integer, known or symbolic; a condition is none."""
+    return isinstance(value, int | Poly) and not isinstance(value, bool)
+
+
+def is_number(value: Value | None) -> TypeGuard[Number]:
+    """Whether a value is an integer or a float."""
+    return isinstance(value, float) or is_integer(value)
+
+
+def sort_of(value: Value) -> Sort:
+    """The sort of a value. A list of tensors and an empty list are both written `Sort.LIST`."""
+    match value:
+        case bool():
+            return Sort.BOOLEAN
+        case int() | Poly():
+            return Sort.INTEGER
+        case float():
+            return Sort.FLOAT
+        case str():
+            return Sort.STRING
+        case DType():
+            return Sort.DTYPE
+        case Tensor():
+            return Sort.TENSOR
+        case _:
+            return Sort.LIST
+
+
+def article(sort: Sort) -> str:
+    """A sort as messages name one of it: "an integer"."""
+    return f"an {sort}" if sort in (Sort.INTEGER, Sort.ATTRIBUTES) else f"a {sort}"
+
+
+def described(value: Value | None) -> str:
+    """What a value is, in words."""
+    return "an unknown value" if value is None else article(sort_of(value))
+
+
+# --- how much work a value is ---
+
+
+def leaves(value: Value | None, nesting: int = 0) -> int:
+    """How many items a list has, those of the lists in it included; 1 for anything else. `NoValue` beyond the limits."""
+    if not is_list(value):
+        return 1
+    if nesting == _NESTING_LIMIT:
+        raise NoValue(f"lists nest deeper than {_NESTING_LIMIT}")
+    total = len(value)
+    for item in value:
+        if total > LIST_LIMIT:
+            break
+        if is_list(item):
+            total += leaves(item, nesting + 1)
+    if total > LIST_LIMIT:
+        raise NoValue(f"a list has more than {LIST_LIMIT} items")
+    return total
+
+
+def effort(values: Iterable[Value | None]) -> int:
+    """The steps that an operation is counted as which looks at each item once. A bound on its time, up to a constant factor."""
+    return sum(map(_effort, values))
+
+
+def _effort(value: Value | None) -> int:
+    if isinstance(value, Poly):
+        return _POLY_EFFORT + len(value)
+    return leaves(value) + sum(_effort(item) for item in value if isinstance(item, tuple)) if is_list(value) else 1
+
+
+# --- truth ---
+
+
+def negation(value: bool | None) -> bool | None:
+    """`not`, where the negation of unknown is unknown."""
+    return None if value is None else not value
+
+
+def every(values: Iterable[bool | None]) -> bool | None:
+    """Whether all hold: False as soon as one does not, else unknown where one is."""
+    found: bool | None = True
+    for value in values:
+        if value is False:
+            return False
+        found = found if value else None
+    return found
+
+
+def some(values: Iterable[bool | None]) -> bool | None:
+    """Whether one holds: True as soon as one does, else unknown where one is."""
+    return negation(every(map(negation, values)))
+
+
+def condition(value: Value | None) -> bool | None:
+    """A value that must be a condition."""
+    if value is None or isinstance(value, bool):
+        return value
+    raise NoValue(f"{described(value)} is no condition")
+
+
+def concrete(value: Known, what: str) -> int:
+    """An integer that must be a number, not a symbolic size."""
+    if isinstance(value, int):
+        return value
+    raise NoValue(f"{what} is {dims.render(value)}, which is no number")
+
+
+# --- comparison ---
+
+
+def equal(a: Value | None, b: Value | None) -> bool | None:
+    """Whether two values are equal; numbers by value, lists item by item. Values of sorts that do not compare are `NoValue`."""
+    if a is None or b is None:
+        return None
+    if is_number(a) and is_number(b):
+        if is_integer(a) and is_integer(b):
+            return dims.equal(a, b)
+        return None if isinstance(a, Poly) or isinstance(b, Poly) else a == b
+    if is_list(a) and is_list(b):
+        return every(equal(x, y) for x, y in zip(a, b, strict=True)) if len(a) == len(b) else False
+    if sort_of(a) is not sort_of(b) or isinstance(a, Tensor):
+        raise NoValue(f"{described(a)} and {described(b)} can not be compared")
+    return a == b
+
+
+def at_most(a: Known, b: Known) -> bool | None:
+    """Whether `a <= b`."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a <= b
+    lower, upper = dims.bounds(dims.sub(b, a))
+    return True if lower is not None and lower >= 0 else False if upper is not None and upper < 0 else None
+
+
+# Of integers, each order by `at_most`; of floats, where a NaN is in no order with anything, as IEEE has it.
+_ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float, float], bool]]] = {
+    "<": (lambda a, b: negation(at_most(b, a)), operator.lt),
+    "<=": (at_most, operator.le),
+    ">": (lambda a, b: negation(at_most(a, b)), operator.gt),
+    ">=": (lambda a, b: at_most(b, a), operator.ge),
+}
+
+
+def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
+    """`a < b` and the like, of numbers."""
+    if a is None or b is None:
+        return None
+    if not is_number(a) or not is_number(b):
+        raise NoValue(f"{described(a)} and {described(b)} are in no order")
+    integers, floats = _ORDERS[symbol]
+    if is_integer(a) and is_integer(b):
+        return integers(a, b)
+    return None if isinstance(a, Poly) or isinstance(b, Poly) else floats(a, b)
+
+
+def contains(items: Value | None, item: Value | None) -> bool | None:
+    """Whether a list has an item."""
+    if items is None:
+        return None
+    if not is_list(items):
+        raise NoValue(f"{described(items)} has no items")
+    return some(equal(other, item) for other in items)
+
+
+def compare(symbol: str, a: Value | None, b: Value | None) -> bool | None:
+    """One of `== != < <= > >= in` and `not in`."""
+    if symbol in ("==", "!="):
+        return equal(a, b) if symbol == "==" else negation(equal(a, b))
+    if symbol in ("in", "not in"):
+        return contains(b, a) if symbol == "in" else negation(contains(b, a))
+    return ordered(symbol, a, b)
+
+
+def common(a: Value | None, b: Value | None) -> Value | None:
+    """What is known of a value that is one of the two: what they share, in lists of one length item by item."""
+    if is_list(a) and is_list(b) and len(a) == len(b):
+        return tuple(map(common, a, b))
+    if type(a) is not type(b) or (isinstance(a, float) and isinstance(b, float) and a.hex() != b.hex()):
+        return None
+    return a if isinstance(a, float) or a == b else None
+
+
+# --- arithmetic ---
+
+
+def _nonzero(divisor: Dim) -> Dim:
+    if dims.equal(divisor, 0) is not False:
+        raise NoValue("division by 0" if divisor == 0 else f"the divisor {dims.render(divisor)} may be 0")
+    return divisor
+
+
+def _floor_divide(a: Dim, b: Dim) -> Dim:
+    return dims.floordiv(a, _nonzero(b))
+
+
+def _modulo(a: Dim, b: Dim) -> Dim:
+    divisor = _nonzero(b)
+    return a % divisor if isinstance(a, int) and isinstance(divisor, int) else dims.sub(a, dims.mul(dims.floordiv(a, divisor), divisor))
+
+
+def _divide(a: Dim, b: Dim) -> float | None:
+    divisor = _nonzero(b)
+    return a / divisor if isinstance(a, int) and isinstance(divisor, int) else None
+
+
+def _power(a: Dim, b: Dim) -> Dim:
+    if not dims.nonnegative(b):
+        raise NoValue(f"an integer to the power {dims.render(b)}, which may be below 0; a float has such powers")
+    if isinstance(a, int) and isinstance(b, int) and abs(a) <= 1:
+        return a**b
+    if not isinstance(b, int) or b >= 64:  # any other base leaves int64
+        return None
+    return functools.reduce(dims.mul, [a] * b, 1)
+
+
+_INTEGERS: dict[str, Callable[[Dim, Dim], Dim | float]] = {
+    "+": dims.add,
+    "-": dims.sub,
+    "*": dims.mul,
+    "/": _divide,
+    "//": _floor_divide,
+    "%": _modulo,
+    "**": _power,
+}
+_FLOATS: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+}
+
+
+def arithmetic(symbol: str, a: Value | None, b: Value | None) -> Value | None:
+    """One of `+ - * / // % **`. Integers beyond int64 are unknown; floats are IEEE's double; lists can be added."""
+    if symbol == "+" and (is_list(a) or is_list(b)):
+        if (a is not None and not is_list(a)) or (b is not None and not is_list(b)):
+            raise NoValue(f"{described(a)} and {described(b)} can not be added")
+        return None if a is None or b is None else a + b
+    if (a is not None and not is_number(a)) or (b is not None and not is_number(b)):
+        raise NoValue(f"`{symbol}` is not for {described(a)} and {described(b)}")
+    if isinstance(a, float) or isinstance(b, float):
+        return floating(_FLOATS[symbol], a, b)
+    return _INTEGERS[symbol](a, b)
+
+
+def negative(a: Value | None) -> Value | None:
+    """`-a`."""
+    if a is None:
+        return None
+    if isinstance(a, float):
+        return -a
+    if not is_integer(a):
+        raise NoValue(f"`-` is not for {described(a)}")
+    return dims.negate(a)
+
+
+def floating(function: Callable[..., np.float64], *operands: Number | None) -> float | None:
+    """A function of floats as IEEE has it: what overflows is infinite, what is undefined is NaN. Unknown where an operand is."""
+    numbers: list[np.float64] = []
+    for operand in operands:
+        if operand is None or isinstance(operand, Poly):
+            return None
+        numbers.append(np.float64(operand))
+    with np.errstate(all="ignore"):
+        return float(function(*numbers))
+
+
+def to_integer(value: float) -> int | None:
+    """A float that has no fraction as an integer; unknown where it is beyond int64 or no number."""
+    return int(value) if INT64_MIN <= value <= INT64_MAX else None

@@ -1,0 +1,30 @@
+"""Progress: what a long run is busy with, shown on a terminal and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+
+def _silent(stage: str) -> None:
+    """Progress that nobody watches."""
+
+
+@contextmanager
+def shown_progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
+    """A function that names the stage a run is in: shown on a terminal, if the run takes over a second."""
+    if quiet or not sys.stderr.isatty():
+        yield _silent
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("start")
+
+        def show(stage: str) -> None:
+            progress.update(task, description=stage)
+
+        yield show
