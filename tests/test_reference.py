@@ -210,3 +210,39 @@ def test_integer_division_rounds_towards_zero(a: int, b: int):
     call = make_call("Div", [np.array([a], np.int32), np.array([b], np.int32)], {}, 1)
     assert call is not None
     assert KERNELS["Div"](call)[0].tolist() == [int(a / b)]
+
+
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize(("size", "kernel", "stride"), [(6, 1, 2), (4, 1, 2), (2, 1, 2), (6, 2, 4), (5, 1, 3), (7, 1, 2)])
+def test_a_stride_above_the_kernel_asks_for_no_padding(mode: str, size: int, kernel: int, stride: int):
+    random = np.random.default_rng(size)
+    x, w = random.standard_normal((2, 4, size, size)).astype(np.float32), random.standard_normal((3, 2, kernel, kernel)).astype(np.float32)
+    call = make_call("Conv", [x, np.concatenate([w, w[:1]])], {"auto_pad": mode, "strides": [stride, stride], "group": 2}, 1)
+    assert call is not None
+    (ours,), (theirs,) = KERNELS["Conv"](call), engines.compute(call)
+    assert ours.shape == theirs.shape
+    assert apart(ours, theirs) < 64
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "value"),
+    [
+        ("ReduceMax", np.float32, -np.inf),
+        ("ReduceMin", np.float16, np.inf),
+        ("ReduceMax", np.int8, -128),
+        ("ReduceMin", np.uint8, 255),
+        ("ReduceSum", np.int32, 0),
+        ("ReduceProd", np.float32, 1),
+    ],
+)
+def test_what_is_made_of_nothing(name: str, dtype: Any, value: float):
+    call = make_call(name, [np.zeros((2, 0), dtype), np.array([1])], {}, 1)
+    assert call is not None
+    np.testing.assert_array_equal(KERNELS[name](call)[0], np.full((2, 1), value, dtype))
+
+
+def test_bounds_of_clip_are_scalars():
+    call = make_call("Clip", [np.zeros((2, 3), np.float32), np.zeros(3, np.float32)], {}, 1)
+    assert call is not None
+    with pytest.raises(Illegal, match="no scalar"):
+        KERNELS["Clip"](call)

@@ -100,6 +100,10 @@ exact rule slice:
     Slice(x, i, j, a, s) => Slice(x, i, j, a, s)
     test x: T[5, 4], i = [1], j = [4], a = [0], s = [1]
 
+exact rule slice-slice:
+    Slice(Slice(x, [i], [e], [a]), [j], [k], [a]) => Slice(Slice(x, [i], [e], [a]), [j], [k], [a])
+    test x: T[9, 3], a = 0, i = 1, e = 6, j = 1, k = 3
+
 exact rule reduce-reduce:
     ReduceSum<keepdims = k>(ReduceMax<keepdims = l>(x, a), b) => ReduceSum<keepdims = k>(ReduceMax<keepdims = l>(x, a), b)
     test x: T[2, 3, 4], a = [1], b = [0], k = 1, l = 0
@@ -320,7 +324,7 @@ def test_numbers_are_constants_of_the_type() -> None:
 
 def test_symbolic_models_are_the_same_graph() -> None:
     pairs = [(instance, instance.symbolic) for name in NAMES for instance in drawn(name) if instance.symbolic is not None]
-    assert 0.07 < len(pairs) / sum(len(drawn(name)) for name in NAMES) < 0.2
+    assert 0.15 < len(pairs) / sum(len(drawn(name)) for name in NAMES) < 0.35
     for instance, symbolic in pairs:
         copy = onnx.ModelProto()
         copy.CopyFrom(symbolic)
@@ -366,7 +370,9 @@ def test_every_spelling_computes_what_the_bindings_say(name: str) -> None:
         bindings = dict(instance.bindings)
         if name == "reduce-reduce" and not (bindings["a"] and bindings["b"]):
             continue  # no axes mean all of them, which numpy writes otherwise
-        x = feeds(instance).get("x", constants(instance).get("x"))
+        x = (constants(instance) | feeds(instance))["x"]
+        if name == "reduce-reduce" and 0 in x.shape:
+            continue  # ONNX Runtime has no largest of nothing
         expected = SPELLED[name](x, bindings)
         (found,) = run(instance)
         assert found.shape == expected.shape, onnx.printer.to_text(instance.model.graph)
@@ -486,7 +492,8 @@ LAWLESS = [
     ("MaxPool", {"kernel_shape": (2,), "pads": (2, 0)}, (fact(FLOAT, 1, 1, 5),)),
     ("AveragePool", {"kernel_shape": (1,), "strides": (3,), "auto_pad": b"SAME_UPPER"}, (fact(FLOAT, 1, 1, 6),)),
     ("Mod", {"fmod": 0}, (fact(FLOAT, 2), fact(FLOAT, 2))),
-    ("ReduceMax", {}, (fact(FLOAT, 0, 3),)),
+    ("ArgMax", {"axis": 0}, (fact(FLOAT, 0, 3),)),
+    ("Conv", {"strides": (3,), "auto_pad": b"SAME_UPPER"}, (fact(FLOAT, 1, 1, 6), fact(FLOAT, 1, 1, 1))),
     ("Reshape", {}, (fact(FLOAT, 2, 3), Fact(INT64, (1,), True, (5,)))),
     ("Squeeze", {}, (fact(FLOAT, 1), Fact(INT64, (0,), True, ()))),
     ("Transpose", {"perm": (1, 0)}, (fact(FLOAT, 1, 2, 3),)),
@@ -500,6 +507,27 @@ LAWLESS = [
 @pytest.mark.parametrize(("operator", "settings", "inputs"), LAWLESS)
 def test_laws_that_inference_does_not_know(operator: str, settings: dict[str, Any], inputs: tuple[Fact, ...]) -> None:
     assert breaks_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
+
+
+LAWFUL = [
+    ("ReduceMax", {}, (fact(FLOAT, 0, 3),)),
+    ("Conv", {"strides": (2,), "auto_pad": b"SAME_UPPER"}, (fact(FLOAT, 1, 1, 6), fact(FLOAT, 1, 1, 1))),
+]
+
+
+@pytest.mark.parametrize(("operator", "settings", "inputs"), LAWFUL)
+def test_what_every_implementation_computes_alike_is_lawful(operator: str, settings: dict[str, Any], inputs: tuple[Fact, ...]) -> None:
+    assert not breaks_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
+
+
+def test_constants_whose_elements_the_rule_reads_are_drawn_as_it_reads_them() -> None:
+    text = "real rule uniform:\n    Mul(x, c) => Mul(c, x)\n    where 0 < uniform(c) <= 2\n    test x: T[2, 3], c: T[3]\n"
+    (rule,) = resolve(parse(text, "uniform.rules"))
+    for instance in (*islice(draw(rule, 1), 60), from_test(rule, 0)):
+        elements = constants(instance)["c"].astype(np.float64)
+        assert "c" not in instance.free
+        assert ((elements > 0) & (elements <= 2)).all()
+        assert len(set(elements.reshape(-1).tolist())) <= 1
 
 
 def test_every_sampler_is_of_an_operator() -> None:
@@ -559,6 +587,25 @@ TRAPS: Mapping[str, tuple[str, Callable[[Instance], bool]]] = {
     "a step of 2": ("slice", lambda i: len(node(i, "Slice").input) > 4 and 2 in constants(i)[node(i, "Slice").input[4]]),
     "an empty slice": ("slice", lambda i: 0 in types(i)[i.model.graph.output[0].name][1] and 0 not in types(i)["x"][1]),
     "an end of -1 and a named size": ("slice", lambda i: i.symbolic is not None and -1 in constants(i)[node(i, "Slice").input[2]]),
+    "an end of a second cut beyond the first one, and named sizes": (
+        "slice-slice",
+        lambda i: i.symbolic is not None and i.bindings["k"] > i.bindings["e"] - i.bindings["i"] > 0 < i.bindings["e"] < types(i)["x"][1][i.bindings["a"]],  # type: ignore[operator, index]
+    ),
+    "a start before the first element, and named sizes": (
+        "slice-slice",
+        lambda i: i.symbolic is not None and i.bindings["i"] < -types(i)["x"][1][i.bindings["a"]],  # type: ignore[operator, index]
+    ),
+    "an axis of size 0 that is reduced": ("reduce-reduce", lambda i: i.bindings["l"] == 1 and any(types(i)["x"][1][a] == 0 for a in i.bindings["a"])),  # type: ignore[index, union-attr]
+    "SAME_UPPER with a stride above the kernel, even size": (
+        "conv-zero-bias",
+        lambda i: conv(
+            i,
+            lambda a, x, w: (
+                a.get("auto_pad") == b"SAME_UPPER"
+                and any(s == 2 and n % 2 == 0 and k == 1 for s, n, k in zip(a.get("strides", ()), x[2:], w[2:], strict=False))
+            ),
+        ),
+    ),
     "a Concat of one": ("slice-concat-head", lambda i: len(node(i, "Concat").input) == 1),
     "a Concat of four": ("slice-concat-head", lambda i: len(node(i, "Concat").input) == 4),
     "a size that is inferred": ("reshape", lambda i: -1 in constants(i)[node(i, "Reshape").input[1]]),

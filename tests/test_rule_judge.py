@@ -141,6 +141,26 @@ def test_a_nan_that_spreads_is_noted():
     assert not judge(RIGHT["conv absorbs a normalization"].case, REAL, 0).spreads
 
 
+def test_numbers_too_small_to_be_held_decide_nothing():
+    inputs, output = "double[4,4] x", "double[1,1] o"
+    body = "a = Exp(x) o = ReduceProd(a)"
+    right = Case(model(inputs, output, body), model(inputs, output, "s = ReduceSum(x) o = Exp(s)"))
+    wrong = Case(right.left, model(inputs, output, "a = Exp(x) o = ReduceSum(a)"))
+    for seed in range(60):
+        verdict = judge(right, REAL, seed)
+        assert verdict.outcome is Outcome.EQUAL, f"seed {seed}: {explain(verdict)}"
+        assert judge(wrong, REAL, seed).outcome is Outcome.DIFFERENT
+
+
+def test_the_largest_of_nothing_is_less_than_any_number():
+    for dtype in ("float", "float16", "int32", "uint8"):
+        inputs, output = f"{dtype}[2,0] x, {dtype} c", f"{dtype}[2,1] o"
+        axes = "axes = Constant<value = int64[1] {1}>()"
+        left, other = (model(inputs, output, f"{axes} {text}") for text in ("a = Max(x, c) o = ReduceMax(a, axes)", "a = ReduceMax(x, axes) o = Max(a, c)"))
+        verdict = judge(Case(left, other), EXACT, 0)
+        assert (verdict.outcome, verdict.kind) == (Outcome.DIFFERENT, Kind.VALUE)
+
+
 # --- polynomials: the judge against arithmetic of unbounded integers ---
 
 Expression: TypeAlias = "str | tuple[str, Expression, Expression]"

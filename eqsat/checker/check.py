@@ -26,7 +26,8 @@ from eqsat.language.matching import Refusal
 from eqsat.language.resolve import Resolved
 
 FIRED = 300  # instances of each direction of a rule, by default
-_BATCH = 100  # instances that are tried in one e-graph
+_BATCH = 100  # instances that are tried in one e-graph, at most
+_LEAST = 20  # and at least, where few more have to fire
 _TRIES = 40  # times as many instances are drawn at most as are to fire
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
 FEW = "Few instances: "  # how a rule's documentation begins the sentence that says why fewer fire
@@ -55,12 +56,12 @@ class Verdict:
         return self.status == OK
 
 
-def check_rule(resolved: Resolved, number: int, seed: int) -> Verdict:
-    """The verdict on a rule after `number` instances of each of its directions fired."""
+def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED) -> Verdict:
+    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples."""
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
     for compiled in compile_rule(resolved):
-        direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed)
+        direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed, enough)
         direction.run()
         verdict.drawn += direction.drawn
         verdict.fired += direction.fired
@@ -81,11 +82,12 @@ def turned(resolved: Resolved) -> Resolved:
 class _Direction:
     """One direction of a rule while it is checked."""
 
-    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int) -> None:
+    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int, enough: int) -> None:
         self.resolved = resolved
         self.compiled = compiled
         self.number = number
         self.seed = seed
+        self.enough = enough
         self.drawn = 0
         self.fired = 0
         self.refuted = 0
@@ -99,8 +101,8 @@ class _Direction:
         if not self.compiled.reverse:
             self._tests()
         source = self._instances()
-        while self.fired < self.number and self.refuted < _REFUTED and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, _BATCH))
+        while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
+            batch = list(islice(source, max(_LEAST, min(_BATCH, self.number - self.fired))))
             if not batch:
                 return
             self._try(batch)
@@ -126,6 +128,8 @@ class _Direction:
         fired = {trial.instance for trial in trials.fired}
         self.fired += len(fired)
         for number, trial in enumerate(trials.fired):
+            if self.refuted == self.enough:
+                break
             instance = batch[trial.instance]
             case = Case(instance.model, trial.right, instance.free, instance.domains)
             found = judge(case, self.resolved.rule.label, self.seed * 1_000_003 + self.drawn + number)

@@ -18,9 +18,9 @@ from onnx import TensorProto
 from eqsat.checker.bindings import Bindings, attribute
 from eqsat.checker.domains import DECISIVE, Domain, direct
 from eqsat.checker.dtypes import DECIDING, Key
-from eqsat.checker.elements import draw_elements, number
+from eqsat.checker.elements import draw_elements, draw_uniform, number
 from eqsat.checker.laws import breaks_law
-from eqsat.checker.left import Leaf, Left, Step
+from eqsat.checker.left import UNIFORM, Leaf, Left, Step
 from eqsat.checker.samplers import sample
 from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_size
 from eqsat.checker.site import Setting, Site, Slot, Unfit
@@ -54,7 +54,7 @@ class Placed:
 
 @dataclass
 class Drawing:
-    """A draw under way. `plain`: a test line, whose shapes and values stay as they are."""
+    """A draw under way. `plain`: a test line, whose shapes and values stay as they are; `symbolic`: some sizes will have names."""
 
     left: Left
     random: Random
@@ -65,6 +65,7 @@ class Drawing:
     given: Mapping[str, Setting]
     bindings: Bindings
     plain: bool = False
+    symbolic: bool = False
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     arrays: dict[str, Array] = field(default_factory=dict[str, Array])  # of initializers whose elements are settled
     nodes: list[Placed] = field(default_factory=list[Placed])
@@ -72,7 +73,7 @@ class Drawing:
     def __post_init__(self) -> None:
         self._used = frozenset(name for step in self.left.steps for name in step.inputs)
         decisive = {step.inputs[place] for step in self.left.steps for place in DECISIVE.get(step.operator.name, ()) if place < len(step.inputs)}
-        self.constants |= {leaf.name for leaf in self.left.leaves if leaf.name in decisive}
+        self.constants |= {leaf.name for leaf in self.left.leaves if leaf.name in decisive or leaf.read}
         self.leaves: dict[str, Leaf] = {leaf.name: leaf for leaf in self.left.leaves}
 
     def run(self) -> bool:
@@ -89,7 +90,7 @@ class Drawing:
         numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
         # A tensor that stands at two inputs has one shape: no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
-        site = Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], self._lists())
+        site = Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], self._lists(), self.symbolic)
         try:
             sample(site)
         except Unfit:
@@ -189,15 +190,17 @@ class Drawing:
                 if array is None:
                     return None
                 arrays[name] = array
-            elif name in self.constants and (dtype in INTEGERS or position in DECISIVE.get(step.operator.name, ())):
+            elif name in self.constants and (leaf.read or dtype in INTEGERS or position in DECISIVE.get(step.operator.name, ())):
                 if wanted is None:
                     wanted = direct(self._inferred(step, site, settings)[0])
-                arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
+                function = draw_uniform if leaf.read == UNIFORM else draw_elements
+                arrays[name] = function(self.generator, dtype, shape, wanted.get(position))
         return arrays
 
     def _spelled(self, step: Step, site: Site, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
         plain = Placed(step, settings, node)
-        if self.plain or self.random.random() < 0.5:
+        # Where sizes have names rules see a Slice as it is written, so that its names would stand for something else.
+        if self.plain or (self.symbolic and step.operator.name == "Slice") or self.random.random() < 0.5:
             return plain
         weights = site.shape(1)[2:] if "Conv" in step.operator.name and step.operator.name != "QLinearConv" and site.present(1) else None
         y = found[0].shape or ()

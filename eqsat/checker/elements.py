@@ -14,6 +14,7 @@ from eqsat.checker.domains import Domain
 from eqsat.checker.shapes import Sizes
 from eqsat.facts import Array
 
+_HALVES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)  # numbers that guards tell apart, and that leave arithmetic exact
 _SMALL = 4  # integers that are not indices are mostly this small, so that products of them stay exact
 
 
@@ -42,6 +43,14 @@ def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array
     if domain.low is not None:
         found = domain.low + np.abs(found)
     return found if domain.zero else np.where(found == 0, 1, found)
+
+
+def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None) -> Array:
+    """The same, but that all elements are equal."""
+    kind = helper.tensor_dtype_to_np_dtype(dtype)
+    if kind.kind in "biu" or domain is not None:
+        return np.broadcast_to(draw_elements(generator, dtype, (), domain), shape).copy()
+    return np.full(shape, generator.choice(_HALVES)).astype(kind)
 
 
 def number(dtype: int, shape: Sizes, value: float | None) -> Array | None:

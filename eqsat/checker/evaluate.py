@@ -58,6 +58,7 @@ class Run:
     outputs: list[Array]
     exact: bool = True  # every float is what real arithmetic would give
     infinite: bool = False  # some float is an infinity
+    vanished: bool = False  # some float may be smaller than numbers can be
     undefined: bool = False  # some float is a NaN
     empty: bool = False  # some tensor has no elements
     foreign: bool = False  # a runtime rounded a float in an order that is its own
@@ -172,6 +173,7 @@ class Program:
         else:
             results = [_as_real(x) for x in results]
             run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
+            run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
 
     @staticmethod

@@ -34,7 +34,8 @@ from eqsat.language.values import DTYPES, Value
 from eqsat.traits import NEWEST
 
 _MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
-_SYMBOLIC: Final = 0.15
+_SYMBOLIC: Final = 0.25  # of the instances have sizes with names
+_CUT: Final = 0.5  # of those in which tensors are cut, whose bounds mean most where sizes are not known
 _CONSTANT: Final = 0.15
 _IR_VERSION: Final = 10
 
@@ -135,7 +136,10 @@ class _Sketch:
             if stated:  # items of a spread beyond those that the line gives are like one of them
                 shapes[leaf.name] = stated[leaf.index] if leaf.index < len(stated) else random.choice(stated)
         fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
-        return Drawing(left, random, generator, types, draw_shapes(random, shapes), fixed, line.values, self._bindings(types))
+        reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
+        symbolic = random.random() < (_CUT if any(step.operator.name == "Slice" for step in left.steps) else _SYMBOLIC)
+        shapes = draw_shapes(random, shapes, reduced)
+        return Drawing(left, random, generator, types, shapes, fixed, line.values, self._bindings(types), symbolic=symbolic)
 
     def stated(self, random: Random, generator: np.random.Generator, index: int) -> Drawing | None:
         """The draw that a test line states; None where its types make no left side."""
@@ -197,7 +201,7 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
         if name not in drawing.constants:
             inputs.append(_info(name, fact))
             continue
-        if leaf.number is None:
+        if leaf.number is None and not leaf.read:
             free.add(name)
         array, domain = drawing.arrays.get(name), wanted.get(name)
         # Elements were drawn where the leaf is first used; what they are for may show only later.
@@ -209,7 +213,7 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
     graph = helper.make_graph(nodes, "left", inputs, outputs, initializers)
     model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
-    symbolic, sizes = _named(drawing, model) if origin == "drawn" and drawing.random.random() < _SYMBOLIC else (None, {})
+    symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
     return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes)
 
 
@@ -255,11 +259,12 @@ def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | 
     result = onnx.ModelProto()
     result.CopyFrom(model)
     common = random.random() < 0.7
-    chosen = {size for info in model.graph.input for size in _sizes(drawing.facts[info.name]) if random.random() < 0.6}
+    share = random.choice((0.5, 1.0, 1.0))
+    chosen = {size for info in model.graph.input for size in _sizes(drawing.facts[info.name]) if random.random() < share}
     for info in result.graph.input:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim):
             size = dim.dim_value
-            if size in chosen if common else random.random() < 0.5:
+            if size in chosen if common else random.random() < share:
                 name = f"N{size}" if common else f"{info.name}_{axis}"
                 sizes[name] = size
                 dim.dim_param = name

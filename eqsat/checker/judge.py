@@ -10,8 +10,9 @@ bit by bit on values of all kinds. Where a runtime had to round in an order of i
 `real`: both are computed in double precision. Where all numbers on both sides are short (eqsat/checker/reference.py) the
 arithmetic was exact, and any difference counts: so polynomials, ties and poles are judged on small integers. Elsewhere
 a difference counts if rounding does not explain it (eqsat/checker/differences.py). An element that is finite on one side alone
-counts, unless an infinity occurred in some step: an overflow, or a pole, where sides may rightly part. Then NaN and infinities
-are put in, one at a time (eqsat/checker/specials.py).
+counts, unless an infinity occurred in some step: an overflow, or a pole, where sides may rightly part. Values of which a
+step may have made a number too small to be held decide nothing. Then NaN and infinities are put in, one at a time
+(eqsat/checker/specials.py).
 
 Integers and truths are compared by bits under either label.
 """
@@ -202,6 +203,8 @@ class _Trial:
     def _compare_reals(self, feeds: Feeds, left: Run, style: str) -> None:
         right = self._run_right(feeds, Mode.REAL, style)
         exact = left.exact and right.exact and self._plain
+        if not exact and (left.vanished or right.vanished):
+            return
         poles = not exact and (left.infinite or right.infinite)
         pairs = self._pairs(left, right, feeds)
         differences = [Difference(a, b, poles) for _, a, b in pairs]

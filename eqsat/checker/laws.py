@@ -32,19 +32,24 @@ def _convolution(weights: int) -> Callable[[Node], bool]:
         if len(x) != len(w) or not 0 < len(w) - 2 <= _SPATIAL_LIMIT or group < 1 or x[1] != w[1] * group or w[0] % group or 0 in w:
             return False
         bias = node.shape(8 if weights == 3 else 2) if node.operator.name != "ConvInteger" else None
-        return (bias is None or bias == (w[0],)) and node.integers("kernel_shape") in (None, w[2:]) and _same_pads(node, w[2:])
+        return (bias is None or bias == (w[0],)) and node.integers("kernel_shape") in (None, w[2:]) and _same_pads(node, w[2:], -1)
 
     return legal
 
 
-def _same_pads(node: Node, kernel: tuple[int, ...]) -> bool:
-    """Whether SAME has pads to add: they have no meaning where they would be negative."""
+def _same_pads(node: Node, kernel: tuple[int, ...], least: int) -> bool:
+    """Whether SAME adds `least` pads or more along each axis.
+
+    Fewer than none are asked for where the stride is longer than the kernel. -1 is one row at the end that no window
+    reaches, which only pools refuse; of more than that runtimes cut off a part at the head, each another one.
+    """
     if not node.text("auto_pad", "NOTSET").startswith("SAME"):
         return True
     strides, dilations = node.integers("strides") or (1,) * len(kernel), node.integers("dilations") or (1,) * len(kernel)
     spatial = _sizes(node, 0)[2:]
     return all(
-        (-(-size // step) - 1) * step + (length - 1) * wide + 1 >= size for size, step, wide, length in zip(spatial, strides, dilations, kernel, strict=True)
+        (-(-size // step) - 1) * step + (length - 1) * wide + 1 - size >= least
+        for size, step, wide, length in zip(spatial, strides, dilations, kernel, strict=True)
     )
 
 
@@ -59,7 +64,7 @@ def _transposed(node: Node) -> bool:
 
 def _pool(node: Node) -> bool:
     kernel = node.integers("kernel_shape") or ()
-    if len(kernel) != len(node.shape(0) or ()) - 2 or len(kernel) > _SPATIAL_LIMIT or not _same_pads(node, kernel):
+    if len(kernel) != len(node.shape(0) or ()) - 2 or len(kernel) > _SPATIAL_LIMIT or not _same_pads(node, kernel, 0):
         return False
     pads = node.integers("pads") or (0,) * (2 * len(kernel))
     return 0 not in _sizes(node, 0)[1:] and all(pad < length for pad, length in zip(pads, (*kernel, *kernel), strict=True))
@@ -145,12 +150,9 @@ def _quantization(node: Node) -> bool:
     return scale in ((), (1,)) or (len(scale) == 1 and -len(x) <= axis < len(x) and scale == (x[axis],))
 
 
-def _extreme(node: Node) -> bool:
-    """Whether something is left to choose from where an axis is reduced: the largest of nothing has no value."""
-    x, axes = _sizes(node, 0), node.ints(1) if node.operator.name.startswith("Reduce") else (node.integer("axis", 0),)
-    if not axes:
-        return 0 not in x or node.integer("noop_with_empty_axes", 0) != 0
-    return all(x[axis] > 0 for axis in axes if isinstance(axis, int))
+def _place(node: Node) -> bool:
+    """Whether there is something to choose from: the largest of nothing has a value, but no place."""
+    return _sizes(node, 0)[node.integer("axis", 0)] > 0
 
 
 def _places(node: Node) -> bool:
@@ -189,7 +191,7 @@ _LAWS: Final[Mapping[str, Callable[[Node], bool]]] = {
     **dict.fromkeys(("GatherElements", "ScatterElements"), _elements),
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantization),
     **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", "MeanVarianceNormalization"), _not_empty),
-    **dict.fromkeys(("ReduceMax", "ReduceMin", "ArgMax", "ArgMin"), _extreme),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _place),
     "BatchNormalization": _vectors,
     "Clip": _scalars,
     "ConvTranspose": _transposed,

@@ -8,15 +8,16 @@ same `Left`; a name that the rule uses twice is one tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
-from eqsat.language.syntax import Const, Expression, Judgement, Maybe, Name, Place, Spread, Term, Wildcard
+from eqsat.language.syntax import Call, Const, Expression, Judgement, Maybe, Name, Place, Spread, Term, Wildcard
 from eqsat.operators import Operator, find_operator
 from eqsat.traits import NEWEST, PARAMETERS
 
 _TENSORS = frozenset({Sort.TENSOR, Sort.TENSORS})
+UNIFORM, VALUES = "uniform", "values"  # the functions of the language that read elements
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Leaf:
     given: str
     index: int = 0
     number: Expression | None = None  # the value that the rule prescribes
+    read: str = ""  # the function with which the rule reads its elements
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,23 @@ def judgements(rule: Resolved) -> tuple[Judgement, ...]:
     return tuple(condition for condition in rule.rule.conditions if isinstance(condition, Judgement))
 
 
+def elements_read(rule: Resolved) -> dict[str, str]:
+    """The tensors whose elements the rule reads, so that it fires on constants alone, each with a function that reads it."""
+    found = [call for call in _calls(rule.rule) if call.function in (UNIFORM, VALUES)]
+    return {argument.name: call.function for call in found for argument in call.arguments if isinstance(argument, Name)}
+
+
+def _calls(part: object) -> Iterator[Call]:
+    if isinstance(part, Call):
+        yield part
+    if isinstance(part, tuple):
+        for item in part:  # pyright: ignore[reportUnknownVariableType]
+            yield from _calls(item)  # pyright: ignore[reportUnknownArgumentType]
+    elif is_dataclass(part):
+        for inner in fields(part):
+            yield from _calls(getattr(part, inner.name))
+
+
 def flatten(rule: Resolved, present: frozenset[str], counts: Mapping[str, int]) -> Left:
     """The left side with the optional inputs in `present`, and `counts[key]` tensors for each spread."""
     return _Flattening(rule, present, counts).result()
@@ -120,6 +139,7 @@ class _Flattening:
     wildcards: list[tuple[Place, Leaf]] = field(default_factory=list["tuple[Place, Leaf]"])
 
     def result(self) -> Left:
+        self.read = elements_read(self.rule)
         self.lines = {target: line for line in self.rule.rule.left for target in line.targets if target != "_"}
         lone: list[str] = []
         for line in self.rule.rule.left:
@@ -197,7 +217,7 @@ class _Flattening:
         key = name if index is None else f"{name}_{index}"
         if key not in self.names:
             self.names[key] = key
-            self.leaves.append(Leaf(key, name, index or 0))
+            self.leaves.append(Leaf(key, name, index or 0, read=self.read.get(name, "")))
         return self.names[key]
 
     def wildcard(self, place: Place) -> str:

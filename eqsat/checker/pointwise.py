@@ -172,6 +172,8 @@ def _mean(call: Call) -> list[Array]:
 
 def _clip(call: Call) -> list[Array]:
     x, low, high = call.input(0), call.given(1), call.given(2)
+    if any(bound is not None and bound.ndim for bound in (low, high)):
+        raise Illegal("a bound of Clip that is no scalar")
     x = x if low is None else maximum(x, low)
     return [x if high is None else minimum(x, high)]
 

@@ -7,12 +7,13 @@ and whether its result is exact wherever it is short (see `exact_where_short`). 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
 
 from eqsat.checker import casts, convolutions, moves, normalizations, pointwise, pools, products, reductions
-from eqsat.checker.call import Array, Kernel
+from eqsat.checker.call import Array, Kernel, is_float
 from eqsat.operators import Attributes
 
 KERNELS: Final[dict[str, Kernel]] = {
@@ -44,6 +45,11 @@ _ARITHMETIC: Final = frozenset(
     """.split()
 )
 
+# Products of many factors, which may be lost on the way, and what is 0 only of a 0, but for numbers too small to be held.
+_PRODUCTS: Final = frozenset({"CumProd", "ReduceProd"})
+_NEVER_ZERO: Final = frozenset("Div Exp Mul Pow Reciprocal Sigmoid Softmax Softplus".split())
+_TINY: Final = float(np.finfo(np.float64).tiny)
+
 # Operators of an order, in which ONNX gives a NaN no place.
 ORDERED: Final = frozenset("ArgMax ArgMin Hardmax NonMaxSuppression TopK Unique".split())
 
@@ -70,6 +76,14 @@ def exact_where_short(name: str, attributes: Attributes) -> bool:
     none. An infinity or a NaN among them is a pole, since nothing short overflows.
     """
     return name in _ARITHMETIC or not rounds(name, attributes)
+
+
+def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]) -> bool:
+    """Whether, of reals, the operator may have met a number so small that it lost digits, or became 0."""
+    floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
+    if name in _PRODUCTS:
+        return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
+    return name in _NEVER_ZERO and all(x.all() for x in floats) and any(bool((np.abs(x) < _TINY).any()) for x in results)
 
 
 def is_short(array: Array) -> bool:

@@ -18,6 +18,7 @@ RANK_LIMIT: Final = 6
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
 _WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
+_EMPTY: Final = 0.2  # of the draws for what may reduce an axis of size 0
 
 
 def draw_size(random: Random, least: int = 0) -> int:
@@ -25,9 +26,16 @@ def draw_size(random: Random, least: int = 0) -> int:
     return max(least, random.choices(_SIZES, _WEIGHTS)[0])
 
 
-def draw_shapes(random: Random, shapes: Mapping[str, Sizes]) -> dict[str, Sizes]:
-    """Shapes for the same tensors: classes of equal sizes get new sizes; sometimes ranks or single sizes change."""
+def draw_shapes(random: Random, shapes: Mapping[str, Sizes], reduced: bool = False) -> dict[str, Sizes]:
+    """Shapes for the same tensors: classes of equal sizes get new sizes; sometimes ranks or single sizes change.
+
+    Where axes are `reduced` one class is more often of size 0: what is made of nothing is easily overlooked.
+    """
     found = dict(shapes) if random.random() < 0.15 else _relabelled(random, shapes)
+    sizes = sorted({size for shape in found.values() for size in shape})
+    if reduced and sizes and random.random() < _EMPTY:
+        gone = random.choice(sizes)
+        found = {name: tuple(0 if size == gone else size for size in shape) for name, shape in found.items()}
     if random.random() < 0.3:
         found = _reranked(random, found)
     if random.random() < 0.3 and found:

@@ -47,6 +47,7 @@ class Site:
     outputs: int
     dtype: int  # of the first output
     lists: Sequence[Sizes]  # what guards may want again: shapes of other tensors, lists that earlier nodes have bound
+    symbolic: bool = False  # sizes will have names: rules see parameters as they are written, not as these sizes let them be tidied up
     chosen: dict[str, Setting] = field(default_factory=dict[str, Setting])
 
     def chance(self, share: float) -> bool:

@@ -10,6 +10,7 @@ from math import prod
 
 from eqsat.checker.shapes import RANK_LIMIT, Sizes, draw_size
 from eqsat.checker.site import Site, Unfit
+from eqsat.checker.spellings import END
 
 
 def axis_of(site: Site, position: int = 0, key: str = "axis", extra: int = 0) -> int:
@@ -67,7 +68,7 @@ def sample_split(site: Site) -> None:
 
 
 def sample_slice(site: Site) -> None:
-    """Slice: bounds inside the tensor, mostly not empty, steps of both signs."""
+    """Slice: bounds inside the tensor, mostly not empty, steps of both signs; where sizes have names they may also lie beyond it, or count from the end."""
     shape = site.shape(0)
     count = site.length("axes", "starts", "ends", "steps")
 
@@ -95,10 +96,29 @@ def sample_slice(site: Site) -> None:
             low, high = max(first, low - 1), min(last, high + 1)
         low, high = (first if site.chance(0.2) else low), (last if site.chance(0.3) else high)
         # Backwards the last one comes first, and the end "before 0" can only be written as a large negative number.
-        starts.append(low if step > 0 else high - 1)
+        starts.append(max(low if step > 0 else high - 1, 0))
         ends.append(high if step > 0 else low - 1 if low > 0 else -size - 1)
-    site.integers("starts", lambda: [max(start, 0) for start in starts], len(axes))
+        if site.symbolic and step > 0:
+            starts[-1], ends[-1] = _unbounded(site, starts[-1], ends[-1], size)
+    site.integers("starts", lambda: starts, len(axes))
     site.integers("ends", lambda: ends, len(axes))
+
+
+def _unbounded(site: Site, start: int, end: int, size: int) -> tuple[int, int]:
+    """Perhaps bounds that only an axis of known size shows for what they are: an end beyond the last element, or a bound counted from it."""
+    # Of a tensor as it came negative bounds are what rules overlook, of one that was cut before an end beyond that cut.
+    weights = (0.25, 0.15, 0.05, 0.15, 0.4) if 0 in site.fresh else (0.1, 0.6, 0.15, 0.08, 0.07)
+    match site.random.choices(("inside", "beyond", "open", "end", "start"), weights)[0]:
+        case "beyond":
+            return start, size + site.random.randint(1, 4)
+        case "open":
+            return start, END
+        case "end" if end < size:
+            return start, end - size
+        case "start":
+            return start - size - site.random.choice((0, 0, 1)), end
+        case _:
+            return start, end
 
 
 def sample_transpose(site: Site) -> None:
