@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 
 def count(text: str) -> int:
     """A positive number among the arguments."""
-    if not text.isdigit() or int(text) == 0:
+    if not text.isdecimal() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number, 0 or more")
     return int(text)
 
 
@@ -44,7 +50,7 @@ def add_rules(commands: Any) -> None:
     check = actions.add_parser("check", help="try rules on random instances against what ONNX Runtime computes")
     check.add_argument("paths", metavar="PATH", nargs="*", help="rule files, or folders of them (default: the built-in rules)")
     check.add_argument("--n", metavar="N", type=count, default=None, help="instances of each rule that must fire (default: 300)")
-    check.add_argument("--seed", metavar="S", type=int, default=0, help="another seed draws other instances (default: 0)")
+    check.add_argument("--seed", metavar="S", type=_seed, default=0, help="another seed draws other instances (default: 0)")
     check.add_argument("--save", metavar="DIR", help="where models that refute a rule are written (default: a new temporary folder)")
     check.add_argument("--json", action="store_true", help="print one JSON object")
     check.set_defaults(command=_check)
@@ -52,6 +58,7 @@ def add_rules(commands: Any) -> None:
     layout = actions.add_parser("format", help="write rule files in the one layout")
     layout.add_argument("paths", metavar="PATH", nargs="+", help="rule files, or folders of them")
     layout.add_argument("--check", action="store_true", help="write nothing; exit with 2 where a file is laid out otherwise")
+    layout.add_argument("--json", action="store_true", help="print one JSON object")
     layout.set_defaults(command=_format)
 
     why = actions.add_parser("why", help="where a rule matches on a model, nearly matches, and what stops it")
@@ -117,6 +124,8 @@ def _check(options: argparse.Namespace) -> int:
 
     library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
     rules = library.rules
+    if not rules:
+        raise InputError(f"{' and '.join(options.paths)}: no rule stands there")
     done = 0
     with shown_progress(options.json) as progress:
 
@@ -161,6 +170,7 @@ def _record(verdict: Verdict, files: dict[str, str]) -> dict[str, Any]:
     example = verdict.counterexample
     if example is not None:
         record["counterexample"] = {"left": example.left, "right": example.right, "origin": example.origin, "file": files[verdict.rule]}
+        record["counterexample"] |= {"evidence": example.evidence, "note": example.note}
     return record
 
 
@@ -172,32 +182,49 @@ def _lines(verdict: Verdict, files: dict[str, str]) -> list[str]:
     example = verdict.counterexample
     if example is not None:
         lines += [f"    {line}" for text in (example.left, example.right) for line in text.strip().splitlines()]
-        lines.append(f"    shown by {files[verdict.rule]}, which computes both sides")
+        lines += [f"    {example.note}"] if example.note else []
+        lines.append(f"    {files[verdict.rule]} holds both sides: {example.evidence}")
     return lines
 
 
 def _format(options: argparse.Namespace) -> int:
-    from eqsat.language.library import rule_files
-    from eqsat.language.parse import decode, parse
+    from eqsat.language.errors import Problem, RuleErrors
+    from eqsat.language.library import read_text, rule_files
+    from eqsat.language.parse import parse
     from eqsat.language.printer import show_file
 
-    files = rule_files(map(Path, options.paths))
-    texts: dict[Path, tuple[bytes, bytes]] = {}
-    for path in files:
+    changed: dict[Path, str] = {}
+    problems: list[Problem] = []
+    for path in rule_files(map(Path, options.paths)):
         try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise InputError(f"{path}: can not read it: {error.strerror}") from None
-        texts[path] = data, show_file(parse(decode(data, str(path)), str(path))).encode()
-    changed = [path for path, (before, after) in texts.items() if before != after]
-    for path in changed:
-        print(path)
+            before = read_text(path)
+            after = show_file(parse(before, str(path)))
+        except RuleErrors as error:
+            problems += error.problems
+            continue
+        if before != after:
+            changed[path] = after
+    if problems:
+        raise RuleErrors(problems)
+    for path, after in changed.items():
         if not options.check:
-            try:
-                path.write_bytes(texts[path][1])
-            except OSError as error:
-                raise InputError(f"{path}: can not write it: {error.strerror}") from None
+            _rewrite(path, after)
+        if not options.json:
+            print(path)
+    if options.json:
+        print(json.dumps({"changed": list(map(str, changed))}))
     return 2 if options.check and changed else 0
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """The file has this text, or its old one if anything goes wrong; a link stays a link."""
+    from eqsat.write import replacing
+
+    try:
+        with replacing(path.resolve()) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise InputError(f"{path}: can not write it: {error.strerror}") from None
 
 
 def _why(options: argparse.Namespace) -> int:

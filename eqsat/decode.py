@@ -22,7 +22,7 @@ from eqsat.facts import Fact, dtype_name
 from eqsat.forms import Written
 from eqsat.model import Constant, Graph, Node
 from eqsat.names import FreshNames, rename_captures
-from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes
+from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes, to_attribute
 from eqsat.saturate import EGraph
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
@@ -363,7 +363,7 @@ class _Decoder:
         for name, value in attributes.items():
             if value is None or (name in defaults and defaults[name] == value):
                 continue
-            proto.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value))
+            proto.attribute.append(to_attribute(operator, name, value))
 
     def _interface(self, graph: onnx.GraphProto) -> None:
         source = self.source.proto

@@ -22,7 +22,7 @@ from eqsat.dims import Dim, Poly, structure
 from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, merge_dim
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.nodes import Node, Shape, broadcast
-from eqsat.operators import Attributes, AttributeValue, Operator
+from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
 from eqsat.shapes import SHAPES, TO_THE_END
 
 Imports = tuple[tuple[str, int], ...]
@@ -33,16 +33,6 @@ _MISREAD = frozenset({"Attention", "ConvTranspose", "Slice"})
 
 _RANK_LIMIT = 1 << 10  # no tensor has more axes
 _EQUATION = frozenset(string.ascii_letters + ",.-> ")
-
-_TYPES = defs.OpSchema.AttrType
-_KINDS: dict[defs.OpSchema.AttrType, int] = {
-    _TYPES.INT: AttributeProto.INT,
-    _TYPES.INTS: AttributeProto.INTS,
-    _TYPES.FLOAT: AttributeProto.FLOAT,
-    _TYPES.FLOATS: AttributeProto.FLOATS,
-    _TYPES.STRING: AttributeProto.STRING,
-    _TYPES.STRINGS: AttributeProto.STRINGS,
-}
 
 _DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
 
@@ -202,20 +192,13 @@ def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
 
 
 def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:
-    assert operator.schema is not None
     proto = onnx.NodeProto(
         op_type=operator.name,
         domain=operator.domain,
         input=[f"i{position}" if here else "" for position, here in enumerate(present)],
         output=[f"o{position}" for position in range(outputs)],
     )
-    for name, value in attributes:
-        if isinstance(value, AttributeProto):
-            proto.attribute.append(value)
-            continue
-        declared = operator.schema.attributes.get(name)
-        kind = None if declared is None else _KINDS.get(declared.type)
-        proto.attribute.append(helper.make_attribute(name, value, attr_type=kind) if kind is not None or value != () else AttributeProto(name=name))
+    proto.attribute.extend(to_attribute(operator, name, value) for name, value in attributes)
     return proto
 
 

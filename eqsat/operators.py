@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import onnx
-from onnx import defs
+from onnx import AttributeProto, defs, helper
 
 # Tensors, graphs and types stay protobuf messages; the rest are plain values.
 AttributeValue: TypeAlias = int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
@@ -49,6 +49,16 @@ _PURE_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"}
 
 
 _NEWEST = (1 << 31) - 1  # a larger opset number is no number to onnx
+
+_TYPES = defs.OpSchema.AttrType
+_KINDS: dict[defs.OpSchema.AttrType, int] = {
+    _TYPES.INT: AttributeProto.INT,
+    _TYPES.INTS: AttributeProto.INTS,
+    _TYPES.FLOAT: AttributeProto.FLOAT,
+    _TYPES.FLOATS: AttributeProto.FLOATS,
+    _TYPES.STRING: AttributeProto.STRING,
+    _TYPES.STRINGS: AttributeProto.STRINGS,
+}
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,15 @@ def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto
     for attribute in attributes:
         values[attribute.name] = attribute_value(attribute)
     return dict(sorted(values.items()))
+
+
+def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tuple[str, ...]) -> AttributeProto:
+    """The attribute of a node that has this value, of the type that the schema states: an empty list does not say of what it is one."""
+    if isinstance(value, AttributeProto):
+        return value
+    declared = None if operator.schema is None else operator.schema.attributes.get(name)
+    kind = None if declared is None else _KINDS.get(declared.type)
+    return AttributeProto(name=name) if kind is None and value == () else helper.make_attribute(name, value, attr_type=kind)
 
 
 def attribute_default(operator: Operator, name: str) -> AttributeValue | None:

@@ -220,17 +220,18 @@ def _place(atom: Atom) -> syntax.Place:
 
 
 def _parts(condition: syntax.Expression) -> Iterator[syntax.Expression]:
-    """The expressions that a condition compares; names and numbers speak for themselves."""
+    """The expressions that a condition compares and whose values are not plain from the text."""
     match condition:
         case syntax.Comparison(operands) | syntax.Logic(_, operands):
             for operand in operands:
                 yield from _parts(operand)
         case syntax.Unary("not", operand):
             yield from _parts(operand)
-        case syntax.Name() | syntax.Number() | syntax.Text() | syntax.Wildcard():
+        case syntax.Name():
             return
         case _:
-            yield condition
+            if any(names(condition)):
+                yield condition
 
 
 def _formal(atom: NodeAtom, position: int) -> str:

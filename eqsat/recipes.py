@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from eqsat.encode import Encoding
 from eqsat.facts import Fact, byte_size
-from eqsat.operators import read_attributes
+from eqsat.operators import read_attributes, to_attribute
 from eqsat.saturate import EGraph
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, NIL, OUTPUTS, PROJECTION, Knowledge, Term
@@ -178,5 +178,5 @@ class Recipes:
         for name, handle in zip(signature.attributes, term.data, strict=True):
             value = terms.attributes.get(handle)
             if value is not None and not name.startswith("#") and defaults.get(name) != value:
-                node.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(name, value))
+                node.attribute.append(to_attribute(signature.operator, name, value))
         return node

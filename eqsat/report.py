@@ -5,10 +5,12 @@ docs/report.md describes every field; nothing is computed here that a stage has 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 Report: TypeAlias = dict[str, Any]
+
+_NAMES = 8  # of rules that the terminal shows
 
 
 def before_after(before: float, after: float) -> dict[str, float]:
@@ -25,12 +27,22 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         f"verify  {verification(verify)}",
         f"time    {report['seconds']['total']:.2f} s",
     ]
+    if fired := _fired(report["rules"]):
+        lines.insert(2, f"rules   {fired}")
     if report["limits"]["hit"]:
         lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
     lines += [f"note    {note}" for note in report["notes"]]
     if report["output"]:
         lines.append(f"wrote   {report['output']}")
     return lines
+
+
+def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
+    """The rules that fired and are not known to be of no use, those with most matches first."""
+    useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
+    names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
 
 
 def verification(verdict: Mapping[str, Any]) -> str:

@@ -80,7 +80,7 @@ def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Pa
         if oversized or (external and not in_place):
             _save_with_data(model, folder, target, oversized)
         else:
-            with _replacing(target) as file:
+            with replacing(target) as file:
                 file.write(model.SerializeToString(deterministic=True))
     except OSError as error:
         raise InputError(f"{target}: can not write it: {error.strerror or error}") from None
@@ -127,7 +127,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
     for payload in payloads:
         digest.update(payload)
     name = f"{target.name}.{digest.hexdigest()}.data"
-    with _replacing(target.parent / name) as file:
+    with replacing(target.parent / name) as file:
         written: set[int] = set()
         for part, payload in zip(parts, payloads, strict=True):
             if not part.length or part.offset in written:
@@ -140,7 +140,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
                 copy_range(part.source, file)
     for part in parts:
         _refer(part, name)
-    with _replacing(target) as file:
+    with replacing(target) as file:
         file.write(copy.SerializeToString(deterministic=True))
 
 
@@ -182,7 +182,7 @@ def _copy_some(source: int, target: int, position: int, count: int) -> int:
 
 
 @contextlib.contextmanager
-def _replacing(target: Path) -> Generator[BinaryIO, None, None]:
+def replacing(target: Path) -> Generator[BinaryIO, None, None]:
     """A temporary file beside `target` that takes its place when the block ends well, and vanishes otherwise."""
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:

@@ -187,7 +187,7 @@ def test_tutorial_refutes_mends_fires_and_explains() -> None:
     refuted = [output for output in outputs if output.startswith("refuted ")]
     assert len(refuted) == 2
     for output in refuted:
-        assert "different: " in output and "    left (" in output and "    right (" in output and "    shown by " in output
+        assert "different: " in output and "    left (" in output and "    right (" in output and "holds both sides: " in output
 
 
 # --- the README ---

@@ -40,3 +40,20 @@ def test_the_bound_is_no_more_than_what_was_found() -> None:
     assert eqsat.optimize(bodies).report["cost"] == {"before": 4, "after": 4, "bound": 4.0}
     cost = eqsat.optimize(functions).report["cost"]
     assert cost["bound"] <= cost["after"] == 2
+
+
+def test_the_terminal_names_the_rules_that_fired() -> None:
+    from eqsat.report import summary
+
+    def line(rules: list[dict[str, object]]) -> list[str]:
+        report = eqsat.optimize(model).report | {"rules": rules}
+        return [text.removeprefix("rules   ") for text in summary(report) if text.startswith("rules ")]
+
+    import eqsat
+
+    model = parse("g (float[N] x) => (float[N] y) { y = Relu (x) }")
+    used = [{"name": f"r{number}", "matches": number, "needed": None} for number in range(1, 9)]
+    assert line([]) == [] and line([{"name": "a", "matches": 3, "needed": False}, {"name": "b", "matches": 0, "needed": None, "dropped": True}]) == []
+    assert line([{"name": "b", "matches": 1, "needed": True}, {"name": "a", "matches": 1, "needed": None}]) == ["a, b"]
+    assert line(used) == ["r8, r7, r6, r5, r4, r3, r2, r1"]
+    assert line([*used, {"name": "a", "matches": 1, "needed": True}]) == ["r8, r7, r6, r5, r4, r3, r2, a and 1 more"]

@@ -145,3 +145,23 @@ def test_resolve_reports_all_rules() -> None:
     with pytest.raises(RuleErrors) as caught:
         resolve(parse(text, "wrong.rules"))
     assert [problem.rule for problem in caught.value.problems] == [f"r{number}" for number in range(20) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "law"),
+    [
+        (f"exact rule {'a' * 10**6}:\n    Neg(Neg(x)) => x\n    test x: T[2]\n", "a name has at most 100 characters"),
+        (f"exact rule a:\n    Neg(Neg({'x' * 10**6})) => y\n    test x: T[2]\n", "a name has at most 100 characters"),
+        ("exact rule a:\n    Neg(Neg(x)) => x\n" + "    test x: T[2]\n" * 3000, "a rule has at most 100 test lines"),
+        (f"exact rule a:\n    Neg(Neg(x)) => x\n    test x: T[{'1, ' * 2000}1]\n", "a tensor in a test line has at most 32 axes"),
+    ],
+)
+def test_what_is_too_much_is_said_shortly(text: str, law: str) -> None:
+    error = message(text)
+    assert law in error and len(error) < 1000
+
+
+def test_thousands_of_errors_are_counted() -> None:
+    text = "".join(f"exact rule r{number}:\n    Neg(x) => y\n    test x: T[2]\n\n" for number in range(1000))
+    lines = message(text).split("\n")
+    assert lines[-1] == "and 1800 more errors" and sum(line.startswith("wrong.rules:") for line in lines) == 200

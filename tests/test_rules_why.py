@@ -377,6 +377,12 @@ Slice 'cut' (output 'y'): 1 of 1 node
     )
 
 
+def test_values_are_shown_of_what_is_computed_alone(tmp_path: Path) -> None:
+    scalar = rule("real rule scalar:\n    Mul(x, c) => Mul(c, x)\n    where shape(c) == [] or rank(c) == 2 * 4\n    test x: T[2], c: T[]")
+    (spot,) = asked(scalar, parse("g (float[2] x, float[2] c) => (y) { y = Mul(x, c) }"), tmp_path).spots
+    assert spot.stop is not None and spot.stop.seen[1:] == ("shape(c) = [2]", "rank(c) = 1")
+
+
 def test_a_parameter_that_is_another_is_shown(tmp_path: Path) -> None:
     model = parse("g (float[2,5] x) => (y) <int64[1] i = {1}, int64[1] j = {2}> { y = Slice(x, i, j, i) }")
     (spot,) = asked(rule(HEAD), model, tmp_path).spots

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from eqsat.checker.check import OK, REFUTED, check_rule
+from eqsat.checker.verdict import Kind
 from eqsat.language.library import load, rule_files
 from eqsat.language.resolve import Resolved
+from eqsat.runtime import OnnxRuntimeSession
 
 FOLDER = Path(__file__).parent / "wrong"
 FIRED = 60  # instances: a wrong rule must not need many
@@ -37,7 +42,18 @@ def test_there_are_enough_of_them_and_each_says_what_is_wrong() -> None:
 def test_a_wrong_rule_is_refuted(rule: Resolved, seed: int) -> None:
     verdict = check_rule(rule, FIRED, seed, enough=1)
     assert verdict.status == REFUTED, f"{verdict.status}: {verdict.reason}"
-    assert verdict.counterexample is not None
+    example = verdict.counterexample
+    assert example is not None and "Identity" not in example.reason
+    shown = onnx.load_from_string(example.model)
+    onnx.checker.check_model(shown, full_check=example.kind is not Kind.FAILS)
+    names = [output.name for output in shown.graph.output]
+    assert names == [f"{side}_{index}" for side in ("left", "right") for index in range(len(names) // 2)]
+    if example.evidence == "in ONNX Runtime its outputs differ":
+        results = OnnxRuntimeSession(example.model).run({})
+        pairs = zip(results[: len(names) // 2], results[len(names) // 2 :], strict=True)
+        assert any(left.shape != right.shape or left.tobytes() != right.tobytes() for left, right in pairs)
+    else:
+        assert "ONNX Runtime" in example.evidence and (example.kind is Kind.FAILS) != ("own kernels" in example.evidence)
 
 
 @pytest.mark.parametrize("seed", SEEDS[:1])
@@ -45,3 +61,32 @@ def test_a_wrong_rule_is_refuted(rule: Resolved, seed: int) -> None:
 def test_its_right_twin_passes(rule: Resolved, seed: int) -> None:
     verdict = check_rule(rule, FIRED, seed)
     assert verdict.status == OK, f"{verdict.status}: {verdict.reason}"
+
+
+COMMUTED = """# Two constants are added, wrongly.
+real rule shown:
+    Mul(x, c) => Add(x, c)
+    where const c, x: int32, c: int32
+    test x: int32[2], c: int32[]
+"""
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_text_and_model_show_the_values_that_refute(seed: int) -> None:
+    (rule,) = load([COMMUTED]).rules
+    example = check_rule(rule, 20, seed).counterexample
+    assert example is not None and example.note == "Mul commutes: inputs may have changed places"
+    stated = {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load_from_string(example.model).graph.initializer}
+    assert f"c = int32{list(stated['c'].shape)} {stated['c'].tolist()}".replace(", ", ",") in example.reason.replace(", ", ",")
+    for text in (example.left, example.right):
+        (held,) = re.findall(r"\bc = +\{([^}]*)\}", text)
+        assert [int(element) for element in held.split(",") if element] == stated["c"].ravel().tolist()
+
+
+def test_scalars_are_moved_too() -> None:
+    """Attributes that are lists without items have a type."""
+    (rule,) = load(
+        ["# T\nexact rule scalars:\n    Transpose<perm = p>(Relu(x)) => Relu(Transpose<perm = p>(x))\n    where rank(x) == 0\n    test x: T[], p = []\n"]
+    ).rules
+    verdict = check_rule(rule, 20, 0)
+    assert verdict.status == OK

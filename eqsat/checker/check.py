@@ -9,15 +9,15 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from multiprocessing import get_context
 
-from eqsat.checker.counterexample import Counterexample, counterexample
+from eqsat.checker.counterexample import Counterexample, counterexample, with_evidence
 from eqsat.checker.instances import Instance, draw, from_test
 from eqsat.checker.judge import judge
+from eqsat.checker.processes import processes
 from eqsat.checker.trial import try_rule
 from eqsat.checker.verdict import Case, Outcome
 from eqsat.language.compile import Compiled, compile_rule
@@ -69,7 +69,7 @@ def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTE
         status, reason = direction.status()
         if verdict.status == OK and status != OK:
             verdict.status, verdict.reason = status, reason
-            verdict.counterexample = direction.smallest
+            verdict.counterexample = direction.smallest and with_evidence(direction.smallest, direction.resolved.rule)
     return verdict
 
 
@@ -168,18 +168,12 @@ class _Direction:
         return [str(Problem(rule.file, refusal.place, rule.name, f"{refusal.reason} ({count} times)")) for refusal, count in self.refusals.most_common(3)]
 
 
-def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[Verdict], None], processes: int | None = None) -> list[Verdict]:
-    """The verdicts on rules, in their order; `progress` hears of each as it is found."""
-    count = min(processes or os.cpu_count() or 1, len(rules))
+def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[Verdict], None]) -> list[Verdict]:
+    """The verdicts on rules, of which there is one at least, in their order; `progress` hears of each as it is found."""
     found: dict[int, Verdict] = {}
-    if count <= 1:
-        for index, rule in enumerate(rules):
-            found[index] = check_rule(rule, number, seed)
-            progress(found[index])
-        return [found[index] for index in range(len(rules))]
     # A runtime that crashes takes its process along, never the checker: what it was busy with is checked again alone.
-    with ProcessPoolExecutor(count, get_context("spawn")) as pool:
-        futures = {pool.submit(check_rule, rule, number, seed): index for index, rule in enumerate(rules)}
+    with processes(min(os.cpu_count() or 1, len(rules))) as submit:
+        futures = {submit(check_rule, rule, number, seed): index for index, rule in enumerate(rules)}
         for future in as_completed(futures):
             try:
                 found[futures[future]] = future.result()
@@ -194,9 +188,9 @@ def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[
 
 
 def _alone(resolved: Resolved, number: int, seed: int) -> Verdict:
-    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+    with processes(1) as submit:
         try:
-            return pool.submit(check_rule, resolved, number, seed).result()
+            return submit(check_rule, resolved, number, seed).result()
         except BrokenProcessPool:
             rule = resolved.rule
             return Verdict(rule.name, rule.file, rule.place.line, rule.label.value, UNJUDGED, "a runtime crashed on an instance of it")

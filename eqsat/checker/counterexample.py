@@ -1,15 +1,24 @@
-"""Counterexamples: a case that was judged different comes in; what a person reads, and a model that shows it alone, go out."""
+"""Counterexamples: a case that was judged different comes in; what a person reads, and a model that shows it alone, go out.
+
+Promised: text and model hold the very values that tell the sides apart, and the model is valid as far as its right side is.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
-from onnx import numpy_helper, printer
+from onnx import numpy_helper, printer, shape_inference
 
+from eqsat.checker import engines
+from eqsat.checker.call import Unsupported
+from eqsat.checker.differences import unequal_bits
 from eqsat.checker.instances import Instance
-from eqsat.checker.verdict import Case, Verdict, explain
+from eqsat.checker.verdict import Case, Kind, Verdict, explain
+from eqsat.language import syntax
+from eqsat.traits import COMMUTATIVE
 
 
 @dataclass(frozen=True)
@@ -22,40 +31,93 @@ class Counterexample:
     model: bytes
     origin: str
     size: int  # elements and nodes: small ones are good ones
+    kind: Kind
+    evidence: str = ""  # what ONNX Runtime makes of the model
+    note: str = ""  # what a reader of the text has to know
 
 
 def counterexample(case: Case, verdict: Verdict, instance: Instance) -> Counterexample:
     """The counterexample that a verdict amounts to."""
+    assert verdict.kind is not None
     sizes = [np.asarray(value).size for value in verdict.inputs.values()]
     size = sum(sizes) + 8 * (len(case.left.graph.node) + len(case.right.graph.node))
-    return Counterexample(explain(verdict), _text(case.left), _text(case.right), _both(case, verdict).SerializeToString(), instance.origin, size)
+    left, right = _with_values(case.left, verdict), _with_values(case.right, verdict)
+    _declare(right, left)
+    model = _both(left, right, case.free, verdict).SerializeToString()
+    return Counterexample(explain(verdict), printer.to_text(left.graph), printer.to_text(right.graph), model, instance.origin, size, verdict.kind)
 
 
-def _text(model: onnx.ModelProto) -> str:
-    return printer.to_text(model.graph)
+def with_evidence(example: Counterexample, rule: syntax.Rule) -> Counterexample:
+    """The counterexample, and beside it what ONNX Runtime makes of it and how its text is to be read."""
+    commuting = sorted({term.operator for line in rule.left for term in _terms(line.value) if term.operator in COMMUTATIVE and _named(term)})
+    note = f"{' and '.join(commuting)} {'commutes' if len(commuting) == 1 else 'commute'}: inputs may have changed places" if commuting else ""
+    return replace(example, evidence=_evidence(example), note=note)
 
 
-def _both(case: Case, verdict: Verdict) -> onnx.ModelProto:
+def _terms(value: syntax.Expression | None) -> Iterator[syntax.Term]:
+    if isinstance(value, syntax.Term):
+        yield value
+        for item in value.inputs:
+            yield from _terms(item)
+
+
+def _named(term: syntax.Term) -> bool:
+    """Whether inputs of a term have names that can change places."""
+    return len({item.name for item in term.inputs if isinstance(item, syntax.Name)}) > 1
+
+
+def _evidence(example: Counterexample) -> str:
+    ours = "" if example.kind is Kind.FAILS else "; what is shown was computed by eqsat's own kernels"
+    try:
+        outputs = engines.run(example.model)
+    except Unsupported as refusal:
+        reason = str(refusal).rpartition(" : ")[2].partition(" Name:")[0].partition(" with node name ")[0]
+        return f"ONNX Runtime does not run it ({reason}){ours}"
+    half = len(outputs) // 2
+    differ = any(a.shape != b.shape or a.dtype != b.dtype or unequal_bits(a, b).any() for a, b in zip(outputs[:half], outputs[half:], strict=True))
+    return "in ONNX Runtime its outputs differ" if differ else f"in ONNX Runtime its outputs do not differ{ours}"
+
+
+def _with_values(side: onnx.ModelProto, verdict: Verdict) -> onnx.ModelProto:
+    """A side whose arbitrary constants are those that tell the sides apart."""
+    result = onnx.ModelProto()
+    result.CopyFrom(side)
+    for tensor in result.graph.initializer:
+        if tensor.name in verdict.inputs:
+            tensor.CopyFrom(numpy_helper.from_array(np.asarray(verdict.inputs[tensor.name]), tensor.name))
+    return result
+
+
+def _declare(right: onnx.ModelProto, left: onnx.ModelProto) -> None:
+    """States the types of the right side's outputs: those that ONNX finds, or else those that the rule claims."""
+    inferred = shape_inference.infer_shapes(right).graph.output
+    for info, found, claimed in zip(right.graph.output, inferred, left.graph.output, strict=True):
+        known = found.type.tensor_type.elem_type and found.type.tensor_type.HasField("shape")
+        info.type.CopyFrom(found.type if known else claimed.type)
+
+
+def _both(left: onnx.ModelProto, right: onnx.ModelProto, free: frozenset[str], verdict: Verdict) -> onnx.ModelProto:
     """Both sides in one model, the inputs on which they differ stored in it."""
     result = onnx.ModelProto()
-    result.CopyFrom(case.left)
+    result.CopyFrom(left)
     graph = result.graph
     graph.name = "counterexample"
     del graph.node[:], graph.output[:], graph.input[:], graph.initializer[:], graph.value_info[:]
-    stored = {tensor.name: tensor for side in (case.left, case.right) for tensor in side.graph.initializer if tensor.name in case.free}
-    for name, value in verdict.inputs.items():
-        graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
-    given = {tensor.name for tensor in graph.initializer}
-    graph.initializer.extend(tensor for name, tensor in stored.items() if name not in given)
-    given |= set(stored) | {info.name for info in case.left.graph.input}
-    for prefix, side in (("left", case.left), ("right", case.right)):
+    common = {tensor.name: tensor for side in (left, right) for tensor in side.graph.initializer if tensor.name in free}
+    for info in left.graph.input:
+        # Where types alone tell the sides apart, any value does.
+        kind = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
+        blank = np.full([size.dim_value for size in info.type.tensor_type.shape.dim], "" if kind.kind == "O" else 0, kind)
+        common[info.name] = numpy_helper.from_array(np.asarray(verdict.inputs.get(info.name, blank)), info.name)
+    graph.initializer.extend(common.values())
+    for prefix, side in (("left", left), ("right", right)):
         names = {info.name: f"{prefix}_{index}" for index, info in enumerate(side.graph.output)}
 
         def renamed(name: str, names: dict[str, str] = names, prefix: str = prefix) -> str:
-            return name if name in given or not name else names.get(name, f"{prefix}.{name}")
+            return name if name in common or not name else names.get(name, f"{prefix}.{name}")
 
         for tensor in side.graph.initializer:
-            if tensor.name not in given:
+            if tensor.name not in common:
                 copy = graph.initializer.add()
                 copy.CopyFrom(tensor)
                 copy.name = renamed(tensor.name)
@@ -64,5 +126,8 @@ def _both(case: Case, verdict: Verdict) -> onnx.ModelProto:
             copy.CopyFrom(node)
             copy.input[:] = map(renamed, node.input)
             copy.output[:] = map(renamed, node.output)
-        graph.output.extend(onnx.ValueInfoProto(name=name) for name in names.values())
+        for info in side.graph.output:
+            copy = graph.output.add()
+            copy.CopyFrom(info)
+            copy.name = renamed(info.name)
     return result

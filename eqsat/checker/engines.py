@@ -46,6 +46,15 @@ def compute(call: Call) -> list[Array]:
         raise Unsupported(f"the reference fails on {operator.name}: {_line(error)}") from None
 
 
+def run(model: bytes) -> list[Array]:
+    """The outputs of a model without inputs by ONNX Runtime alone. Raises `Unsupported` where it does not run it."""
+    _quiet()
+    try:
+        return [np.asarray(value) for value in OnnxRuntimeSession(model).run({})]
+    except Exception as error:
+        raise Unsupported(_line(error)) from None
+
+
 @functools.lru_cache(maxsize=_SESSIONS)
 def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> Session | str:
     """A session, or why there is none."""

@@ -8,6 +8,7 @@ node is computed by the first engine that has it: eqsat/checker/reference.py, ON
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -23,6 +24,8 @@ from eqsat.checker.noise import Noise
 from eqsat.operators import Attributes, Operator, find_operator, read_attributes
 
 Feeds: TypeAlias = Mapping[str, Array]
+
+_OBJECTION = re.compile(r"\(op_type:(\w+)[^)\n]*\): (?:\[\w+\] )?(.+)")
 
 _FLOATS = frozenset({int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 
@@ -89,7 +92,7 @@ class Program:
         try:
             typed = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
         except Exception as error:  # it raises what it likes
-            raise IllegalModel(" ".join(str(error).split())) from None
+            raise IllegalModel(_objection(str(error))) from None
         graph = typed.graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
@@ -188,6 +191,12 @@ class Program:
         results = engines.compute(call if mode is Mode.BITS else _in_double(call))
         run.foreign |= step.rounds and any(map(is_float, results))
         return results
+
+
+def _objection(text: str) -> str:
+    """What ONNX says of the first node that it objects to; what it says of others follows from that."""
+    found = _OBJECTION.search(text)
+    return f"{found[1]}: {found[2].strip()}" if found else " ".join(text.split())
 
 
 def _as_real(array: Array) -> Array:

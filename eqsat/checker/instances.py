@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 import onnx
-from onnx import AttributeProto, NodeProto, TensorProto, defs, helper, numpy_helper
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from eqsat.checker.bindings import Bindings, setting
 from eqsat.checker.domains import Domain, domains
@@ -24,13 +24,14 @@ from eqsat.checker.drawing import Drawing, Placed, parameter
 from eqsat.checker.dtypes import RULE, Dtypes, Key
 from eqsat.checker.elements import draw_elements
 from eqsat.checker.left import Choices, Leaf, Left, choices, constants, flatten
-from eqsat.checker.shapes import Sizes, draw_shapes
+from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_shapes
 from eqsat.checker.site import Setting
 from eqsat.facts import Fact, to_type
 from eqsat.language.expressions import evaluate
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.values import DTYPES, Value
+from eqsat.operators import to_attribute
 from eqsat.traits import NEWEST
 
 _MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
@@ -75,7 +76,8 @@ def from_test(rule: Resolved, index: int) -> Instance:
         drawing = sketch.stated(random, generator, index)
         if drawing is not None and drawing.run():
             return _finished(drawing, f"test line {index + 1}")
-    raise ValueError(f"the test line is no legal instance of the left side of {rule.rule.name}")
+    small = f"a tensor has more than {ELEMENT_LIMIT} elements"
+    raise ValueError(f"test line {index + 1} is no legal instance of the left side that meets the conditions, or {small}")
 
 
 @dataclass(frozen=True)
@@ -217,7 +219,6 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
     return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes)
 
 
-_FLOAT: Final = defs.OpSchema.AttrType.FLOAT
 _OPSETS: Final = [helper.make_opsetid("", NEWEST)]
 
 
@@ -243,12 +244,7 @@ def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodePr
     while inputs and not inputs[-1]:
         inputs.pop()
     node = helper.make_node(placed.step.operator.name, inputs, placed.step.outputs, domain=placed.step.operator.domain or None)
-    assert placed.step.operator.schema is not None
-    declared = placed.step.operator.schema.attributes
-    for key, value in placed.attributes.items():
-        # A rule may write 1 for a float, and an empty list does not say of what it is one.
-        kind = AttributeProto.FLOAT if declared[key].type == _FLOAT else AttributeProto.INTS if value == () else None
-        node.attribute.append(helper.make_attribute(key, value, attr_type=kind))
+    node.attribute.extend(to_attribute(placed.step.operator, key, value) for key, value in placed.attributes.items())
     return node
 
 

@@ -20,7 +20,7 @@ from eqsat.dims import Dim, evaluate
 from eqsat.encode import Encoding, Outer, encode
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
-from eqsat.operators import read_attributes
+from eqsat.operators import read_attributes, to_attribute
 from eqsat.read import normalize
 from eqsat.saturate import EGraph, Limits, RuleSet, saturate
 from eqsat.tensors import ContentIndex, from_array
@@ -120,10 +120,18 @@ class _Sides:
         del graph.initializer[:]
         graph.initializer.extend(kept)
         writing = _Writing(self, graph, number, instance.sizes)
-        for index, root in enumerate(roots):
+        values = [writing.value(root) for root in roots]
+        made = {name for node in graph.node for name in node.output}
+        names: dict[str, str] = {}
+        for index, value in enumerate(values):
             name = f"right_{index}"
-            graph.node.append(helper.make_node("Identity", [writing.value(root)], [name]))
             graph.output.append(onnx.ValueInfoProto(name=name))
+            # Only what no node of its own makes needs one that copies it.
+            if value not in made or names.setdefault(value, name) != name:
+                graph.node.append(helper.make_node("Identity", [value], [name]))
+        for node in graph.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+            node.output[:] = [names.get(name, name) for name in node.output]
         return result
 
 
@@ -220,7 +228,7 @@ class _Writing:
         defaults = read_attributes(signature.operator, ())
         for key, value in values.items():
             if value is not None and not key.startswith("#") and defaults.get(key) != value:
-                node.attribute.append(value if isinstance(value, onnx.AttributeProto) else helper.make_attribute(key, value))
+                node.attribute.append(to_attribute(signature.operator, key, value))
         self.graph.node.append(node)
         return name
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from eqsat.errors import InputError
 from eqsat.language.syntax import Place, Rule
 
+_SHOWN = 200  # problems; who has more begins with these
 _WINDOW = 160  # characters of a source line that are shown; rules are far shorter, hostile files are not
 
 
@@ -65,7 +66,8 @@ class RuleErrors(InputError):
         self.args = (self.problems,)  # what an exception is made of again when it crosses to another process
 
     def __str__(self) -> str:
-        return "\n".join(map(str, self.problems))
+        more = len(self.problems) - _SHOWN
+        return "\n".join([*map(str, self.problems[:_SHOWN]), *([f"and {more} more errors"] if more > 0 else [])])
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

@@ -9,7 +9,10 @@ from eqsat.language.errors import nearest
 from eqsat.language.left import Left
 from eqsat.language.naming import Names
 from eqsat.language.sorting import Sorter
+from eqsat.language.sorts import Sort
 from eqsat.language.values import DTYPES
+
+_AXES = 32  # as many as any runtime takes
 
 
 def check_tests(tests: Iterable[syntax.Test], left: Left, names: Names, measured: set[str]) -> None:
@@ -36,6 +39,8 @@ class _Check:
                 self._types(given)
             else:
                 self._value(given, given.value)
+        if any(self.names.sorts.get(name, Sort.TENSOR) is None for name in seen):
+            return  # a name that is misspelt elsewhere is not missing here
         wanted = [*self.left.tensors, *self.left.values] + ["_"] * (self.left.wildcards > 0)
         for name in wanted:
             if name not in seen | self.left.optional.keys() and (name in self.left.tensors or name == "_" or name in self.values):
@@ -61,6 +66,8 @@ class _Check:
             self.report.add(type.place, f"{type.dtype} is no data type{nearest(type.dtype, DTYPES)}")
         if type.dims is None:
             self.report.add(type.place, f"the sizes are missing; `{type.dtype}[]` is a scalar")
+        if len(type.dims or ()) > _AXES:
+            self.report.add(type.place, f"a tensor in a test line has at most {_AXES} axes")
         for dim in type.dims or ():
             if not (isinstance(dim, syntax.Number) and isinstance(dim.value, int) and dim.value >= 0):
                 self.report.add(dim.place, "the sizes in a test line are integers, 0 or more")
@@ -72,6 +79,8 @@ class _Check:
             self._unknown(given, "an attribute or a parameter of the left side")
 
     def _unknown(self, given: syntax.Given, what: str) -> None:
+        if self.names.sorts.get(given.name, Sort.TENSOR) is None:
+            return  # what is wrong with it was reported where the rule uses it
         if given.name not in self.names.sorts:
             known = [*self.left.tensors, *self.left.lists, *self.values]
             self.report.add(given.place, f"the left side has no {given.name}{nearest(given.name, known)}")

@@ -16,6 +16,7 @@ from lark.lexer import Lexer, PatternStr, Token
 
 from eqsat.language.syntax import Place
 
+NAME_LIMIT = 100  # characters; names are shown in messages, and name files
 NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
 
 _CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
@@ -131,6 +132,8 @@ class RuleLexer(Lexer):
                 brackets.restart()
             position = end
             place = Place(line, begin - line_start + 1, len(value))
+            if len(value) > NAME_LIMIT and value[0].isalpha():
+                raise TokenError(place, f"a name has at most {NAME_LIMIT} characters")
             if value in "([" or (value == "<" and last in ("OPERATOR", "QUALIFIED")):
                 brackets.enter(value, place)
             elif value in ")]" or (value == ">" and brackets.open and brackets.open[-1][0] == "<"):

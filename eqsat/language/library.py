@@ -13,7 +13,7 @@ from eqsat.errors import InputError
 from eqsat.language.cache import cached
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.errors import Problem, RuleErrors, nearest
-from eqsat.language.parse import decode, read
+from eqsat.language.parse import SIZE_LIMIT, decode, read
 from eqsat.language.resolve import Resolved, duplicates, resolve
 from eqsat.language.syntax import RuleFile
 
@@ -102,22 +102,28 @@ def built_in_files() -> list[Path]:
 
 
 def rule_files(paths: Iterable[Path]) -> list[Path]:
-    """The rule files that paths mean: a folder means those in it."""
-    found: list[Path] = []
+    """The rule files that paths mean, each once: a folder means those in it."""
+    found: dict[Path, Path] = {}
     for path in paths:
         inside = sorted(path.rglob("*.rules")) if path.is_dir() else [path]
         if not inside:
             raise InputError(f"{path}: no rule file (*.rules) lies there")
-        found += inside
-    return found
+        for file in inside:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
+
+
+def read_text(path: Path) -> str:
+    """The text of a rule file; `InputError` where there is none. No more is read than a rule file may have."""
+    try:
+        with path.open("rb") as file:
+            return decode(file.read(SIZE_LIMIT + 1), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: can not read it: {error.strerror}") from None
 
 
 def _text(source: Source) -> tuple[str, str]:
     """The text of a source, and the name by which messages call it."""
     if isinstance(source, str) and "\n" in source:
         return source, "rules"
-    path = Path(source)
-    try:
-        return decode(path.read_bytes(), str(path)), str(path)
-    except OSError as error:
-        raise InputError(f"{path}: can not read it: {error.strerror}") from None
+    return read_text(Path(source)), str(source)

@@ -134,5 +134,5 @@ def _parse_rule(lines: list[str], piece: _Piece, file: str) -> Rule | Problem:
     try:
         return replace(parse_chunk(chunk), documentation=piece.documentation, file=file)
     except TokenError as error:
-        name = re.search(r"rule +([\w-]+)", lines[piece.begin], re.ASCII)
+        name = re.search(r"rule +([\w-]{1,100})(?![\w-])", lines[piece.begin], re.ASCII)
         return Problem(file, error.place, name.group(1) if name else "", str(error), lines[error.place.line - 1])

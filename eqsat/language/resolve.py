@@ -87,7 +87,7 @@ class _Resolution:
     def result(self) -> tuple[dict[str, Sort], tuple[str, ...]]:
         """The sorts of the names and the roots; meaningful where the report stays empty."""
         rule = self.rule
-        for part, what in ((rule.left, "lines on a side"), (rule.right, "lines on a side"), (rule.conditions, "conditions")):
+        for part, what in ((rule.left, "lines on a side"), (rule.right, "lines on a side"), (rule.conditions, "conditions"), (rule.tests, "test lines")):
             if len(part) > _PART_LIMIT:
                 self.report.add(part[_PART_LIMIT].place, f"a rule has at most {_PART_LIMIT} {what}")
                 return {}, ()

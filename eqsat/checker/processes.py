@@ -1,0 +1,56 @@
+"""The processes in which rules are checked: how many come in, a function that hands them work goes out.
+
+Promised: an interrupt reaches this process alone, and no process outlives it, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ProcessPoolExecutor
+from multiprocessing import get_context, resource_tracker
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+@contextlib.contextmanager
+def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
+    """As `submit` of an executor of `count` processes. They end at once when the block is left by an exception."""
+    context = get_context("spawn")
+    ended, alive = context.Pipe(duplex=False)
+    with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_follow, initargs=(ended,)) as pool:
+
+        def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+            with _uninterrupted():
+                return pool.submit(function, *arguments)
+
+        try:
+            yield submit
+        except BaseException:
+            alive.close()
+            raise
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Generator[None, None, None]:
+    """Processes that start in this block never see an interrupt: the terminal sends it to them as well."""
+    resource_tracker.ensure_running()  # it lets interrupts through again when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _follow(ended: Connection) -> None:
+    """Ends this process as soon as the other end of the pipe is closed, by whom or what ever."""
+    threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
+
+
+def _end_with(ended: Connection) -> None:
+    with contextlib.suppress(EOFError):
+        ended.recv()
+    os._exit(1)
