@@ -3,62 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 
-from .graph import Choice, ExtractionError, Graph, Node, check, walk
-from .limits import within_limits
-from .problem import Problem, prepare
-from .search import Budget, Search
+from .choosing import WORK, Method, choose
+from .graph import Choice, ExtractionError, Graph, Node, Term, check
+from .memory import demand
 
-__all__ = ["Choice", "ExtractionError", "Graph", "Node", "check", "extract"]
+__all__ = ["Choice", "ExtractionError", "Graph", "Method", "Node", "Term", "check", "extract"]
 
 
-def extract(graph: Graph, *, initial: Mapping[int, int] | None = None, time_limit: float | None = None) -> Choice:
-    """One node for each class that the roots need, without cycles, so that the sum of the costs of the distinct nodes is small and the limits hold.
+def extract(
+    graph: Graph,
+    *,
+    method: Method = "exact",
+    initial: Mapping[int, int] | None = None,
+    time_limit: float | None = None,
+    work: float = WORK,
+    memory_limit: int | None = None,
+    reprice: Callable[[Choice], Iterable[Term]] | None = None,
+) -> Choice:
+    """One node for each class that the roots need, without cycles, so that the sum of the costs of the distinct nodes, and of terms, is least.
 
-    `initial` (class to node; what the roots do not reach is ignored) is a choice already known: the result is never worse, it is the start of a second
-    search, and it is what comes back where nothing better within the limits is found. Without `time_limit` (seconds) the result depends on the
-    arguments alone; with it the search may stop earlier, and still returns a valid choice.
+    `method`: "exact" reduces the graph, cuts it into independent problems, searches each, and proves that the result is the best or lets a solver improve
+    it, for as much `work` as is given (deterministic, about seconds of one core); "greedy" only searches; "tree" takes for each class the node of least
+    tree cost, in which nothing is shared, and knows neither limits nor terms: it is there to be compared with.
+
+    `initial` (class to node; what the roots do not reach is ignored) is a choice already known: the result is never worse (but for "tree"), and of equally
+    good choices it is the one that changes fewest nodes. Without `time_limit` (seconds) the result depends on the arguments alone; with it work may stop
+    earlier, and there still is a valid choice. With `memory_limit` (bytes) a graph that needs more is refused before the work begins.
+
+    `reprice` is called with each choice that is found, and gives terms that it lacks, costs that only the whole shows; the extraction goes on with them,
+    from this choice, until none are given. The bound is that of the last problem.
 
     An ExtractionError says that the graph is malformed, that a needed class has no finite acyclic choice, that `initial` is no choice of the graph, or
     that no choice within the limits was found (which is a proof only where the message says so). The result has passed `check`.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
-    problem = prepare(graph)
-    known = None if initial is None else walk(graph, initial)
-    if known is not None and any(problem.is_excluded(n) for n in known.values()):
-        known = None
-    picks = _picks(problem, known, deadline)
-    choice = _choice(graph, problem, picks)
+    if memory_limit is not None:
+        demand(graph, memory_limit)
+    choice = choose(graph, method, initial, deadline, work)
     check(graph, choice)
+    while reprice is not None:
+        terms = tuple(term for term in reprice(choice) if term not in graph.terms)
+        if not terms:
+            break
+        graph = replace(graph, terms=graph.terms + terms)
+        choice = choose(graph, method, initial, deadline, work)
+        check(graph, choice)
     return choice
-
-
-def _picks(problem: Problem, known: dict[int, int] | None, deadline: float | None) -> list[int]:
-    """The best pick of every class that was found, within the limits; of two equally good ones that which comes from `known`."""
-    searches: list[Search] = []
-    if known is not None:
-        search = Search(problem, Budget.of(problem, deadline))
-        search.adopt(known)
-        searches.append(search)
-    if known is None or problem.free:
-        search = Search(problem, Budget.of(problem, deadline))
-        search.start()
-        searches.append(search)
-    if problem.free:
-        for search in searches:
-            search.improve()
-    least = min(search.total for search in searches)
-    for search in searches:
-        if search.total == least and problem.fits(search.totals()):
-            return search.pick
-    return within_limits(problem, [search.pick for search in searches], known, deadline)
-
-
-def _choice(graph: Graph, problem: Problem, picks: list[int]) -> Choice:
-    nodes = walk(graph, {c: n for c, n in enumerate(picks) if n >= 0})
-    total, bound = sum(problem.weight[n] for n in nodes.values()), problem.bound()
-    cost, tie = divmod(total, problem.tie_base)
-    resources = tuple(sum(amount[n] for n in nodes.values()) / unit for amount, unit in zip(problem.amounts, problem.amount_units, strict=True))
-    status = "optimal" if total == bound else "feasible"
-    return Choice(nodes, problem.cost.back(cost), problem.tie.back(tie), resources, status, problem.cost.back(bound // problem.tie_base))

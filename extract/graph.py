@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -31,17 +32,31 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """A cost that no single node has: `cost`, of either sign, is added once where all of `nodes` are chosen.
+
+    With `sole` it is added only where, besides, the last of them is the one consumer of the first: no other chosen node has the first one's class as a
+    child, and that class is no root. A cost of infinity forbids the combination.
+    """
+
+    nodes: tuple[int, ...]
+    cost: float
+    sole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Graph:
     """Classes are numbered 0 to `classes` - 1, nodes by their position in `nodes`.
 
     For each resource, the sum over the distinct chosen nodes may not exceed its entry in `limits` (infinity: not limited), not by one rounding error.
-    Without `limits` resources are only added up.
+    Without `limits` resources are only added up. `terms` add costs for combinations of nodes, or forbid them.
     """
 
     classes: int
     nodes: Sequence[Node]
     roots: Sequence[int]
     limits: tuple[float, ...] = ()
+    terms: tuple[Term, ...] = ()
 
     def resources(self) -> int:
         """How many resources there are."""
@@ -52,8 +67,8 @@ class Graph:
 class Choice:
     """The chosen node of every class that the roots reach through the choice, and of no other.
 
-    `cost`, `tie` and `resources` are the sums over the chosen nodes, correctly rounded. `bound` is proved: no choice, within the limits or not, has a
-    smaller cost. `optimal` means that no choice has a smaller pair (cost, tie).
+    `cost` (terms included), `tie` and `resources` are the sums over the chosen nodes, correctly rounded. `bound` is proved: no choice has a smaller cost;
+    where `bound_for` says so, of those within the limits only. `optimal` means that no choice, within the limits, has a smaller pair (cost, tie).
     """
 
     nodes: dict[int, int]
@@ -62,6 +77,12 @@ class Choice:
     resources: tuple[float, ...]
     status: Literal["feasible", "optimal"]
     bound: float
+    bound_for: Literal["all choices", "choices within the limits"] = "all choices"
+
+    @property
+    def gap(self) -> float:
+        """How much cheaper the best choice could be at most, as a share of the cost."""
+        return (self.cost - self.bound) / abs(self.cost) if self.cost != self.bound else 0.0
 
 
 def walk(graph: Graph, picks: Mapping[int, int]) -> dict[int, int]:
@@ -97,7 +118,10 @@ def check(graph: Graph, choice: Choice) -> None:
     if len(reached) != len(choice.nodes):
         raise ExtractionError(f"class {min(choice.nodes.keys() - reached.keys())} is chosen and not needed")
     chosen = [graph.nodes[index] for index in reached.values()]
-    cost, tie = math.fsum(node.cost for node in chosen), math.fsum(node.tie for node in chosen)
+    terms = [term.cost for term in applying(graph, reached)]
+    if math.inf in terms:
+        raise ExtractionError("a combination of nodes is chosen that a term forbids")
+    cost, tie = math.fsum([*(node.cost for node in chosen), *terms]), math.fsum(node.tie for node in chosen)
     if not (math.isfinite(cost) and math.isfinite(tie)):
         raise ExtractionError("a node of infinite cost is chosen")
     if (cost, tie) != (choice.cost, choice.tie):
@@ -112,3 +136,17 @@ def check(graph: Graph, choice: Choice) -> None:
         # fsum rounds once, at the end, so that the sign of this difference is exact.
         if math.fsum([-limit, *(amounts[position] for amounts in used)]) > 0:
             raise ExtractionError(f"the chosen nodes use more than {limit!r} of resource {position}")
+
+
+def applying(graph: Graph, chosen: Mapping[int, int]) -> list[Term]:
+    """The terms whose costs are added to a choice."""
+    nodes, roots = graph.nodes, set(graph.roots)
+    consumers = Counter(child for index in chosen.values() for child in set(nodes[index].children)) if graph.terms else Counter[int]()
+
+    def applies(term: Term) -> bool:
+        if any(chosen.get(nodes[index].eclass) != index for index in term.nodes):
+            return False
+        used = nodes[term.nodes[0]].eclass
+        return not term.sole or (used not in roots and consumers[used] == 1 and used in nodes[term.nodes[-1]].children)
+
+    return [term for term in graph.terms if applies(term)]

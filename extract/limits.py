@@ -6,7 +6,7 @@ Comes into play only where the choice without limits exceeds one. Feasibility is
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .graph import ExtractionError
 from .problem import Problem
@@ -137,7 +137,7 @@ class _Limited:
         up, down = max(exponent, 0), max(-exponent, 0)
         rows = [[self.emphasis[r] * self.share[r] * amount for amount in self.problem.amounts[r]] for r in resources]
         weight = [(w << down) + ((price * sum(shares)) << up) for w, shares in zip(self.problem.weight, zip(*rows, strict=True), strict=True)]
-        self.search.reweigh(weight)
+        self.search.reweigh(weight, down)
         self.search.budget = Budget.of(self.problem, self.deadline, fraction=8)
         self.search.start()
         self.search.improve()
@@ -182,12 +182,17 @@ class _Limited:
                 self.keep()
 
 
-def within_limits(problem: Problem, starts: Sequence[Sequence[int]], known: dict[int, int] | None, deadline: float | None) -> list[int]:
-    """Picks within the limits, at most the weight of `known` if that is within them, nor of any of `starts` that is; an ExtractionError if none are found."""
+def within_limits(
+    problem: Problem, units: Sequence[int], starts: Sequence[Sequence[int]], known: Mapping[int, int] | None, deadline: float | None
+) -> list[int] | None:
+    """Picks within the limits, at most the weight of `known` if that is within them, nor of any of `starts` that is; None if none are found.
+
+    An ExtractionError says that there are none.
+    """
     for r, limit in enumerate(problem.limits):
         least = sum(min(problem.amounts[r][n] for n in problem.nodes_of[c]) for c, needed in enumerate(problem.needed) if needed)
         if limit is not None and least > limit:
-            unit = problem.amount_units[r]
+            unit = units[r]
             raise ExtractionError(f"no choice is within the limits: every one uses at least {least / unit!r} of resource {r}, the limit is {limit / unit!r}")
     limited = _Limited(problem, deadline)
     search = limited.search
@@ -205,6 +210,4 @@ def within_limits(problem: Problem, starts: Sequence[Sequence[int]], known: dict
     rest = [r for r, limit in enumerate(problem.limits) if limit is not None and r not in exceeded]
     if rest and limited.best is None:
         limited.bisect(sorted({*exceeded, *rest}))
-    if limited.best is None:
-        raise ExtractionError("no choice within the limits was found; this is no proof that there is none")
-    return limited.best[1]
+    return None if limited.best is None else limited.best[1]

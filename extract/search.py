@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .problem import Problem
@@ -45,7 +45,8 @@ class Search:
     Invariants: `pick[c]` is a usable node for every class that a root reaches, and following picks from any class meets no cycle; `refs[c]` counts the
     chosen classes and roots that use c; `total` is the weight of the free classes with references, each once. Classes that are not free have a
     single node and are in every choice: they are never moved, and not in `total`. With `tracked`, `used` is what all chosen nodes use of each resource.
-    While `strict`, which wants `tracked`, no move is kept that leaves the limits.
+    While `strict`, which wants `tracked`, no move is kept that leaves the limits. Terms are in `total` where they apply; what they forbid costs more
+    than any choice.
     """
 
     def __init__(self, problem: Problem, budget: Budget, *, tracked: bool = False) -> None:
@@ -77,15 +78,29 @@ class Search:
         forced = [row[0] for row, needed, free in zip(problem.nodes_of, problem.needed, is_free, strict=True) if needed and not free]
         self._used = [sum(amount[n] for n in forced) for amount in self._amounts]
         self.used = list(self._used)
+        self._terms_of: dict[int, list[int]] = {}
+        self._sole_of: dict[int, list[int]] = {}
+        for t, term in enumerate(problem.terms):
+            for n in term.nodes:
+                self._terms_of.setdefault(n, []).append(t)
+            if term.sole >= 0:
+                self._sole_of.setdefault(term.sole, []).append(t)
+        self._missing = [len(term.nodes) for term in problem.terms]
+        self._applied = [False] * len(problem.terms)
+        self._bonus: list[int] = []
         self.reweigh(problem.weight)
 
     # -- states ------------------------------------------------------------------------------------------------------------------------------------
 
-    def reweigh(self, weight: Sequence[int]) -> None:
-        """Search by other weights from now on."""
+    def reweigh(self, weight: Sequence[int], shift: int = 0) -> None:
+        """Search by other weights from now on, which are those of the problem times 2 ** `shift`, or more."""
         self.weight = weight
-        self.total = sum(weight[self.pick[c]] for c in self.problem.free if self.refs[c])
         self._cap = 1 + sum(max(weight[n] for n in self.problem.nodes_of[c]) for c in self.problem.free)
+        changes = [term.weight for term in self.problem.terms if term.weight is not None]
+        forbidden = self._cap + (sum(abs(change) for change in changes) << shift)
+        self._bonus = [forbidden if term.weight is None else term.weight << shift for term in self.problem.terms]
+        self.total = sum(weight[self.pick[c]] for c in self.problem.free if self.refs[c])
+        self.total += sum(bonus for bonus, applied in zip(self._bonus, self._applied, strict=True) if applied)
 
     def start(self, pick: Sequence[int] | None = None) -> None:
         """Begin with the picks given, which must be acyclic, or with the tree-cost picks in which all that every choice needs is free."""
@@ -95,6 +110,8 @@ class Search:
             self.pick = list(pick)
         self.refs = list(self._forced)
         self.used = list(self._used)
+        self._missing = [len(term.nodes) for term in self.problem.terms]
+        self._applied = [False] * len(self._missing)
         self.total = 0
         for c in self.problem.free:
             if self._forced[c]:
@@ -103,7 +120,12 @@ class Search:
             if self._forced[c]:
                 self._add(self.problem.children[self.pick[c]])
 
-    def adopt(self, picks: dict[int, int]) -> None:
+    def start_from_trees(self) -> None:
+        """Begin with the node of least tree cost for each class, in which nothing is shared."""
+        self._settle(paid=bytes(len(self.pick)), fixed=bytes(len(self.pick)))
+        self.start(self.pick)
+
+    def adopt(self, picks: Mapping[int, int]) -> None:
         """Begin with `picks`, a choice that is complete and acyclic over usable nodes; classes outside it get the node that is cheapest beside it."""
         fixed = bytearray(len(self.pick))
         for c, n in picks.items():
@@ -117,6 +139,10 @@ class Search:
         in_use = [self.pick[c] for c, count in enumerate(self.refs) if count]
         return [sum(amount[n] for n in in_use) for amount in self.problem.amounts]
 
+    def forbidden(self) -> bool:
+        """Whether the choice has a combination that a term forbids."""
+        return any(applied and term.weight is None for applied, term in zip(self._applied, self.problem.terms, strict=True))
+
     def allowed(self) -> bool:
         """Whether a move may end here."""
         return not self.strict or self.problem.fits(self.used)
@@ -127,15 +153,30 @@ class Search:
         self.total += sign * self.weight[n]
         for r, amount in enumerate(self._amounts):
             self.used[r] += sign * amount[n]
+        if self._terms_of:
+            for t in self._terms_of.get(n, ()):
+                self._missing[t] -= sign
+                self._apply(t)
+
+    def _apply(self, t: int) -> None:
+        """Bring term t into the total, or out of it, as the choice is now."""
+        sole = self.problem.terms[t].sole
+        applies = not self._missing[t] and (sole < 0 or self.refs[sole] == 1)
+        if applies != self._applied[t]:
+            self._applied[t] = applies
+            self.total += self._bonus[t] if applies else -self._bonus[t]
 
     def _add(self, classes: Sequence[int]) -> list[int]:
         """One reference more to each of `classes`; the classes that come into use."""
-        refs, pick, children = self.refs, self.pick, self.problem.children
+        refs, pick, children, sole_of = self.refs, self.pick, self.problem.children, self._sole_of
         added: list[int] = []
         stack = list(classes)
         while stack:
             c = stack.pop()
             refs[c] += 1
+            if c in sole_of:
+                for t in sole_of[c]:
+                    self._apply(t)
             if refs[c] == 1:
                 self._account(pick[c], 1)
                 added.append(c)
@@ -145,11 +186,14 @@ class Search:
 
     def _drop(self, classes: Sequence[int]) -> None:
         """One reference less to each of `classes`."""
-        refs, pick, children = self.refs, self.pick, self.problem.children
+        refs, pick, children, sole_of = self.refs, self.pick, self.problem.children, self._sole_of
         stack = list(classes)
         while stack:
             c = stack.pop()
             refs[c] -= 1
+            if c in sole_of:
+                for t in sole_of[c]:
+                    self._apply(t)
             if not refs[c]:
                 self._account(pick[c], -1)
                 stack += children[pick[c]]

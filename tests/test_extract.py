@@ -199,7 +199,7 @@ def test_tree_cost_explodes_where_dag_cost_does_not() -> None:
 
 def improved(graph: Graph, picks: dict[int, int]) -> float:
     """The cost that the search reaches from `picks` alone."""
-    problem = prepare(graph)
+    problem, _, _ = prepare(graph)
     search = Search(problem, Budget.of(problem, None))
     search.adopt(picks)
     search.improve()

@@ -1,0 +1,123 @@
+"""The ways to choose: by the least tree, by search, or as well as can be proved; integers inside, a `Choice` in floats outside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from . import coupled, plain
+from .graph import Choice, ExtractionError, Graph, walk
+from .limits import within_limits
+from .parts import parts
+from .plain import Solution
+from .problem import Problem, prepare
+from .search import Budget, Search
+from .work import Work
+
+WORK = 20.0
+"""Of the solver's deterministic time, by default."""
+
+Method = Literal["exact", "greedy", "tree"]
+
+
+def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float) -> Choice:
+    """The choice that a method makes, not yet checked."""
+    known = None if initial is None else walk(graph, initial)
+    problem, scale, units = prepare(graph, known)
+    if known is not None and any(problem.is_excluded(n) for n in known.values()):
+        known = None
+    spent = Work(deadline, work if method == "exact" else 0.0)
+    if method == "tree":
+        found = _least_trees(problem)
+    elif method == "greedy":
+        found = _searched(problem, known, spent)
+    else:
+        found = _proved(problem, known, spent)
+    limited = not problem.allows(found.picks)
+    bound = found.bound
+    if limited:
+        found = _within_limits(problem, units, found, known, spent)
+    weight = found.weight
+    if weight == problem.heaviest():
+        raise ExtractionError("no choice was found that has none of the combinations that terms forbid; this is no proof that there is none")
+    cost, tie = scale.back(weight)
+    optimal = weight // scale.change_base == found.bound // scale.change_base
+    return Choice(
+        walk(graph, {problem.owner[n]: n for n in found.picks}),
+        cost,
+        tie,
+        tuple(sum(amount[n] for n in found.picks) / unit for amount, unit in zip(problem.amounts, units, strict=True)),
+        "optimal" if optimal else "feasible",
+        scale.back(min(found.bound, weight))[0],
+        "choices within the limits" if limited and found.bound > bound else "all choices",
+    )
+
+
+def _least_trees(problem: Problem) -> Solution:
+    search = Search(problem, Budget.of(problem, None))
+    search.start_from_trees()
+    return _lightest(problem, [search])
+
+
+def _searched(problem: Problem, known: Mapping[int, int] | None, work: Work) -> Solution:
+    """The lightest choice that searches find, from scratch and from what is known."""
+    searches: list[Search] = []
+    if known is not None:
+        searches.append(_begun(problem, known, work))
+    if known is None or problem.free:
+        searches.append(Search(problem, Budget.of(problem, work.deadline)))
+        searches[-1].start()
+    if problem.free:
+        for search in searches:
+            search.improve()
+    return _lightest(problem, searches)
+
+
+def _lightest(problem: Problem, searches: list[Search]) -> Solution:
+    """Of the choices that searches have, the lightest; of equal ones the first."""
+    return _solution(problem, min(searches, key=lambda search: search.total).pick, problem.bound())
+
+
+def _begun(problem: Problem, known: Mapping[int, int], work: Work) -> Search:
+    search = Search(problem, Budget.of(problem, work.deadline))
+    search.adopt(known)
+    return search
+
+
+def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> Solution:
+    """The lightest choice of each part, limits aside, as well as it can be proved."""
+    fixed = {c: row[0] for c, row in enumerate(problem.nodes_of) if problem.needed[c] and len(row) == 1}
+    pick: dict[int, int] = {}
+    bound = 0
+    for part in parts(problem):
+        solution = coupled.solve(part, known, work) if part.has_terms else plain.solve(part.kernel(), work)
+        bound += solution.bound
+        pick.update((problem.owner[n], n) for n in solution.picks)
+        for c in part.classes:
+            fixed.pop(c, None)
+    bound += sum(problem.weight[n] for n in fixed.values())
+    found = _solution(problem, {**fixed, **pick}, bound)
+    if known is None or found.weight == bound:
+        return found
+    search = _begun(problem, known, work)
+    search.improve()
+    other = _solution(problem, search.pick, bound)
+    return other if other.weight < found.weight else found
+
+
+def _solution(problem: Problem, pick: Sequence[int] | Mapping[int, int], bound: int) -> Solution:
+    """A choice, which weighs more than any other if a term forbids it."""
+    nodes = problem.reached(pick)
+    weight = problem.weigh(nodes)
+    return Solution(problem.heaviest() if weight is None else weight, bound, tuple(nodes))
+
+
+def _within_limits(problem: Problem, units: Sequence[int], found: Solution, known: Mapping[int, int] | None, work: Work) -> Solution:
+    """The lightest choice within the limits, from one that is not, as well as it can be found or proved."""
+    start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
+    nodes = within_limits(problem, units, [start], known, work.deadline)
+    begin = list(found.picks) if nodes is None else problem.reached(nodes)
+    ways, proved = work.improve(problem, begin, None if nodes is None else problem.weigh(begin))
+    if not problem.allows(ways):
+        raise ExtractionError("no choice within the limits was found; this is no proof that there is none")
+    return _solution(problem, {problem.owner[n]: n for n in ways}, found.bound if proved is None else max(found.bound, proved))

@@ -1,0 +1,35 @@
+"""A part of which terms count nodes: searched from all that is known, then improved, or proved, by the solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .parts import Part
+from .plain import Solution
+from .search import Budget, Search
+from .work import Work
+
+
+def solve(part: Part, known: Mapping[int, int] | None, work: Work) -> Solution:
+    """The best choice found that no term forbids, at most as heavy as `known` where that is one; where none is
+    found, one that is forbidden, and weighs more than any other."""
+    problem, nodes = part.with_terms()
+    searches = [Search(problem, Budget.of(problem, work.deadline))]
+    searches[0].start()
+    if known is not None:
+        local = {n: way for way, n in enumerate(nodes)}
+        search = Search(problem, Budget.of(problem, work.deadline))
+        search.adopt({index: local[known[c]] for index, c in enumerate(part.classes) if c in known})
+        searches.append(search)
+    start = problem.reached(searches[0].pick)
+    weight: int | None = None
+    for search in searches:
+        search.improve()
+        found = problem.reached(search.pick)
+        other = problem.weigh(found)
+        if other is not None and (weight is None or other < weight):
+            weight, start = other, found
+    ways, proved = work.improve(problem, start, weight)
+    weight = problem.weigh(ways)
+    bound = problem.bound() if proved is None else max(problem.bound(), proved)
+    return Solution(problem.heaviest() if weight is None else weight, bound, tuple(nodes[way] for way in ways))

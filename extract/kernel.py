@@ -1,0 +1,242 @@
+"""The hard core of a problem: classes with ways to have them, made smaller step by step without changing the least weight of a choice.
+
+A way is a node, or several nodes that were contracted into one: `picks` are the nodes that are chosen with it. Each step removes ways, or shortens them;
+what is left has a choice of the same weight as before. But for `prune` and `unwind` the steps are for sums of weights alone: limits and terms make them
+unsound.
+
+Most rest on one fact. `closures` gives, for each class, the classes that are in every acyclic choice with it, as the bits of an integer: itself, and what
+all its ways have in common. It is the greatest solution of that equation, so that cycles do not weaken it.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from .problem import components
+
+
+class Kernel:
+    """Classes are numbered from 0, ways by their position; a class that has no ways is out of the problem."""
+
+    def __init__(self, roots: list[int], ways: list[list[int]], weight: list[int], children: list[tuple[int, ...]], picks: list[tuple[int, ...]]) -> None:
+        self.roots = roots
+        self.ways = ways
+        self.weight = weight
+        self.children = children
+        self.picks = picks
+        self.owner = [-1] * len(weight)
+        for c, row in enumerate(ways):
+            for n in row:
+                self.owner[n] = c
+
+    def size(self) -> int:
+        """How many ways are left."""
+        return sum(len(row) for row in self.ways)
+
+    def classes(self) -> list[int]:
+        """The classes that are left."""
+        return [c for c, row in enumerate(self.ways) if row]
+
+    # -- steps -------------------------------------------------------------------------------------------------------------------------------------
+
+    def prune(self) -> bool:
+        """Drop the ways that no acyclic choice has (a child has no ways left, or only ways around a cycle) and the classes that no root reaches."""
+        before = self.size()
+        missing: dict[int, int] = {}
+        users: dict[int, list[int]] = {}
+        founded: set[int] = set()
+        queue: list[int] = []
+        for c, row in enumerate(self.ways):
+            for n in row:
+                if c in self.children[n]:
+                    continue
+                missing[n] = len(self.children[n])
+                for child in self.children[n]:
+                    users.setdefault(child, []).append(n)
+                if not missing[n] and c not in founded:
+                    founded.add(c)
+                    queue.append(c)
+        while queue:
+            for n in users.get(queue.pop(), ()):
+                missing[n] -= 1
+                c = self.owner[n]
+                if not missing[n] and c not in founded:
+                    founded.add(c)
+                    queue.append(c)
+        self.ways = [[n for n in row if not missing.get(n, 1)] for row in self.ways]
+        reached = set(self.roots)
+        queue = list(self.roots)
+        while queue:
+            for n in self.ways[queue.pop()]:
+                for child in self.children[n]:
+                    if child not in reached:
+                        reached.add(child)
+                        queue.append(child)
+        self.ways = [row if c in reached else [] for c, row in enumerate(self.ways)]
+        return self.size() < before
+
+    def unwind(self, closures: Closures) -> bool:
+        """Drop each way that leads back to its own class, whatever is chosen below it. (Sound for limits and terms too.)"""
+        before = self.size()
+        self.ways = [[n for n in row if not closures.of_way(n) >> c & 1] for c, row in enumerate(self.ways)]
+        return self.size() < before
+
+    def dominate(self, closures: Closures) -> bool:
+        """Drop each way that another way of its class can stand in for, at no more weight.
+
+        The other's children are in every choice with the first one already, or are cheap enough to be had besides as trees. Those that are not, and
+        those that are needed anyway, have to lie in other components: they can not need the class itself.
+        """
+        before = self.size()
+        trees = self._trees()
+        for c, row in enumerate(self.ways):
+            if not row:
+                continue
+            mask = closures.component_mask[closures.order[c]]
+            aside = closures.needed & ~mask
+            kept: list[int] = []
+            for n in sorted(row, key=lambda n: (self.weight[n], len(self.children[n]), n)):
+                have = closures.of_way(n) | aside
+                if not any(self._stands_in(m, have, mask, self.weight[n] - self.weight[m], trees) for m in kept):
+                    kept.append(n)
+            self.ways[c] = kept
+        return self.size() < before
+
+    def _stands_in(self, m: int, have: int, mask: int, margin: int, trees: Sequence[int]) -> bool:
+        for child in self.children[m]:
+            if not have >> child & 1:
+                margin -= trees[child]
+                if margin < 0 or mask >> child & 1:
+                    return False
+        return True
+
+    def _trees(self) -> list[int]:
+        """For each class the least weight of a tree, in which nothing is shared: a choice that has everything but this class can have it for that."""
+        tree: list[int] = [-1] * len(self.ways)
+        sums: dict[int, int] = {}
+        missing: dict[int, int] = {}
+        users: dict[int, list[int]] = {}
+        heap: list[tuple[int, int]] = []
+        for c, row in enumerate(self.ways):
+            for n in row:
+                missing[n], sums[n] = len(self.children[n]), self.weight[n]
+                for child in self.children[n]:
+                    users.setdefault(child, []).append(n)
+                if not missing[n]:
+                    heap.append((self.weight[n], c))
+        heapq.heapify(heap)
+        # Trees grow exponentially with depth; above the weight of everything one is as useless as another.
+        cap = 1 + sum(max(self.weight[n] for n in row) for row in self.ways if row)
+        while heap:
+            weight, c = heapq.heappop(heap)
+            if tree[c] >= 0:
+                continue
+            tree[c] = min(weight, cap)
+            for n in users.get(c, ()):
+                missing[n] -= 1
+                sums[n] += tree[c]
+                if not missing[n] and tree[self.owner[n]] < 0:
+                    heapq.heappush(heap, (sums[n], self.owner[n]))
+        return [cap if weight < 0 else weight for weight in tree]
+
+    def contract(self, closures: Closures) -> bool:
+        """Replace a class that has one way, which weighs nothing or has one user, by that way, in all its users."""
+        users: dict[int, list[int]] = {}
+        for row in self.ways:
+            for n in row:
+                for child in self.children[n]:
+                    users.setdefault(child, []).append(n)
+        changed = False
+        for c in self.classes():
+            row = self.ways[c]
+            if len(row) != 1 or closures.needed >> c & 1:
+                continue
+            (n,) = row
+            if (self.weight[n] and len(users[c]) != 1) or c in self.children[n]:
+                continue
+            for user in users[c]:
+                self.weight[user] += self.weight[n]
+                self.picks[user] += self.picks[n]
+                self.children[user] = tuple(dict.fromkeys([child for child in self.children[user] if child != c] + list(self.children[n])))
+            for child in self.children[n]:
+                users[child] = list(dict.fromkeys([user for user in users[child] if user != n] + users[c]))
+            self.ways[c] = []
+            changed = True
+        return changed
+
+    def bounded(self, closures: Closures, weight: int, kept: set[int]) -> bool:
+        """Drop each way, but `kept`, with which every choice weighs `weight` or more: its closure alone does."""
+        before = self.size()
+        least = [min((self.weight[n] for n in row), default=0) for row in self.ways]
+        known: dict[int, int] = {}
+
+        def total(classes: int) -> int:
+            if classes not in known:
+                known[classes] = sum(least[c] for c in bits(classes))
+            return known[classes]
+
+        base = total(closures.needed)
+        for c, row in enumerate(self.ways):
+            if not row:
+                continue
+            here = closures.of[c] & ~closures.needed
+            self.ways[c] = [n for n in row if n in kept or base + total((closures.of_way(n) & ~closures.needed) | here) + self.weight[n] - least[c] < weight]
+        return self.size() < before
+
+    def bound(self, closures: Closures) -> int:
+        """A weight that no choice undercuts."""
+        return sum(min(self.weight[n] for n in self.ways[c]) for c in bits(closures.needed))
+
+
+class Closures:
+    """What every choice with a class has, by class (`of`), and what every choice has (`needed`), as they are when this is made."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._children = kernel.children
+        self.order, component = components(kernel.roots, kernel.ways, kernel.children)
+        everything = (1 << len(kernel.ways)) - 1
+        self.of = [everything] * len(kernel.ways)
+        self.component_mask = [sum(1 << c for c in members) for members in component]
+        for members in component:
+            changed = True
+            while changed:
+                changed = False
+                for c in members:
+                    common = everything
+                    for n in kernel.ways[c]:
+                        common &= self.of_way(n)
+                        if not common:
+                            break
+                    common |= 1 << c
+                    if common != self.of[c]:
+                        self.of[c] = common
+                        changed = len(members) > 1
+        self.needed = 0
+        for root in kernel.roots:
+            self.needed |= self.of[root]
+
+    def of_way(self, n: int) -> int:
+        """What every choice has in which way n is: the closures of its children."""
+        found = 0
+        for child in self._children[n]:
+            found |= self.of[child]
+        return found
+
+
+def bits(number: int) -> Iterator[int]:
+    """The positions of the bits that are set, in order."""
+    while number:
+        lowest = number & -number
+        yield lowest.bit_length() - 1
+        number ^= lowest
+
+
+def reduce(kernel: Kernel) -> Closures:
+    """Take all steps that need no choice to compare with, until none changes anything; the closures of what is left."""
+    kernel.prune()
+    while True:
+        closures = Closures(kernel)
+        if not (kernel.unwind(closures) or kernel.dominate(closures) or kernel.contract(closures)):
+            return closures
+        kernel.prune()
