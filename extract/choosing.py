@@ -8,7 +8,7 @@ from typing import Literal
 from . import coupled, plain
 from .graph import Choice, ExtractionError, Graph, walk
 from .limits import within_limits
-from .parts import parts
+from .parts import parts, unwound
 from .plain import Solution
 from .problem import Problem, prepare
 from .search import Budget, Search
@@ -114,6 +114,7 @@ def _solution(problem: Problem, pick: Sequence[int] | Mapping[int, int], bound: 
 
 def _within_limits(problem: Problem, units: Sequence[int], found: Solution, known: Mapping[int, int] | None, work: Work) -> Solution:
     """The lightest choice within the limits, from one that is not, as well as it can be found or proved."""
+    problem = unwound(problem)
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
     nodes = within_limits(problem, units, [start], known, work.deadline)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)

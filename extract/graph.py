@@ -16,6 +16,11 @@ class ExtractionError(ValueError):
     """The graph is malformed, a needed class has no finite acyclic choice, or no choice within the limits is known."""
 
 
+def impossible() -> ExtractionError:
+    """The error that says what has been proved: that there is nothing to choose."""
+    return ExtractionError("no choice is within the limits and free of the combinations that terms forbid")
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """One way to compute the class `eclass` from the classes `children`.

@@ -39,17 +39,30 @@ class Part:
     def with_terms(self) -> tuple[Problem, list[int]]:
         """The part, numbered anew, with its terms and without limits; and its nodes, by their new numbers."""
         kernel = self.kernel()
-        while len(self.classes) <= LARGEST and kernel.unwind(Closures(kernel)):
-            kernel.prune()
         nodes = [n for (n,) in kernel.picks]
-        local = {nodes[way]: way for row in kernel.ways for way in row}
+        local = {n: way for way, n in enumerate(nodes)}
         number = {c: index for index, c in enumerate(self.classes)}
         terms = [
             replace(term, nodes=tuple(local[n] for n in term.nodes), sole=number[term.sole] if term.sole >= 0 else -1)
             for term in self.problem.terms
-            if all(n in local for n in term.nodes)
+            if term.nodes[0] in local
         ]
-        return arrange(kernel.roots, kernel.ways, kernel.owner, kernel.children, kernel.weight, [], [], terms), nodes
+        return unwound(arrange(kernel.roots, kernel.ways, kernel.owner, kernel.children, kernel.weight, [], [], terms)), nodes
+
+
+def unwound(problem: Problem) -> Problem:
+    """The problem without the nodes that lead back to their own class whatever is chosen below: no choice has them, and they cost the solver most."""
+    if len(problem.nodes_of) > LARGEST:
+        return problem
+    kernel = Kernel(problem.roots, [list(row) for row in problem.nodes_of], problem.weight, problem.children, [])
+    before = kernel.size()
+    while kernel.unwind(Closures(kernel)):
+        kernel.prune()
+    if kernel.size() == before:
+        return problem
+    left = {n for row in kernel.ways for n in row}
+    terms = [term for term in problem.terms if left.issuperset(term.nodes)]
+    return arrange(problem.roots, kernel.ways, problem.owner, problem.children, problem.weight, problem.amounts, problem.limits, terms)
 
 
 def parts(problem: Problem) -> Iterator[Part]:

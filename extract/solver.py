@@ -15,10 +15,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ortools.sat.python import cp_model
 
-from .graph import ExtractionError
+from .graph import impossible
 from .problem import Problem
 from .work import Work
 
@@ -33,10 +34,7 @@ SUBSOLVERS = ("max_lp", "core")
 
 
 def improve(problem: Problem, nodes: list[int], weight: int | None, work: Work) -> tuple[list[int], int | None]:
-    """Nodes that weigh at most `weight`, as those given do, and a weight that no choice within the limits undercuts (None where nothing was proved).
-
-    Where `weight` is None the nodes given are no lawful choice, and come back if none is found. What is spent is taken from `work`.
-    """
+    """What `Work.improve` promises; what is spent is taken from `work`."""
     model = _Model(problem)
     total = sum(max(problem.weight[n] for n in row) for row in problem.nodes_of if row) + sum(abs(term.weight or 0) for term in problem.terms)
     cut = max(0, total.bit_length() - BITS)
@@ -136,7 +134,8 @@ class _Model:
                     edge = self.model.new_bool_var("")
                     self.model.add(sum(nodes) == edge)
                 above[c, child] = edge
-                self.model.add(self.position[c] >= self.position[child] + 1).only_enforce_if(edge)
+                higher: Any = self.model.add(self.position[c] >= self.position[child] + 1)
+                higher.only_enforce_if(edge)
         for (c, child), edge in above.items():
             if c < child and (child, c) in above:
                 self.model.add_at_most_one([edge, above[child, c]])
@@ -175,7 +174,7 @@ class _Model:
         self.model.minimize(sum(value * literal for literal, value in weights if value))
         self._hint(hint)
         solver = cp_model.CpSolver()
-        parameters = solver.parameters
+        parameters: Any = solver.parameters
         parameters.interleave_search = True
         parameters.num_workers = len(SUBSOLVERS)
         parameters.subsolvers.extend(SUBSOLVERS)
@@ -186,7 +185,7 @@ class _Model:
         status = solver.solve(self.model)
         work.solver -= solver.response_proto.deterministic_time
         if status == cp_model.INFEASIBLE:
-            raise ExtractionError("no choice is within the limits and free of the combinations that terms forbid")
+            raise impossible()
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
         pick = {self.problem.owner[n]: n for n, literal in self.node.items() if solver.boolean_value(literal)}
