@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from eqsat.dims import Dim, evaluate, symbols
 from eqsat.encode import Encoding
-from eqsat.extract import Choice, Graph, Node, extract
+from eqsat.extract import Choice, Graph, Method, Node, extract
 from eqsat.facts import UNKNOWN, Fact, byte_size
 from eqsat.forms import Written
 from eqsat.operators import AttributeValue
@@ -24,16 +24,18 @@ from eqsat.tensors import dense_bytes
 from eqsat.terms import CONSTANT, FOLDED, LITERAL, OUTPUTS, PROJECTION, Term
 from eqsat.traits import NEWEST
 
+_WORK = 5.0  # of the exact solver: tens of seconds where an e-graph resists it, which few do
 _ABSURD = 1 << 60  # bytes; models may state sizes that no machine has
 _USUAL_SIZE = 64  # of a dimension that has only a name, where nothing better is said
 
 
 @dataclass(slots=True)
 class Chosen:
-    """One term for each needed class, children before parents, and what the choice costs."""
+    """One term for each needed class, children before parents, what the choice costs, and the priced graph that it was made from."""
 
     terms: dict[int, Term]
     choice: Choice
+    graph: Graph
 
 
 @dataclass(slots=True)
@@ -57,16 +59,17 @@ class Chooser:
         own = own_terms(encoding, egraph)
         self._unwritable = self._not_writable([term for term in egraph.terms if term.head >= 0 and term not in own])
         self.folded_bytes: dict[int, float] = {}  # by class, as evaluation found it; infinite where it failed
-        self._terms = list(egraph.terms)
+        self.ways = list(egraph.terms)
+        """All terms to choose from; those that are folded follow those of the e-graph."""
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
         self.witness: dict[int, int] = {}  # by class that can be folded, the reference of the value to evaluate
         for reference in foldable(encoding, fold_limit):
             eclass = egraph.class_of[reference]
             if eclass not in stored and eclass not in self.witness:
                 self.witness[eclass] = reference
-                self._terms.append(Term(FOLDED, (), (), eclass))
+                self.ways.append(Term(FOLDED, (), (), eclass))
         self.recipes = Recipes(encoding, egraph, {*stored, *self.witness}, fold_limit)
-        self._terms += [Term(FOLDED, (), (), eclass) for eclass in self.recipes.values]
+        self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.recipes.values]
 
     def _not_writable(self, terms: list[Term]) -> set[Term]:
         # The answer depends on what is known of the children alone, and repeated layers ask the same again and again.
@@ -90,11 +93,11 @@ class Chooser:
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
-    def choose(self, roots: list[int], stored: float, time_limit: float | None = None) -> Chosen:
-        """The cheapest found choice for `roots` that stores at most `stored` bytes."""
+    def choose(self, roots: list[int], stored: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
+        """The cheapest choice for `roots`, as a method of extraction finds it, that stores at most `stored` bytes."""
         nodes: list[Node] = []
         initial: dict[int, int] = {}
-        for index, term in enumerate(self._terms):
+        for index, term in enumerate(self.ways):
             if self.original.get(term.eclass) is term:
                 initial[term.eclass] = index
             storage = self._storage(term)
@@ -104,8 +107,8 @@ class Chooser:
                 launches, moved = self._cost(term)
                 nodes.append(Node(term.eclass, launches, term.children, (storage,), moved))
         graph = Graph(len(self._egraph.facts), nodes, roots, (stored,))
-        choice = extract(graph, initial=initial, time_limit=time_limit)
-        return Chosen({eclass: self._terms[index] for eclass, index in choice.nodes.items()}, choice)
+        choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
+        return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph)
 
     def _storage(self, term: Term) -> float:
         encoding = self._encoding

@@ -1,4 +1,4 @@
-"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`.
+"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract` and `rules` have files of their own.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our fault, 2 the
 caller's fault. Everything heavy is imported only when a command runs.
@@ -10,11 +10,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqsat import __version__
+from eqsat.cli_extract import METHODS, add_extract
 from eqsat.cli_rules import add_rules, count
 from eqsat.errors import InputError
 from eqsat.progress import shown_progress
@@ -83,6 +84,9 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--only", metavar="NAME", action="append", default=[], help="use only this rule or group of rules (repeatable)")
     optimize.add_argument("--skip", metavar="NAME", action="append", default=[], help="do not use this rule or group of rules (repeatable)")
     optimize.add_argument("--needed", action="store_true", help="find out which rules the result needs, by running again without each")
+    optimize.add_argument("--extractor", choices=METHODS, default="exact", help="prove the best choice (default), or search, or by the least trees")
+    optimize.add_argument("--extract-time", metavar="S", type=_seconds, help="stop improving the choice after S seconds; the result is valid anyway")
+    optimize.add_argument("--dump-egraph", metavar="FILE", help="write the main graph's e-graph there, for `eqsat extract`; compressed if FILE ends in .gz")
     optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -96,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--custom-op-library", metavar="FILE", help="a library of custom operators for ONNX Runtime")
     verify.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     verify.set_defaults(command=_verify)
+    add_extract(commands, _seconds)
     add_rules(commands)
     return parser
 
@@ -118,16 +123,16 @@ def _load_inputs(path: str | None) -> dict[str, np.ndarray[Any, Any]] | None:
         raise InputError(f"{path}: not an .npz file of plain arrays ({error})") from None
 
 
-def _keep_apart(source: Path, target: Path, report: Path | None, inputs: str | None) -> None:
+def _keep_apart(source: Path, inputs: str | None, written: Mapping[str, Path]) -> None:
     """One run must not write a file twice, or over what it reads; the model itself may be replaced by its result."""
-    kept = {"the model": source, "the inputs": Path(inputs) if inputs else None}
-    for what, path in kept.items():
-        if path is not None and report is not None and path.resolve() == report.resolve():
-            raise InputError(f"{report}: the report would overwrite {what}")
-    if report is not None and report.resolve() == target.resolve():
-        raise InputError(f"{report}: the report would overwrite the result")
-    if inputs is not None and Path(inputs).resolve() == target.resolve():
-        raise InputError(f"{target}: the result would overwrite the inputs")
+    kept = {source.resolve(): "the model"}
+    if inputs is not None:
+        kept[Path(inputs).resolve()] = "the inputs"
+    for what, path in written.items():
+        before = kept.get(path.resolve())
+        if before is not None and (what, before) != ("the result", "the model"):
+            raise InputError(f"{path}: {what} would overwrite {before}")
+        kept[path.resolve()] = what
 
 
 def _sizes(option: str, pairs: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -142,12 +147,15 @@ def _optimize(options: argparse.Namespace) -> int:
     source = Path(options.model)
     target = Path(options.output) if options.output else source.with_suffix(".opt.onnx")
     report_file = Path(options.report) if options.report else None
-    for path in (target, *([report_file] if report_file else [])):
+    dump = Path(options.dump_egraph) if options.dump_egraph else None
+    optional = {"the report": report_file, "the e-graph": dump}
+    written = {"the result": target, **{what: path for what, path in optional.items() if path is not None}}
+    for path in written.values():
         if not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
-    _keep_apart(source, target, report_file, options.inputs)
+    _keep_apart(source, options.inputs, written)
     sizes, assumed = _sizes("--dim", options.dim), _sizes("--assume-dim", options.assume_dim)
     if options.custom_op_library and not Path(options.custom_op_library).is_file():
         raise InputError(f"{options.custom_op_library}: no such file")
@@ -173,6 +181,9 @@ def _optimize(options: argparse.Namespace) -> int:
         only=options.only,
         skip=options.skip,
         needed=options.needed,
+        extractor=options.extractor,
+        extract_time=options.extract_time,
+        dump_egraph=dump,
     )
     if options.node_limit is not None:
         settings.node_limit = options.node_limit

@@ -19,8 +19,10 @@ import onnx
 from eqsat.blame import guilty
 from eqsat.convert import bake, check_dimensions, convert, inline
 from eqsat.decode import Place
+from eqsat.dump import save_dump
 from eqsat.encode import Outer
 from eqsat.errors import InputError
+from eqsat.extract import Method
 from eqsat.language.library import Library, Source, built_in
 from eqsat.language.library import load as load_rules
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
@@ -73,6 +75,9 @@ class Settings:
     only: Sequence[str] = ()
     skip: Sequence[str] = ()
     needed: bool = False
+    extractor: Method = "exact"
+    extract_time: float | None = None
+    dump_egraph: Path | None = None
     progress: Callable[[str], None] = lambda stage: None
 
 
@@ -122,6 +127,11 @@ def run(source: ModelSource, settings: Settings) -> Result:
     result, trace, notes = attempt.model, attempt.trace, attempt.notes
     if verdict["status"] == UNVERIFIED:
         notes.append(f"not verified: {verdict['reason']}")
+    if settings.dump_egraph is not None:
+        if trace.dump is None:
+            notes.append("no e-graph was written: the main graph was not extracted")
+        else:
+            save_dump(trace.dump, settings.dump_egraph)
     seconds["total"] = time.perf_counter() - start
     before, after = count_nodes(original), count_nodes(result)
     report: Report = {
@@ -131,6 +141,7 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "launches": before_after(before, after),
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
+        "extraction": _extraction(trace if result is not original else Trace(), settings.extractor),
         "rules": _rules(trace, dropped, _needed(model, settings, library, attempt) if settings.needed else {}),
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
@@ -152,7 +163,7 @@ def _attempt(model: Model, settings: Settings, deadline: float | None, library: 
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
             found.model = _rewrite(model, settings, deadline, library, trace)
-        found.hit = next((record.hit for record in trace.records if record.hit), trace.folding)
+        found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         if count_nodes(found.model) > count_nodes(proto) or (not is_valid(found.model) and is_valid(proto)):
@@ -221,7 +232,16 @@ def _rewrite(model: Model, settings: Settings, deadline: float | None, library: 
     proto = model.proto
     growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
     ruleset = RuleSet(library.compiled(), settings.exact)
-    options = Options(Limits(deadline, settings.node_limit, settings.memory_limit), growth, settings.memory_limit, settings.assume_dims, ruleset)
+    options = Options(
+        Limits(deadline, settings.node_limit, settings.memory_limit),
+        growth,
+        settings.memory_limit,
+        settings.assume_dims,
+        ruleset,
+        settings.extractor,
+        settings.extract_time,
+        settings.dump_egraph is not None,
+    )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     result = onnx.ModelProto()
@@ -294,6 +314,13 @@ def _saturation(trace: Trace) -> dict[str, Any]:
     return {"graphs": len(trace.records), **sizes, "matches": dict(sorted(matches.items()))}
 
 
+def _extraction(trace: Trace, method: Method) -> dict[str, Any]:
+    """What the main graph's extraction came to; without figures where the original stayed."""
+    if trace.choice is None:
+        return {"method": method, "status": None, "bound": None, "gap": None}
+    return {"method": method, "status": trace.choice.status, "bound": trace.choice.bound, "gap": trace.choice.gap}
+
+
 def _model_bytes(model: onnx.ModelProto) -> int:
     return model.ByteSize() - model.graph.ByteSize() + written_bytes(model.graph)
 
@@ -317,6 +344,9 @@ def optimize(
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
     needed: bool = False,
+    extractor: Method = "exact",
+    extract_time: float | None = None,
+    dump_egraph: str | Path | None = None,
 ) -> Result:
     """The same function, smaller: optimizes a model given as a path, an `onnx.ModelProto` or an `onnx_ir.Model`.
 
@@ -324,7 +354,9 @@ def optimize(
     and verification) and `max_growth` (of the file) in bytes. `dims` bakes sizes of named dimensions in, `assume_dims`
     only assumes them where prices are compared. `rules` adds rule files, or texts of such, to the built-in ones; `only` and
     `skip` choose among all by the names of rules and groups; `exact` keeps every bit. `needed` finds out which of the rules
-    that fired the result needs, by running again without each. Raises `InputError` with one line where the input can not be used.
+    that fired the result needs, by running again without each. `extractor` is "exact", "greedy" or "tree", `extract_time` the seconds
+    that choosing may take, and `dump_egraph` a file for the e-graph of the main graph, in the egraph-serialize format.
+    Raises `InputError` with one line where the input can not be used.
     """
     defaults = Settings()
     return run(
@@ -346,6 +378,9 @@ def optimize(
             only,
             skip,
             needed,
+            extractor,
+            extract_time,
+            None if dump_egraph is None else Path(dump_egraph),
         ),
     )
 

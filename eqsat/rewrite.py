@@ -20,8 +20,9 @@ from eqsat.choose import Chooser, Chosen, Prices
 from eqsat.constants import Constants
 from eqsat.decode import Decoded, Place, Undecodable, decode
 from eqsat.derive import Derivation
+from eqsat.dump import Dump, operators
 from eqsat.encode import Descent, Encoding, Outer, encode
-from eqsat.extract import ExtractionError
+from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
@@ -44,6 +45,9 @@ class Options:
     memory: int  # bytes that evaluating constants may take
     sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
     ruleset: RuleSet = field(default_factory=RuleSet)
+    extractor: Method = "exact"
+    extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
+    dump: bool = False  # whether the main graph's e-graph is kept
 
 
 @dataclass(slots=True)
@@ -52,11 +56,14 @@ class Trace:
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
     records: list[Record] = field(default_factory=list[Record])
-    bound: float = 0.0  # proved of the main graph, in which bodies are counted already; 0: nothing is proved
+    choice: Choice | None = None  # that the main graph, in which bodies are counted already, was decoded from
+    bound: float = 0.0  # proved of the model; 0: nothing is proved
+    dump: Dump | None = None  # what the main graph was last extracted from, where that was asked for
     folded: int = 0
     became: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
     folding: str | None = None  # the limit that folding hit, if it did
+    choosing: str | None = None  # the limit that choosing hit, if it did
 
     def add(self, folded: int, decoded: Decoded) -> None:
         """Counts what one graph came to."""
@@ -122,6 +129,8 @@ class Rewriter:
             if folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
             chosen, folded = self._choose(chooser, constants, list(dict.fromkeys(roots)), stored)
+            if outer.main and self._options.dump:
+                self.trace.dump = Dump(chosen.graph, operators(encoding, chooser.ways))
             clock = time.perf_counter()
             decoded = decode(encoding, egraph, chosen, folded, self._fresh, place, opset)
             self.trace.clock("decode", clock)
@@ -132,9 +141,10 @@ class Rewriter:
                 if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
                     raise ExtractionError("nothing was found that is smaller")
                 self.trace.add(len(folded), decoded)
-                if outer.main and not self._model.functions:
+                if outer.main:
+                    self.trace.choice = chosen.choice
                     # Calls are priced as the functions were, so with functions the bound would be that of another problem.
-                    self.trace.bound = chosen.choice.bound
+                    self.trace.bound = 0.0 if self._model.functions else chosen.choice.bound
                 return decoded, tuple(chooser.fact(root) for root in roots)
             stored = max(0.0, stored - (grown - growth))
         raise ExtractionError("nothing was found whose file is no larger")
@@ -143,8 +153,10 @@ class Rewriter:
         """A choice whose folded constants have been evaluated; what fails or turns out larger than thought is priced anew."""
         while True:
             clock = time.perf_counter()
-            deadline = self._options.limits.deadline
-            chosen = chooser.choose(roots, stored, None if deadline is None else max(0.0, deadline - time.monotonic()))
+            limit, left = self._time_to_choose()
+            chosen = chooser.choose(roots, stored, left, self._options.extractor)
+            if left is not None and chosen.choice.status != "optimal" and time.perf_counter() - clock >= left:
+                self.trace.choosing = limit
             clock = self.trace.clock("extract", clock)
             wanted = [eclass for eclass, term in chosen.terms.items() if term.head == FOLDED]
             arrays = constants.evaluate(wanted)
@@ -160,6 +172,13 @@ class Rewriter:
                     folded[eclass] = array
             if excess <= 0:
                 return chosen, folded
+
+    def _time_to_choose(self) -> tuple[str, float | None]:
+        """The limit of time that will end a choice first, and the seconds that it leaves; None where there is none."""
+        deadline, most = self._options.limits.deadline, self._options.extract_time
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
+        return ("extract time", share) if share is not None and (left is None or share < left) else ("time", left)
 
     def _launches(self, encoding: Encoding) -> Callable[[Term], int]:
         signatures = self._terms.signatures

@@ -27,14 +27,14 @@ def extract(
 
     `method`: "exact" reduces the graph, cuts it into independent problems, searches each, and proves that the result is the best or lets a solver improve
     it, for as much `work` as is given (deterministic, about seconds of one core); "greedy" only searches; "tree" takes for each class the node of least
-    tree cost, in which nothing is shared, and knows neither limits nor terms: it is there to be compared with.
+    tree cost, in which nothing is shared, whatever terms say, and repairs that only where it exceeds limits: it is there to be compared with.
 
     `initial` (class to node; what the roots do not reach is ignored) is a choice already known: the result is never worse (but for "tree"), and of equally
     good choices it is the one that changes fewest nodes. Without `time_limit` (seconds) the result depends on the arguments alone; with it work may stop
     earlier, and there still is a valid choice. With `memory_limit` (bytes) a graph that needs more is refused before the work begins.
 
-    `reprice` is called with each choice that is found, and gives terms that it lacks, costs that only the whole shows; the extraction goes on with them,
-    from this choice, until none are given. The bound is that of the last problem.
+    `reprice` is called with each choice that is found, and gives terms that it lacks, costs that only the whole shows; the extraction begins anew
+    with them, until none are given. The bound is that of the last problem.
 
     An ExtractionError says that the graph is malformed, that a needed class has no finite acyclic choice, that `initial` is no choice of the graph, or
     that no choice within the limits was found (which is a proof only where the message says so). The result has passed `check`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Literal
 
 from . import coupled, plain
@@ -49,11 +50,14 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
         tuple(sum(amount[n] for n in found.picks) / unit for amount, unit in zip(problem.amounts, units, strict=True)),
         "optimal" if optimal else "feasible",
         scale.back(min(found.bound, weight))[0],
-        "choices within the limits" if limited and found.bound > bound else "all choices",
+        "choices within the limits" if problem.narrowed or (limited and found.bound > bound) else "all choices",
     )
 
 
 def _least_trees(problem: Problem) -> Solution:
+    if problem.free:
+        # What needs no decision weighs in a tree as often as it is used.
+        problem = replace(problem, free=[c for c, row in enumerate(problem.nodes_of) if row])
     search = Search(problem, Budget.of(problem, None))
     search.start_from_trees()
     return _lightest(problem, [search])

@@ -83,7 +83,8 @@ class Problem:
     `weight[n]`: as `Scale` says. `amounts[r][n]`: resource r. `limits[r]`: None where not limited. `terms`: those that can apply.
     `needed[c]`: class c is in every choice. `free`: the classes where there is something to decide, or that may not be needed; empty when the choice is
     forced; with terms, all. `order[c]`: the number of the strongly connected component of c, children before parents; `component[i]`: its classes.
-    `users[c]`: the nodes that have c as a child. These three are filled only where `free` is not empty.
+    `users[c]`: the nodes that have c as a child. These three are filled only where `free` is not empty. `narrowed`: nodes were left out that exceed a
+    limit alone.
     """
 
     roots: list[int]
@@ -99,6 +100,7 @@ class Problem:
     order: list[int]
     component: list[list[int]]
     users: list[list[int]]
+    narrowed: bool = False
 
     def bound(self) -> int:
         """A weight that no choice undercuts: each needed class pays at least for its cheapest node."""
@@ -169,9 +171,11 @@ def prepare(graph: Graph, initial: Mapping[int, int] | None = None) -> tuple[Pro
 
     owner = [node.eclass for node in nodes]
     usable = [w >= 0 for w in weight]
+    finite = sum(usable)
     for amount, limit in zip(amounts, limits, strict=True):
         if limit is not None and max(amount, default=0) > limit:
             usable = [u and a <= limit for u, a in zip(usable, amount, strict=True)]
+    narrowed = sum(usable) < finite
     admissible = list(usable)
     realized = _realize(graph.classes, owner, children, usable)
     roots = list(dict.fromkeys(graph.roots))
@@ -189,7 +193,9 @@ def prepare(graph: Graph, initial: Mapping[int, int] | None = None) -> tuple[Pro
         for term, change in units
         if _can_apply(graph, term) and all(usable[n] for n in term.nodes)
     ]
-    return arrange(roots, nodes_of, owner, children, weight, amounts, limits, terms), scale, amount_units
+    problem = arrange(roots, nodes_of, owner, children, weight, amounts, limits, terms)
+    problem.narrowed = narrowed
+    return problem, scale, amount_units
 
 
 def arrange(

@@ -121,7 +121,8 @@ class Search:
                 self._add(self.problem.children[self.pick[c]])
 
     def start_from_trees(self) -> None:
-        """Begin with the node of least tree cost for each class, in which nothing is shared."""
+        """Begin with the node of least tree cost for each class, in which nothing is shared. (Trees count as equal beyond 2 ** 4096 times everything.)"""
+        self._cap <<= 4096
         self._settle(paid=bytes(len(self.pick)), fixed=bytes(len(self.pick)))
         self.start(self.pick)
 

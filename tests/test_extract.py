@@ -1,12 +1,13 @@
-"""The extractor against exhaustive search on small random e-graphs, on the published e-graphs of extraction-gym, and on large and deep ones."""
+"""The extractor on examples made by hand, on large and deep graphs, on the published e-graphs of extraction-gym; what it refuses; what `check` sees."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import math
-import random
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,123 +37,6 @@ GREEDY_DAG = {
 }
 
 
-def all_choices(graph: Graph) -> Iterator[dict[int, int]]:
-    """Every acyclic choice of finite cost, by trying all nodes of all classes that come to be needed."""
-    nodes_of: dict[int, list[int]] = {}
-    for index, node in enumerate(graph.nodes):
-        if math.isfinite(node.cost) and math.isfinite(node.tie):
-            nodes_of.setdefault(node.eclass, []).append(index)
-
-    def acyclic(picks: dict[int, int]) -> bool:
-        left = dict(picks)
-        while left:
-            ready = [c for c, n in left.items() if not any(child in left for child in graph.nodes[n].children)]
-            if not ready:
-                return False
-            for c in ready:
-                del left[c]
-        return True
-
-    def extend(picks: dict[int, int], open_classes: tuple[int, ...]) -> Iterator[dict[int, int]]:
-        open_classes = tuple(c for c in dict.fromkeys(open_classes) if c not in picks)
-        if not open_classes:
-            if acyclic(picks):
-                yield picks
-            return
-        c, *rest = open_classes
-        for n in nodes_of.get(c, ()):
-            yield from extend({**picks, c: n}, (*rest, *graph.nodes[n].children))
-
-    yield from extend({}, tuple(graph.roots))
-
-
-def price(graph: Graph, picks: dict[int, int]) -> tuple[float, float]:
-    chosen = [graph.nodes[n] for n in picks.values()]
-    return math.fsum(node.cost for node in chosen), math.fsum(node.tie for node in chosen)
-
-
-def fits(graph: Graph, picks: dict[int, int]) -> bool:
-    return all(math.fsum(graph.nodes[n].resources[r] for n in picks.values() if graph.nodes[n].resources) <= limit for r, limit in enumerate(graph.limits))
-
-
-def random_graph(draw: random.Random, resources: int = 0) -> Graph:
-    """Up to 9 classes of up to 4 nodes; children are mostly earlier classes, now and then any, so that some graphs are cyclic and some impossible."""
-    classes = draw.randint(2, 9)
-    wild = draw.choice([0.0, 0.1, 0.4])
-    costs = draw.choice([[1.0], [0.0, 1.0, 2.0], [0.0, 0.1, 0.2, 0.7, 3.5, 11.0]])
-    nodes: list[Node] = []
-    for c in range(classes):
-        for _ in range(draw.choice([1, 1, 2, 3, 4])):
-            arity = draw.choice([0, 1, 1, 2, 2, 3])
-            children = tuple(draw.randrange(classes) if c == 0 or draw.random() < wild else draw.randrange(c) for _ in range(arity))
-            if c == 0 and not wild:
-                children = ()
-            cost = math.inf if draw.random() < 0.03 else draw.choice(costs)
-            nodes.append(Node(c, cost, children, tuple(float(draw.choice([0, 0, 1, 3, 10])) for _ in range(resources)), draw.choice([0.0, 1.0, 2.5])))
-    draw.shuffle(nodes)
-    roots = [classes - 1, *(draw.randrange(classes) for _ in range(draw.choice([0, 0, 1, 2])))]
-    return Graph(classes, nodes, roots)
-
-
-def test_random_graphs_against_exhaustive_search() -> None:
-    draw = random.Random(20260)
-    solved = optimal = 0
-    for _ in range(1500):
-        graph = random_graph(draw)
-        choices = list(all_choices(graph))
-        if not choices:
-            with pytest.raises(ExtractionError, match=r"class \d+, needed by root \d+, can not be chosen"):
-                extract(graph)
-            continue
-        best = min(price(graph, picks) for picks in choices)
-        first = extract(graph)
-        check(graph, first)
-        assert first.bound <= best[0] <= first.cost
-        assert first.status == "feasible" or (first.cost, first.tie) == best
-        initial = draw.choice(choices)
-        second = extract(graph, initial=initial)
-        assert (second.cost, second.tie) <= min(price(graph, initial), (first.cost, first.tie))
-        assert extract(graph, initial=initial) == second
-        solved += 1
-        optimal += (first.cost, first.tie) == best
-    assert solved > 1000
-    assert optimal >= 0.97 * solved, f"{optimal} of {solved} optimal"
-
-
-@pytest.mark.parametrize("resources", [1, 2])
-def test_limits_against_exhaustive_search(resources: int) -> None:
-    draw = random.Random(77 + resources)
-    solved = optimal = missed = 0
-    for _ in range(700):
-        graph = random_graph(draw, resources)
-        choices = list(all_choices(graph))
-        if not choices:
-            continue
-        used = [[sum(graph.nodes[n].resources[r] for n in picks.values()) for picks in choices] for r in range(resources)]
-        graph = Graph(graph.classes, graph.nodes, graph.roots, tuple(float(draw.randint(int(min(row)), int(max(row)))) for row in used))
-        legal = [picks for picks in choices if fits(graph, picks)]
-        if not legal:
-            with pytest.raises(ExtractionError, match="limit"):
-                extract(graph)
-            continue
-        solved += 1
-        best = min(price(graph, picks) for picks in legal)
-        initial = draw.choice(legal)
-        found = extract(graph, initial=initial)
-        check(graph, found)
-        assert best <= (found.cost, found.tie) <= price(graph, initial)
-        try:
-            alone = extract(graph)
-        except ExtractionError:
-            missed += 1
-            continue
-        check(graph, alone)
-        assert alone.status == "feasible" or (alone.cost, alone.tie) == best
-        optimal += (alone.cost, alone.tie) == best
-    print(f"{resources} limits: {optimal} of {solved} optimal, {missed} not found")
-    assert optimal >= 0.9 * solved, f"{optimal} of {solved} optimal, {missed} not found"
-
-
 def gym_graph(path: Path) -> Graph:
     data = json.loads(gzip.decompress(path.read_bytes()))
     number = {eclass: index for index, eclass in enumerate(dict.fromkeys(node["eclass"] for node in data["nodes"].values()))}
@@ -165,7 +49,7 @@ def gym_graph(path: Path) -> Graph:
 @pytest.mark.parametrize("path", sorted(GYM.glob("*.json.gz")), ids=lambda path: path.name.split(".")[0])
 def test_gym(path: Path) -> None:
     graph = gym_graph(path)
-    choice = extract(graph)
+    choice = extract(graph, work=0.5)
     check(graph, choice)
     assert choice.cost <= GREEDY_DAG.get(path.name.removesuffix(".json.gz"), math.inf) * 1.001
 
@@ -203,7 +87,7 @@ def improved(graph: Graph, picks: dict[int, int]) -> float:
     search = Search(problem, Budget.of(problem, None))
     search.adopt(picks)
     search.improve()
-    return price(graph, walk(graph, dict(enumerate(search.pick))))[0]
+    return sum(graph.nodes[n].cost for n in walk(graph, dict(enumerate(search.pick))).values())
 
 
 def test_what_pays_only_when_shared_is_found() -> None:
@@ -233,56 +117,6 @@ def test_equal_choices_keep_the_initial_one() -> None:
     assert extract(Graph(2, nodes, [1]), initial={0: 1, 1: 3}).nodes == {0: 1, 1: 3}
 
 
-def folding(sizes: list[float], *, other_use: bool, room: float) -> tuple[Graph, dict[int, int]]:
-    """A chain of products by transposed weights; storing the transposed weight saves a node. With another use of the weight it stays stored too."""
-    nodes, roots, initial = [Node(0, 0.0, ())], list[int](), {0: 0}
-    for i, size in enumerate(sizes):
-        weight, transposed, product, other = (4 * i + k for k in (1, 2, 3, 4))
-        initial |= {weight: len(nodes), transposed: len(nodes) + 1, product: len(nodes) + 2}
-        nodes += [Node(weight, 0.0, (), (size,)), Node(transposed, 1.0, (weight,)), Node(product, 1.0, (max(0, 4 * i - 1), transposed))]
-        nodes += [Node(transposed, 0.0, (), (size,)), Node(other, 1.0, (weight,))]
-        if other_use:
-            initial[other] = len(nodes) - 1
-            roots.append(other)
-    return Graph(4 * len(sizes) + 1, nodes, [4 * len(sizes) - 1, *roots], (sum(sizes) + room,)), initial
-
-
-def test_folding_what_frees_the_original_always_fits() -> None:
-    graph, _ = folding([5.0, 7.0, 11.0], other_use=False, room=0.0)
-    choice = extract(graph)
-    assert (choice.cost, choice.resources, choice.status) == (3.0, (23.0,), "optimal")
-
-
-@pytest.mark.parametrize("room", [0.0, 3.0, 40.0, 400.0, 4000.0])
-def test_limited_folding_folds_the_smallest_first(room: float) -> None:
-    draw = random.Random(3)
-    sizes = [float(draw.randint(1, 60)) for _ in range(60)]
-    graph, initial = folding(sizes, other_use=True, room=room)
-    folded, left = 0, room
-    for size in sorted(sizes):
-        left -= size
-        folded += left >= 0
-    for choice in (extract(graph), extract(graph, initial=initial)):
-        assert choice.cost == 3 * len(sizes) - folded
-        assert choice.resources[0] <= graph.limits[0]
-
-
-def test_equal_folds_fill_the_room() -> None:
-    graph, _ = folding([8.0] * 12, other_use=True, room=47.0)
-    assert extract(graph).cost == 36 - 5
-
-
-def test_a_limit_is_not_exceeded_by_a_rounding_error() -> None:
-    # As decimals three times 0.1 are 0.3; as floats the sum rounds to more, and is more exactly too.
-    leaves = [Node(c, 0.0, (), (0.1,)) for c in range(3)] + [Node(c, 1.0, (), (0.0,)) for c in range(3)]
-    assert extract(Graph(3, leaves, [0, 1, 2], (0.3,))).cost == 1.0
-    assert extract(Graph(3, leaves, [0, 1, 2], (0.1 + 0.1 + 0.1,))).cost == 0.0
-    # 1e16 + 1 is 1e16 as a float: adding up in floats would let this pass.
-    huge = [Node(0, 0.0, (), (1e16,)), Node(1, 0.0, (), (1.0,))]
-    with pytest.raises(ExtractionError, match="every one uses at least"):
-        extract(Graph(2, huge, [0, 1], (1e16,)))
-
-
 def test_costs_far_apart_add_up_exactly() -> None:
     nodes = [Node(0, 1e300, ()), Node(1, 5e-324, ()), Node(1, 1e-323, ()), Node(2, 0.0, (0, 1))]
     choice = extract(Graph(3, nodes, [2]))
@@ -297,19 +131,6 @@ def test_resources_without_limits_are_added_up() -> None:
 
 def test_no_roots_need_nothing() -> None:
     assert extract(Graph(1, [Node(0, 1.0, ())], [])) == Choice({}, 0.0, 0.0, (), "optimal", 0.0)
-
-
-def test_no_time_gives_a_valid_choice_no_worse_than_the_initial_one() -> None:
-    draw = random.Random(11)
-    graph, initial = folding([float(draw.randint(1, 60)) for _ in range(60)], other_use=True, room=100.0)
-    assert extract(graph, initial=initial, time_limit=0).cost <= 180
-    assert extract(graph, time_limit=0).cost <= 180
-
-
-def test_an_initial_choice_of_infinite_cost_or_beyond_the_limits_is_only_a_start() -> None:
-    nodes = [Node(0, math.inf, ()), Node(0, 5.0, (), (1.0,)), Node(0, 1.0, (), (9.0,))]
-    assert extract(Graph(1, nodes, [0], (4.0,)), initial={0: 0}).nodes == {0: 1}
-    assert extract(Graph(1, nodes, [0], (4.0,)), initial={0: 2}).nodes == {0: 1}
 
 
 @pytest.mark.parametrize(
@@ -367,3 +188,65 @@ def test_check_sees_every_kind_of_lie() -> None:
             check(graph, lie)
     with pytest.raises(ExtractionError, match=r"use more than 1\.0 of resource 0"):
         check(Graph(graph.classes, graph.nodes, graph.roots, (1.0,)), true)
+
+
+def test_check_sees_a_node_of_infinite_cost() -> None:
+    graph = Graph(1, [Node(0, math.inf, ()), Node(0, 1.0, (), (), math.inf)], [0])
+    for n in (0, 1):
+        with pytest.raises(ExtractionError, match="a node of infinite cost is chosen"):
+            check(graph, Choice({0: n}, graph.nodes[n].cost, graph.nodes[n].tie, (), "optimal", 0.0))
+
+
+def test_more_than_the_memory_given_is_refused_before_the_work_begins() -> None:
+    graph = Graph(10, chain(10), [9])
+    with pytest.raises(ExtractionError, match="a graph of 10 nodes in 10 classes needs about"):
+        extract(graph, memory_limit=1000)
+    assert extract(graph, memory_limit=1_000_000) == extract(graph)
+
+
+def test_repeated_children_and_roots_count_once() -> None:
+    graph = Graph(2, [Node(0, 3.0, ()), Node(1, 1.0, (0, 0, 0))], [1, 1, 0])
+    assert extract(graph) == Choice({0: 0, 1: 1}, 4.0, 0.0, (), "optimal", 4.0)
+
+
+def test_nothing_but_zeros() -> None:
+    nodes = [Node(0, 0.0, (1,)), Node(0, 0.0, (2,)), Node(1, 0.0, (2,)), Node(2, 0.0, (1,)), Node(2, 0.0, ())]
+    choice = extract(Graph(3, nodes, [0]))
+    assert (choice.cost, choice.bound, choice.status) == (0.0, 0.0, "optimal")
+
+
+PRINT_CHOICES = """
+from random import Random
+from drawn_graphs import FAMILIES, drawn, with_resources, with_terms
+from brute import few_choices
+from test_extract_exact import cover
+from eqsat.extract import ExtractionError, Graph, extract
+draw = Random(99)
+graphs = [cover(draw, 14, 9) for _ in range(4)]
+graphs += [Graph(g.classes, g.nodes, g.roots, (6.0,)) for g in graphs]
+for shape in sorted(FAMILIES):
+    for _ in range(6):
+        graph = drawn(draw, shape)
+        choices = few_choices(graph, 200)
+        if choices:
+            graph = with_terms(draw, graph, choices)
+            graphs.append(graph)
+for graph in graphs:
+    for method in ("exact", "greedy"):
+        try:
+            print(extract(graph, method=method))
+        except ExtractionError as error:
+            print(error)
+"""
+
+
+def test_the_same_input_gives_the_same_choice_in_any_process() -> None:
+    """With other hashes sets are walked in another order; nothing that is chosen may depend on that."""
+    printed: list[str] = []
+    for seed in ("1", "2"):
+        path = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": path}
+        ran = subprocess.run([sys.executable, "-c", PRINT_CHOICES], env=environment, capture_output=True, text=True, check=True)
+        printed.append(ran.stdout)
+    assert printed[0].count("Choice(") > 50
+    assert printed[0] == printed[1]
