@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Never
 
@@ -19,6 +19,7 @@ from eqsat.encode import Outer, encode
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Existing, Made, Reference, Stored, Value
 from eqsat.language.firing import Firing
+from eqsat.language.halves import Half, halves
 from eqsat.language.pattern import Atom, FactAtom, Fixed, OutputAtom
 from eqsat.model import Graph
 from eqsat.operators import AttributeValue
@@ -27,9 +28,26 @@ from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 
 
-def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int], trial: bool) -> None:
-    """Adds a direction of a rule to a program, in the ruleset of those that shrink or of those that may grow; `fire` is asked for each match."""
+def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int], trial: bool = False) -> None:
+    """Adds a direction of a rule to a program, in the ruleset of those that shrink (in trial: `grow`); `fire` is asked for each match."""
     _Emission(program, firing, number).emit(fire, trial)
+
+
+def emit_search(program: Program, firing: Firing, number: int, parts: Sequence[Half], note: Callable[..., int]) -> None:
+    """Adds a direction of a rule that may grow: searches, which write down the matches of its halves, and what is applied to those that are picked."""
+    emission = _Emission(program, firing, number)
+    emission.search(parts, note)
+    emission.apply(parts)
+
+
+def half_name(number: int, half: int) -> str:
+    """The relation that holds the matches of a half: a number, and the classes of its variables."""
+    return f"half_{number}_{half}"
+
+
+def pick_name(number: int) -> str:
+    """The relation that holds what is picked: the numbers of the halves' matches, and that of the firing."""
+    return f"pick_{number}"
 
 
 def rule_text(compiled: Compiled) -> str:
@@ -40,13 +58,18 @@ def rule_text(compiled: Compiled) -> str:
         program = Program(encoding, Path(folder))
         try:
             firing = Firing(compiled, terms, encoding.derivation)
-            emit(program, firing, 0, firing, trial=False)
-            (text,) = program.readable("(rule (", ':name "rule 0"')
+            if compiled.shrinks:
+                emit(program, firing, 0, firing)
+            else:
+                emit_search(program, firing, 0, halves(compiled.pattern), firing)
+            texts = program.readable("(rule (", ':name "search 0.') + program.readable("(rule (", ':name "rule 0"')
         finally:
             program.close()
-    handles = sorted({int(number) for number in re.findall(r"\(py-from-int (\d+)\)", text.partition(" (= firing ")[0])})
+    # Attributes are numbers before the callback only; behind it they are columns of what it gives.
+    queries = " ".join(text.partition(" (py-call ")[0] for text in texts if text.endswith(':name "rule 0")') == compiled.shrinks)
+    handles = sorted({int(number) for number in re.findall(r"\(py-from-int (\d+)\)", queries)})
     notes = [f"; attribute {handle} is {_shown(terms.attributes.get(handle))}" for handle in handles]
-    return "\n".join([f"; {compiled.title}", *notes, *_laid_out(text)])
+    return "\n".join([f"; {compiled.title}", *notes, *(line for text in texts for line in _laid_out(text))])
 
 
 def _no_body(*arguments: object) -> Never:
@@ -84,25 +107,56 @@ class _Emission:
         self.actions: list[str] = []
 
     def emit(self, fire: Callable[..., int], trial: bool) -> None:
-        pattern, construction = self.firing.compiled.pattern, self.firing.compiled.construction
+        pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
-
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
         fires = f"(= true (py-to-bool (py-call {self.program.callback(_is_firing, 'fires')} firing)))"
         query = " ".join(map(self.atom, pattern.atoms))
-        self.column = self.program.callback(self.firing.column, f"column:{title}")
-        for literal in range(len(construction.literals)):
-            self.actions.append(f"(let k{literal} (Literal {self.take()})) (set (fact k{literal}) {self.take()})")
-        for index, made in enumerate(construction.nodes):
-            self.node(index, made)
-        pairs = [(variable, self.reference(construction.roots[root])) for root, variable in pattern.roots.items()]
+        pairs = self.construct()
         if trial:
             self.program.add(f"(relation {trial_name(self.number)} ({' '.join('T' for _ in (*pairs, *pairs))}))")
             self.actions.append(f"({trial_name(self.number)} {' '.join(left for left, _ in pairs)} {' '.join(right for _, right in pairs)})")
         else:
             self.actions += [f"(union {left} {right})" for left, right in pairs]
-        ruleset = "shrink" if self.firing.compiled.shrinks else "grow"
+        ruleset = "grow" if trial and not self.firing.compiled.shrinks else "shrink"
         self.program.rule(ruleset, f"rule {self.number}", f"{query} (= firing {call}) {fires}", " ".join(self.actions))
+
+    def search(self, parts: Sequence[Half], note: Callable[..., int]) -> None:
+        pattern, title = self.firing.compiled.pattern, self.firing.compiled.title
+        noted, found = self.program.callback(note, f"note:{title}"), self.program.callback(_is_firing, "fires")
+        for index, half in enumerate(parts):
+            sorts = " ".join("L" if variable in half.lists else "T" for variable in half.variables)
+            self.program.add(f"(relation {half_name(self.number, index)} (PyObject {sorts}))")
+            query = " ".join(map(self.atom, half.atoms))
+            call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
+            head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
+            self.program.rule("search", f"search {self.number}.{index}", f"{query} (= found {call}) (= true (py-to-bool (py-call {found} found)))", head)
+
+    def apply(self, parts: Sequence[Half]) -> None:
+        numbers = " ".join(f"found_{index}" for index in range(len(parts)))
+        self.program.add(f"(relation {pick_name(self.number)} ({' '.join('PyObject' for _ in parts)} PyObject))")
+        self.program.table(pick_name(self.number), f"{numbers} firing")
+        columns = " ".join(f"(py-from-int {column})" for column in f"{numbers} firing".split())
+        self.program.rule("picked", f"pick {self.number}", f"(t_{pick_name(self.number)} {numbers} firing)", f"({pick_name(self.number)} {columns})")
+        query = [f"({pick_name(self.number)} {numbers} firing)"]
+        bound: set[str] = set()
+        for index, half in enumerate(parts):
+            # What halves share was seen to be one when they were picked. A join by it would be one of all with all.
+            columns = [f"{variable}_{index}" if variable in bound else variable for variable in half.variables]
+            query.append(f"({half_name(self.number, index)} found_{index} {' '.join(columns)})")
+            bound.update(half.variables)
+        self.actions += [f"(union {left} {right})" for left, right in self.construct()]
+        self.program.rule("grow", f"rule {self.number}", " ".join(query), " ".join(self.actions))
+
+    def construct(self) -> list[tuple[str, str]]:
+        """Adds the actions that make the right side; the variables of each left root and of what is to be joined with it."""
+        pattern, construction = self.firing.compiled.pattern, self.firing.compiled.construction
+        self.column = self.program.callback(self.firing.column, f"column:{self.firing.compiled.title}")
+        for literal in range(len(construction.literals)):
+            self.actions.append(f"(let k{literal} (Literal {self.take()})) (set (fact k{literal}) {self.take()})")
+        for index, made in enumerate(construction.nodes):
+            self.node(index, made)
+        return [(variable, self.reference(construction.roots[root])) for root, variable in pattern.roots.items()]
 
     def take(self) -> str:
         """The next column of the firing."""

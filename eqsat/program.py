@@ -87,10 +87,19 @@ class Program:
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
         """Appends a table and the rule that turns its rows into terms."""
+        self.table(name, columns)
+        self.add(self.fill(name, rows))
+        self.rule("load", f"load {name}", f"(t_{name} {columns})", action)
+
+    def table(self, name: str, columns: str) -> None:
+        """Appends an empty table of integers."""
+        self.add(f"(relation t_{name} ({' '.join('i64' for _ in columns.split())}))")
+
+    def fill(self, name: str, rows: Iterable[tuple[int, ...]]) -> str:
+        """The command that adds rows to a table. They go through a file: commands one by one take time and memory that grow with their square."""
         with (self._folder / f"{name}.tsv").open("w") as file:
             file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
-        self.add(f'(relation t_{name} ({" ".join("i64" for _ in columns.split())})) (input t_{name} "{name}.tsv")')
-        self.rule("load", f"load {name}", f"(t_{name} {columns})", action)
+        return f'(input t_{name} "{name}.tsv")'
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
@@ -103,7 +112,7 @@ class Program:
             (constructor Cons (T L) L) (constructor Nil () L) (constructor Opaque (i64 L) T)
             (function fact (T) PyObject :merge (py-call {merge} old new))
             (function facts (L) PyObject :merge (py-call {merge} old new))
-            (ruleset load) (ruleset laws) (ruleset shrink) (ruleset grow)
+            (ruleset load) (ruleset laws) (ruleset shrink) (ruleset search) (ruleset picked) (ruleset grow)
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
         """)
         entries = [*encoding.entries, *encoding.forms]

@@ -1,7 +1,7 @@
 """Saturation: the rows of an encoding go into egglog, laws and rules run, and the e-graph comes back as plain data.
 
-Laws run until nothing changes, then each rule once over all that is there, and so on in turns. Whatever limit ends the
-run, the e-graph it leaves is a valid one.
+Laws and rules that shrink the graph run until nothing changes. Then the rules that may grow it search, some of what they
+find is picked and applied, and so on in turns. Whatever limit ends the run, the e-graph it leaves is a valid one.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eqsat.emit import emit, trial_name
+from eqsat.candidates import Candidates, Row
+from eqsat.emit import emit, emit_search, half_name, pick_name, trial_name
 from eqsat.encode import Encoding
 from eqsat.language.compile import Compiled
 from eqsat.language.firing import Firing
@@ -87,19 +88,11 @@ class _Watch:
     def __init__(self, limits: Limits, size: int) -> None:
         self._deadline = limits.deadline
         self._most = limits.matches + _MATCHES_PER_TERM * size
-        self._budget = _FIRINGS + size // 2
         self._matches = 0
-        self._spent: Counter[int] = Counter()
         self.hit: str | None = None
-        self.refused = False  # whether a rule that may grow had more matches than its share
 
-    def round(self) -> None:
-        """Begins a round of the rules that may grow: each has its share again."""
-        self._spent.clear()
-
-    def watched(self, number: int, firing: Firing) -> Callable[..., int]:
-        """The answers of a firing, as far as limits allow."""
-        bounded = not firing.compiled.shrinks
+    def watched(self, answer: Callable[..., int]) -> Callable[..., int]:
+        """The answers to matches, as far as limits allow."""
 
         def fire(*handles: int) -> int:
             self._matches += 1
@@ -109,12 +102,7 @@ class _Watch:
                 self.hit = "time"
             if self.hit is not None:
                 raise _Stop
-            if bounded and self._spent[number] >= self._budget:
-                self.refused = True
-                return -1
-            found = firing(*handles)
-            self._spent[number] += found >= 0
-            return found
+            return answer(*handles)
 
         return fire
 
@@ -143,12 +131,17 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
     signatures = encoding.terms.signatures
     numbers = relevant(ruleset.rules, {signatures[entry.head] for entry in (*encoding.entries, *encoding.forms) if entry.head >= 0})
     firings = {number: Firing(ruleset.rules[number], encoding.terms, encoding.derivation, ruleset.exact, ruleset.trial) for number in numbers}
+    candidates: dict[int, Candidates] = {}
     watch = _Watch(limits, len(encoding.entries))
     with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
         program = Program(encoding, Path(folder))
         try:
             for number, firing in firings.items():
-                emit(program, firing, number, watch.watched(number, firing), ruleset.trial)
+                if ruleset.trial or firing.compiled.shrinks:
+                    emit(program, firing, number, watch.watched(firing), ruleset.trial)
+                else:
+                    candidates[number] = Candidates(firing)
+                    emit_search(program, firing, number, candidates[number].halves, watch.watched(candidates[number].note))
             engine = bindings.EGraph(fact_directory=folder)
 
             def run(text: str) -> Any:
@@ -162,12 +155,24 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
                 record.iterations += 1
                 for rule, count in report.num_matches_per_rule.items():
                     kind, _, rest = rule.partition(" ")
+                    if kind == "search":
+                        continue
                     if kind == "rule":
                         title = ruleset.rules[int(rest)].rule.name
                         record.fired[title] = record.fired.get(title, 0) + count
                     else:
                         record.matches[kind] = record.matches.get(kind, 0) + count
                 return bool(report.updated)
+
+            def grow() -> bool:
+                if not candidates:
+                    return False
+                step("search")
+                picks = _picks(engine, candidates, len(encoding.facts), _FIRINGS + len(encoding.entries) // 2)
+                for number, rows in picks.items():
+                    run(program.fill(pick_name(number), rows))
+                run("(run-schedule (run picked))")
+                return bool(picks) and step("grow")
 
             run(program.text)
             run("(run-schedule (saturate (run load)))")
@@ -178,7 +183,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
                     step("shrink")
                     step("grow")
                 else:
-                    record.hit = _schedule(step, hit, watch, bool(firings))
+                    record.hit = _schedule(step, hit, grow, candidates.values())
             except _Stop:
                 record.hit = watch.hit
             graph = _thaw(engine, program, firings if ruleset.trial else {})
@@ -198,7 +203,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
     return graph, record
 
 
-def _schedule(step: Callable[[str], bool], hit: Callable[[], str | None], watch: _Watch, rules: bool) -> str | None:
+def _schedule(step: Callable[[str], bool], hit: Callable[[], str | None], grow: Callable[[], bool], candidates: Iterable[Candidates]) -> str | None:
     """Laws and shrinking rules until nothing changes, then one round of those that may grow, and so on; the limit that ended it, if one did."""
     for _ in range(_ROUNDS):
         changed = True
@@ -207,11 +212,28 @@ def _schedule(step: Callable[[str], bool], hit: Callable[[], str | None], watch:
                 pass
             if limit is not None:
                 return limit
-            changed = rules and step("shrink")
-        watch.round()
-        if not rules or not step("grow"):
-            return "matches" if watch.refused else None
-    return "rounds"
+            changed = step("shrink")
+        if not grow():
+            return None
+    return "rounds" if any(one.waiting for one in candidates) else None
+
+
+def _picks(engine: Any, candidates: dict[int, Candidates], size: int, budget: int) -> dict[int, list[tuple[int, ...]]]:
+    """By rule that may grow, what it is to apply in this round."""
+    functions = engine.freeze().functions
+    place: dict[Any, int] = {}
+    for row in functions["Ref"].rows:
+        reference = engine.value_to_i64(row.inputs[0])
+        place[row.output] = min(reference, place.get(row.output, reference))
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for number, one in candidates.items():
+        tables = [
+            [Row(engine.value_to_pyobject(row.inputs[0]), tuple(row.inputs[1:])) for row in functions[half_name(number, half)].rows]
+            for half in range(len(one.halves))
+        ]
+        if picked := one.pick(tables, place, size, budget):
+            found[number] = picked
+    return found
 
 
 def _hit(limits: Limits, memory: int, size: int) -> str | None:

@@ -1,0 +1,145 @@
+"""Candidates of a rule that may grow the graph: what its searches found comes in, what is to be applied in this round goes out.
+
+Searching, picking and applying are three steps. A search writes down each match, with its classes, in the e-graph; nothing is made of it yet. A pick
+takes as many as the budget of a round allows, in turns from all regions of the model, so that the first layer does not eat the budget of the last; the
+others wait for a later round. What has two roots is picked in pairs: of all that have the same shared classes each is brought together with one other,
+and what came of them again in the next round, so that n of them take n firings and not n * n.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from eqsat.language.firing import Firing
+from eqsat.language.halves import Half, halves, shared
+
+REGIONS = 64
+"""Of a model, each with its share of a budget."""
+
+PARTNERS = 12
+"""So many others are tried with each one of a pair, at most: where sizes or types differ from one to the next, groups are not searched to the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One match of a half, as a search wrote it down: its number, and the class of each of the half's variables."""
+
+    number: int
+    classes: tuple[Hashable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """A match of a half as it is now: where its root stands, and all numbers under which it was found."""
+
+    classes: tuple[Hashable, ...]
+    root: Hashable
+    place: int
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    place: int
+    members: tuple[_Member, ...]
+    firing: int
+
+
+class Candidates:
+    """What is known of the candidates of one direction of a rule, from round to round."""
+
+    def __init__(self, firing: Firing) -> None:
+        self.halves: tuple[Half, ...] = halves(firing.compiled.pattern)
+        self.waiting = 0  # candidates that the last pick left over
+        self._firing = firing
+        self._found: list[tuple[int, ...]] = []  # by number, the sources that the half read
+        self._taken: set[int] = set()
+
+    def note(self, *handles: int) -> int:
+        """The number of a match of a half that reads these sources, or -1 where it is the whole rule and that does not fire."""
+        if len(self.halves) == 1 and self._firing(*handles) < 0:
+            return -1
+        self._found.append(handles)
+        return len(self._found) - 1
+
+    def pick(self, tables: list[list[Row]], place: Mapping[Hashable, int], size: int, budget: int) -> list[tuple[int, ...]]:
+        """The numbers of the halves that are to be applied in this round, at most `budget` times, each with the number of the firing behind them.
+
+        `tables` has the rows of each half; `place` says where in a model of `size` values a class stands.
+        """
+        members = [self._members(half, rows, place) for half, rows in zip(self.halves, tables, strict=True)]
+        found = self._alone(members[0]) if len(members) == 1 else self._pairs(*members)
+        picked = _in_turns(found, size, budget)
+        self.waiting = len(found) - len(picked)
+        # Where both halves look alike, what is one's member is the other's too.
+        same = {member.classes: member.numbers for table in members for member in table}
+        for table in members:
+            for member in table:
+                same[member.classes] = same[member.classes] + member.numbers
+        self._taken.update(number for candidate in picked for member in candidate.members for number in same[member.classes])
+        return [(*(member.numbers[0] for member in candidate.members), candidate.firing) for candidate in picked]
+
+    def _members(self, half: Half, rows: list[Row], place: Mapping[Hashable, int]) -> list[_Member]:
+        """The matches that were not taken, in the order of the model."""
+        numbers: dict[tuple[Hashable, ...], list[int]] = {}
+        for row in sorted(rows, key=lambda row: row.number):
+            numbers.setdefault(row.classes, []).append(row.number)
+        root = half.variables.index(half.root)
+        found = [
+            _Member(classes, classes[root], place.get(classes[root], max((place.get(c, 0) for c in classes), default=0)), tuple(own))
+            for classes, own in numbers.items()
+            if self._taken.isdisjoint(own)
+        ]
+        return sorted(found, key=lambda member: (member.place, member.numbers))
+
+    def _alone(self, members: list[_Member]) -> list[_Candidate]:
+        return [_Candidate(member.place, (member,), self._firing(*self._found[member.numbers[0]])) for member in members]
+
+    def _pairs(self, firsts: list[_Member], seconds: list[_Member]) -> list[_Candidate]:
+        """Disjoint pairs that fire, among those that have the same shared classes."""
+        common = shared(self.halves)
+        groups: dict[tuple[Hashable, ...], deque[_Member]] = {}
+        positions = [self.halves[1].variables.index(v) for v in common]
+        for member in seconds:
+            groups.setdefault(tuple(member.classes[position] for position in positions), deque()).append(member)
+        positions = [self.halves[0].variables.index(v) for v in common]
+        used: set[Hashable] = set()
+        found: list[_Candidate] = []
+        for first in firsts:
+            if first.root in used:
+                continue
+            group = groups.get(tuple(first.classes[position] for position in positions), deque())
+            tried = 0
+            for second in group:
+                if second.root in used or second.root == first.root:
+                    continue
+                tried += 1
+                firing = self._together(first, second)
+                if firing >= 0:
+                    used |= {first.root, second.root}
+                    found.append(_Candidate(first.place, (first, second), firing))
+                    break
+                if tried == PARTNERS:
+                    break
+            # What is used stays so: a group that is long is not walked through from its beginning each time.
+            while group and group[0].root in used:
+                group.popleft()
+        return found
+
+    def _together(self, first: _Member, second: _Member) -> int:
+        handles = [0] * len(self._firing.compiled.pattern.sources)
+        for half, member in zip(self.halves, (first, second), strict=True):
+            for source, handle in zip(half.sources, self._found[member.numbers[0]], strict=True):
+                handles[source] = handle
+        return self._firing(*handles)
+
+
+def _in_turns(found: list[_Candidate], size: int, budget: int) -> list[_Candidate]:
+    """So many candidates, one of each region after the other, those of a region in the order of the model."""
+    regions: dict[int, list[_Candidate]] = {}
+    for candidate in found:
+        regions.setdefault(candidate.place * REGIONS // max(size, 1), []).append(candidate)
+    turns = sorted((turn, region) for region, row in regions.items() for turn in range(len(row)))
+    return [regions[region][turn] for turn, region in turns[:budget]]
