@@ -73,6 +73,7 @@ class _Search:
 
     def _keep(self) -> None:
         """Remember what is decided, if it is a choice and lighter than the best one known."""
+        self.steps -= len(self._pick)
         if self._is_cyclic():
             return
         nodes = list(self._pick.values())
@@ -82,12 +83,15 @@ class _Search:
 
     def _is_cyclic(self) -> bool:
         children, pick = self.problem.children, self._pick
-        done: set[int] = set()
-        left = list(pick)
-        while left:
-            waiting = [c for c in left if any(child not in done for child in children[pick[c]])]
-            if len(waiting) == len(left):
-                return True
-            done.update(set(left).difference(waiting))
-            left = waiting
-        return False
+        missing = {c: len(children[n]) for c, n in pick.items()}
+        users: dict[int, list[int]] = {}
+        for c, n in pick.items():
+            for child in children[n]:
+                users.setdefault(child, []).append(c)
+        ready = [c for c, count in missing.items() if not count]
+        for c in ready:
+            for user in users.get(c, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    ready.append(user)
+        return len(ready) < len(pick)

@@ -219,7 +219,7 @@ def test_readme_names_every_option_of_optimize(capsys: pytest.CaptureFixture[str
 
 
 def test_links_lead_to_files() -> None:
-    for path in (TUTORIAL, REFERENCE, LAWS, README, REPORT):
+    for path in (TUTORIAL, REFERENCE, LAWS, README, REPORT, ROOT / "docs" / "extraction.md"):
         targets = re.findall(r"\]\(([^)#]+)", re.sub(r"```.*?```", "", text(path), flags=re.DOTALL))
         missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
         assert not missing, f"{path.name}: {missing}"
