@@ -1,6 +1,7 @@
-"""Measures extraction: `python tests/benchmarks/extraction.py GRAPHS`, a folder of e-graphs in the egraph-serialize format, or `--models FOLDER` of ONNX models.
+"""Measures extraction: `python tests/benchmarks/extraction.py FOLDER`, of e-graphs in the egraph-serialize format, or of ONNX models with `--models`.
 
-For each graph: its size; the cost of the least trees, of the greedy search and of the exact extraction; what was proved; and seconds. Run it on an idle machine.
+For each graph: its size; the cost of the least trees, of the greedy search and of the exact extraction; what was proved; and seconds. Run it on an
+idle machine.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ def graphs(folder: Path) -> Iterator[str]:
     yield "| graph | classes | nodes | roots | trees | greedy | s | exact | bound | status | s |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for path in sorted(folder.glob("*.json*")):
-        graph = read(path).graph
+        with path.open("rb") as file:
+            graph, _ = read(file)
         trees, (greedy, quick), (exact, slow) = extract(graph, method="tree"), timed(graph, "greedy"), timed(graph, "exact")
         sizes = f"{graph.classes} | {len(graph.nodes)} | {len(graph.roots)}"
         found = f"{trees.cost:.6g} | {greedy.cost:.6g} | {quick:.2f} | {exact.cost:.6g} | {exact.bound:.6g} | {exact.status} | {slow:.2f}"
@@ -49,11 +51,9 @@ def models(folder: Path, count: int) -> Iterator[str]:
         except eqsat.InputError as error:
             print(f"{path.name}: {error}", file=sys.stderr)
             continue
-        proof, seconds = report["extraction"], report["seconds"]
-        nodes = report["nodes"]
-        yield (
-            f"| {path.stem} | {nodes['before']} | {nodes['after']} | {proof['status']} | {proof['gap']:.2%} | {seconds['extract']:.3f} | {seconds['total']:.2f} |"
-        )
+        proof, seconds, nodes = report["extraction"], report["seconds"], report["nodes"]
+        sizes = f"{nodes['before']} | {nodes['after']}"
+        yield f"| {path.stem} | {sizes} | {proof['status']} | {proof['gap'] or 0:.2%} | {seconds['extract']:.3f} | {seconds['total']:.2f} |"
 
 
 def main() -> None:
