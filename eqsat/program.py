@@ -51,9 +51,9 @@ class Program:
         self._start()
 
     @property
-    def text(self) -> str:
-        """The program."""
-        return "\n".join(self._text)
+    def commands(self) -> tuple[str, ...]:
+        """The program, to be given to egglog piece by piece: as one text it would take memory and time that grow with the square of the rules."""
+        return tuple(self._text)
 
     def close(self) -> None:
         """Forgets the callbacks: the program can not run any more."""
@@ -69,13 +69,17 @@ class Program:
         return found
 
     def callback(self, function: Callable[..., object], name: str) -> str:
-        """How the program refers to a Python function."""
+        """How rules refer to a Python function: by a global, since each copy of the function itself costs egglog memory with the square of their number."""
+        reference = f"$c{len(self._own)}_"
+        self.add(f"(let {reference} {self._pointer(function)})")
+        self._names[reference] = name
+        return reference
+
+    def _pointer(self, function: Callable[..., object]) -> str:
         token = next(_tokens)
         _callbacks[token] = function
         self._own.append(token)
-        reference = f'(py-object "{base64.b64encode(pickle.dumps(_Pointer(token))).decode()}")'
-        self._names[reference] = name
-        return reference
+        return f'(py-object "{base64.b64encode(pickle.dumps(_Pointer(token))).decode()}")'
 
     def add(self, text: str) -> None:
         """Appends a command."""
@@ -103,7 +107,7 @@ class Program:
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
-        merge = self.callback(derivation.merge, "merge")
+        merge = self._pointer(derivation.merge)
         self.add(f"""
             (sort T) (sort L)
             (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)

@@ -174,7 +174,8 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
                 run("(run-schedule (run picked))")
                 return bool(picks) and step("grow")
 
-            run(program.text)
+            for command in program.commands:
+                run(command)
             run("(run-schedule (saturate (run load)))")
             try:
                 if ruleset.trial:

@@ -153,3 +153,11 @@ def test_growth_without_end_stops_with_candidates_left_and_says_so() -> None:
 def test_the_same_model_gives_the_same_bytes() -> None:
     made = [eqsat.optimize(products(20), rules=[PAIRS]).model.SerializeToString() for _ in range(2)]
     assert made[0] == made[1]
+
+
+def test_a_hundred_rules_take_little_memory() -> None:
+    """Each rule took egglog more memory than the one before it, where the program came as one text: the run ended before any fired."""
+    rules = [PAIRS.replace("rule pairs", f"rule pairs{number}") for number in range(100)]
+    found = eqsat.optimize(products(4), rules=rules, verify=False).report
+    assert found["limits"]["hit"] != "memory"
+    assert all(rule["matches"] for rule in found["rules"] if rule["name"].startswith("pairs"))
