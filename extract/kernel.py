@@ -198,11 +198,17 @@ class Closures:
         everything = (1 << len(kernel.ways)) - 1
         self.of = [everything] * len(kernel.ways)
         self.component_mask = [sum(1 << c for c in members) for members in component]
-        for members in component:
-            changed = True
-            while changed:
-                changed = False
-                for c in members:
+        for number, members in enumerate(component):
+            users: dict[int, list[int]] = {c: [] for c in members}
+            for c in members if len(members) > 1 else ():
+                for child in {child for n in kernel.ways[c] for child in self._children[n] if self.order[child] == number}:
+                    users[child].append(c)
+            # What a class has changes with what its children have: only those are looked at again, those below first.
+            waiting = members
+            while waiting:
+                again: set[int] = set()
+                for c in waiting:
+                    again.discard(c)
                     common = everything
                     for n in kernel.ways[c]:
                         common &= self.of_way(n)
@@ -211,7 +217,8 @@ class Closures:
                     common |= 1 << c
                     if common != self.of[c]:
                         self.of[c] = common
-                        changed = len(members) > 1
+                        again.update(users[c])
+                waiting = [c for c in members if c in again] if again else []
         self.needed = 0
         for root in kernel.roots:
             self.needed |= self.of[root]

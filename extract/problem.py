@@ -364,20 +364,22 @@ def _needed(roots: list[int], classes: int, nodes_of: list[list[int]], children:
 
 
 def components(roots: list[int], nodes_of: list[list[int]], children: list[tuple[int, ...]]) -> tuple[list[int], list[list[int]]]:
-    """Tarjan's strongly connected components of the classes, numbered so that a class's children are in no later component than itself."""
+    """Tarjan's strongly connected components of the classes, numbered so that a class's children are in no later component than itself.
+
+    The members of a component stand after those that they lead to, but where they close a cycle.
+    """
     unseen = -1
     index = [unseen] * len(nodes_of)
     low = [0] * len(nodes_of)
     order = [unseen] * len(nodes_of)
     component: list[list[int]] = []
-    open_classes: list[int] = []
+    left: list[int] = []  # classes that are done with, but not in a component yet
     count = 0
     for root in roots:
         if index[root] != unseen:
             continue
         index[root] = low[root] = count
         count += 1
-        open_classes.append(root)
         stack = [(root, iter([child for n in nodes_of[root] for child in children[n]]))]
         while stack:
             c, rest = stack[-1]
@@ -385,19 +387,19 @@ def components(roots: list[int], nodes_of: list[list[int]], children: list[tuple
                 if index[child] == unseen:
                     index[child] = low[child] = count
                     count += 1
-                    open_classes.append(child)
                     stack.append((child, iter([grandchild for n in nodes_of[child] for grandchild in children[n]])))
                     break
                 if order[child] == unseen and index[child] < low[c]:
                     low[c] = index[child]
             else:
                 stack.pop()
+                left.append(c)
                 if stack and low[c] < low[stack[-1][0]]:
                     low[stack[-1][0]] = low[c]
                 if low[c] == index[c]:
                     members: list[int] = []
-                    while not members or members[-1] != c:
-                        members.append(open_classes.pop())
+                    while left and index[left[-1]] >= index[c]:
+                        members.append(left.pop())
                         order[members[-1]] = len(component)
-                    component.append(members)
+                    component.append(members[::-1])
     return order, component

@@ -241,3 +241,15 @@ exact rule shapes:
     result = optimized(parse(text), rules)
     assert result.report["verify"]["status"] == "equal"
     assert operators(result.model)["Reshape"] == 1
+
+
+def test_the_rest_of_a_list_has_a_length_and_types() -> None:
+    """A condition on `..rest` never held: nothing bound the name."""
+    rule = (
+        "exact rule concat-three:\n    Concat<axis = a>(x, ..rest) => Neg(Neg(Concat<axis = a>(x, ..rest)))\n"
+        "    where len(rest) == 2, all([dim(y, 0) == 1 for y in rest])\n    test x: T[2, 3], rest: T[1, 3] T[1, 3], a = 0\n"
+    )
+    joined = "g (float[2, 3] x, float[1, 3] y, float[{0}, 3] z) => (float[N, 3] w) {{ j = Concat<axis = 0>(x, y, z)  w = Relu(j) }}"
+    for size, fired in ((1, True), (2, False)):
+        report = eqsat.optimize(parse(joined.format(size)), rules=[rule]).report
+        assert ("concat-three" in {found["name"] for found in report["rules"]}) is fired

@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING
 
 from eqsat.language import syntax
 from eqsat.language.construction import Construction, Existing, Reference, Value, construction_of
-from eqsat.language.pattern import AreSizes, BindAttribute, BindTensor, CheckAttribute, Holds, MatchNumber, MatchParameter, NodeAtom, Pattern, Step, pattern_of
+from eqsat.language.pattern import (
+    AreSizes,
+    BindAttribute,
+    BindTensor,
+    BindTensors,
+    CheckAttribute,
+    Holds,
+    MatchNumber,
+    MatchParameter,
+    NodeAtom,
+    Pattern,
+    Step,
+    pattern_of,
+)
 from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
 
@@ -99,7 +112,11 @@ def _ordered(steps: Iterable[Step]) -> list[Step]:
 
 
 def _price(step: Step) -> int:
-    return (BindTensor, BindAttribute, MatchParameter, AreSizes, Holds, CheckAttribute, MatchNumber).index(type(step)) if not _is_judgement(step) else 2
+    return (
+        (BindTensor, BindTensors, BindAttribute, MatchParameter, AreSizes, Holds, CheckAttribute, MatchNumber).index(type(step))
+        if not _is_judgement(step)
+        else 3
+    )
 
 
 def _is_judgement(step: Step) -> bool:
@@ -108,7 +125,7 @@ def _is_judgement(step: Step) -> bool:
 
 def _gives(step: Step) -> set[str]:
     match step:
-        case BindAttribute() | BindTensor():
+        case BindAttribute() | BindTensor() | BindTensors():
             return {step.name} - {""}
         case MatchParameter():
             return _bound(step.pattern)
@@ -135,7 +152,7 @@ def _bound(pattern: syntax.Expression) -> set[str]:
 
 def _needs(step: Step) -> set[str]:
     match step:
-        case BindAttribute() | BindTensor() | AreSizes():
+        case BindAttribute() | BindTensor() | BindTensors() | AreSizes():
             return set()
         case CheckAttribute() | MatchNumber():
             return set(names(step.value))

@@ -13,7 +13,7 @@ from eqsat.language.attributes import from_value, to_value
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.judgements import judge
 from eqsat.language.literals import is_number
-from eqsat.language.pattern import AreSizes, BindAttribute, BindTensor, CheckAttribute, Holds, MatchNumber, MatchParameter, Step
+from eqsat.language.pattern import AreSizes, BindAttribute, BindTensor, BindTensors, CheckAttribute, Holds, MatchNumber, MatchParameter, Step
 from eqsat.language.values import NoValue, Tensor, Value, is_list
 from eqsat.language.values import equal as equal_values
 from eqsat.nodes import broadcast
@@ -61,6 +61,10 @@ class _Matching:
         match step:
             case BindTensor():
                 return self.bind_tensor(step)
+            case BindTensors():
+                facts = [self.terms.facts.get(handle) for handle in self.terms.chain(self.handles[step.source])]
+                self.environment[step.name] = tuple(Tensor(fact) if isinstance(fact, Fact) else None for fact in facts)
+                return None
             case BindAttribute():
                 stored = self.terms.attributes.get(self.handles[step.source])
                 value = None if stored is None else to_value(step.operator, step.attribute, stored)

@@ -98,6 +98,15 @@ class BindTensor:
 
 
 @dataclass(frozen=True, slots=True)
+class BindTensors:
+    """The list of tensors whose fact is `source` is called `name`."""
+
+    source: int
+    name: str
+    place: syntax.Place
+
+
+@dataclass(frozen=True, slots=True)
 class MatchParameter:
     """The integers of a parameter are what the pattern says: a name, or a list of names and values."""
 
@@ -135,7 +144,7 @@ class Holds:
     place: syntax.Place
 
 
-Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | MatchParameter | MatchNumber | AreSizes | Holds
+Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | BindTensors | MatchParameter | MatchNumber | AreSizes | Holds
 
 BROADCASTING = frozenset(
     """
@@ -289,7 +298,7 @@ class _Left:
         name = item.item.name if isinstance(item.item, syntax.Name) else ""
         variable = self.named(name) if name else self.variable("l")
         if name:
-            self.fact(variable, listed=True)
+            self.out.steps.append(BindTensors(self.fact(variable, listed=True), name, item.place))
         return variable
 
     def input(self, item: syntax.Expression | None, operator: Operator, position: int) -> str | None:
