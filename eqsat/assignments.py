@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from eqsat.egraph import EGraph
 from eqsat.language.pattern import Atom, FactAtom, Fixed, NodeAtom, OutputAtom, Pattern
-from eqsat.saturate import EGraph
 from eqsat.terms import ABSENT, CONS, NIL, PROJECTION, Term, Terms
 
 

@@ -52,10 +52,17 @@ class Candidates:
 
     def __init__(self, firing: Firing) -> None:
         self.halves: tuple[Half, ...] = halves(firing.compiled.pattern)
-        self.waiting = 0  # candidates that the last pick left over
+        self.made = max(1, len(firing.compiled.construction.nodes))  # e-nodes, by one firing
         self._firing = firing
         self._found: list[tuple[int, ...]] = []  # by number, the sources that the half read
         self._taken: set[int] = set()
+        self._waiting: list[_Candidate] = []
+        self._numbers: dict[tuple[Hashable, ...], tuple[int, ...]] = {}  # by the classes of a match, all numbers under which it was found
+
+    @property
+    def waiting(self) -> int:
+        """The candidates that were seen last, and not taken."""
+        return len(self._waiting)
 
     def note(self, *handles: int) -> int:
         """The number of a match of a half that reads these sources, or -1 where it is the whole rule and that does not fire."""
@@ -64,21 +71,24 @@ class Candidates:
         self._found.append(handles)
         return len(self._found) - 1
 
-    def pick(self, tables: list[list[Row]], place: Mapping[Hashable, int], size: int, budget: int) -> list[tuple[int, ...]]:
-        """The numbers of the halves that are to be applied in this round, at most `budget` times, each with the number of the firing behind them.
-
-        `tables` has the rows of each half; `place` says where in a model of `size` values a class stands.
-        """
+    def look(self, tables: list[list[Row]], place: Mapping[Hashable, int]) -> None:
+        """Finds what could be applied now. `tables` has the rows of each half; `place` says where in the model a class stands."""
         members = [self._members(half, rows, place) for half, rows in zip(self.halves, tables, strict=True)]
-        found = self._alone(members[0]) if len(members) == 1 else self._pairs(*members)
-        picked = _in_turns(found, size, budget)
-        self.waiting = len(found) - len(picked)
+        self._waiting = self._alone(members[0]) if len(members) == 1 else self._pairs(*members)
         # Where both halves look alike, what is one's member is the other's too.
-        same = {member.classes: member.numbers for table in members for member in table}
-        for table in members:
-            for member in table:
-                same[member.classes] = same[member.classes] + member.numbers
-        self._taken.update(number for candidate in picked for member in candidate.members for number in same[member.classes])
+        self._numbers = {}
+        for member in (member for table in members for member in table):
+            self._numbers[member.classes] = self._numbers.get(member.classes, ()) + member.numbers
+
+    def take(self, size: int, budget: int) -> list[tuple[int, ...]]:
+        """The numbers of the halves that are to be applied, at most `budget` times, each with the number of the firing behind them.
+
+        They come in turns from all regions of a model of `size` values.
+        """
+        picked = _in_turns(self._waiting, size, budget)
+        self._taken.update(number for candidate in picked for member in candidate.members for number in self._numbers[member.classes])
+        chosen = {id(candidate) for candidate in picked}
+        self._waiting = [candidate for candidate in self._waiting if id(candidate) not in chosen]
         return [(*(member.numbers[0] for member in candidate.members), candidate.firing) for candidate in picked]
 
     def _members(self, half: Half, rows: list[Row], place: Mapping[Hashable, int]) -> list[_Member]:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from eqsat.dims import Dim, evaluate, symbols
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding
 from eqsat.extract import Choice, Graph, Method, Node, extract
 from eqsat.facts import UNKNOWN, Fact, byte_size
 from eqsat.forms import Written
 from eqsat.operators import AttributeValue
 from eqsat.recipes import Recipes
-from eqsat.saturate import EGraph
 from eqsat.spelling import write
 from eqsat.tensors import dense_bytes
 from eqsat.terms import CONSTANT, FOLDED, LITERAL, OUTPUTS, PROJECTION, Term

@@ -18,6 +18,7 @@ from eqsat import __version__
 from eqsat.cli_extract import METHODS, add_extract
 from eqsat.cli_rules import add_rules, count
 from eqsat.errors import InputError
+from eqsat.phases import EFFORTS
 from eqsat.progress import shown_progress
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("model", metavar="MODEL", help="an ONNX file")
     optimize.add_argument("-o", "--output", metavar="OUT", help="where to write the result (default: MODEL with .opt.onnx)")
     optimize.add_argument("--time-limit", metavar="S", type=_seconds, help="stop looking for more after S seconds; the result is valid anyway")
-    optimize.add_argument("--node-limit", metavar="N", type=count, help="stop when the e-graph has N rows")
+    optimize.add_argument("--node-limit", metavar="N", type=count, help="stop when the e-graph has N nodes")
     optimize.add_argument("--memory-limit", metavar="BYTES", type=_size, help="memory for evaluating constants and for verification (default: 1G)")
     optimize.add_argument("--max-growth", metavar="BYTES", type=_size, help="let the file grow by as much (default: 2k, for shape constants)")
     optimize.add_argument("--no-verify", action="store_true", help="do not compare the result with the original")
@@ -84,11 +85,14 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("--only", metavar="NAME", action="append", default=[], help="use only this rule or group of rules (repeatable)")
     optimize.add_argument("--skip", metavar="NAME", action="append", default=[], help="do not use this rule or group of rules (repeatable)")
     optimize.add_argument("--needed", action="store_true", help="find out which rules the result needs, by running again without each")
+    optimize.add_argument("--effort", choices=EFFORTS, default="normal", help="how far rules that may grow the graph are followed (default: normal)")
+    optimize.add_argument("--phases", metavar="FILE.toml", help="which rules run in which order, and how far, instead of rules/phases.toml")
     optimize.add_argument("--extractor", choices=METHODS, default="exact", help="prove the best choice (default), or search, or by the least trees")
     optimize.add_argument("--extract-time", metavar="S", type=_seconds, help="stop improving the choice after S seconds; the result is valid anyway")
     optimize.add_argument("--dump-egraph", metavar="FILE", help="write the main graph's e-graph there, for `eqsat extract`; compressed if FILE ends in .gz")
     optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    optimize.add_argument("-v", "--verbose", action="store_true", help="print what each step and each rule came to as well")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
     optimize.set_defaults(command=_optimize)
 
@@ -164,7 +168,7 @@ def _optimize(options: argparse.Namespace) -> int:
     inputs = _load_inputs(options.inputs)
 
     from eqsat.pipeline import Settings, run
-    from eqsat.report import summary
+    from eqsat.report import details, summary
 
     settings = Settings(
         inputs=inputs,
@@ -184,6 +188,8 @@ def _optimize(options: argparse.Namespace) -> int:
         extractor=options.extractor,
         extract_time=options.extract_time,
         dump_egraph=dump,
+        effort=options.effort,
+        phases=None if options.phases is None else Path(options.phases),
     )
     if options.node_limit is not None:
         settings.node_limit = options.node_limit
@@ -204,7 +210,7 @@ def _optimize(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(result.report))
     elif not options.quiet:
-        print("\n".join(summary(result.report)))
+        print("\n".join([*summary(result.report), *(details(result.report) if options.verbose else [])]))
     return 1 if result.report["verify"]["status"] == "different" else 0
 
 

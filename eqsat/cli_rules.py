@@ -236,7 +236,7 @@ def _why(options: argparse.Namespace) -> int:
     with shown_progress(options.json) as progress:
         progress("matching")
         library = _library(options)
-        answer = why(library.rule(options.name), source, library.rules)
+        answer = why(library.rule(options.name), source, library)
     if options.json:
         print(json.dumps(answer.to_json()))
     else:

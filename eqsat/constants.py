@@ -13,9 +13,9 @@ import numpy as np
 import onnx
 
 from eqsat.choose import Chooser
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding
 from eqsat.fold import Folding
-from eqsat.saturate import EGraph
 from eqsat.terms import CONSTANT, LITERAL
 
 _BATCH = 1 << 26  # bytes of elements that are sent for evaluation at once, where one constant does not take more

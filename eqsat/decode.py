@@ -17,13 +17,13 @@ import onnx
 from onnx import defs, helper
 
 from eqsat.choose import Chosen, written
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding
 from eqsat.facts import Fact, dtype_name
 from eqsat.forms import Written
 from eqsat.model import Constant, Graph, Node
 from eqsat.names import FreshNames, rename_captures
 from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes, to_attribute
-from eqsat.saturate import EGraph
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
 

@@ -28,15 +28,15 @@ from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 
 
-def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int], trial: bool = False) -> None:
-    """Adds a direction of a rule to a program, in the ruleset of those that shrink (in trial: `grow`); `fire` is asked for each match."""
-    _Emission(program, firing, number).emit(fire, trial)
+def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int], ruleset: str, trial: bool = False) -> None:
+    """Adds a direction of a rule to a ruleset of a program; `fire` is asked for each match. In trial nothing is joined."""
+    _Emission(program, firing, number).emit(fire, ruleset, trial)
 
 
-def emit_search(program: Program, firing: Firing, number: int, parts: Sequence[Half], note: Callable[..., int]) -> None:
+def emit_search(program: Program, firing: Firing, number: int, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
     """Adds a direction of a rule that may grow: searches, which write down the matches of its halves, and what is applied to those that are picked."""
     emission = _Emission(program, firing, number)
-    emission.search(parts, note)
+    emission.search(parts, note, ruleset)
     emission.apply(parts)
 
 
@@ -59,9 +59,9 @@ def rule_text(compiled: Compiled) -> str:
         try:
             firing = Firing(compiled, terms, encoding.derivation)
             if compiled.shrinks:
-                emit(program, firing, 0, firing)
+                emit(program, firing, 0, firing, "simplify")
             else:
-                emit_search(program, firing, 0, halves(compiled.pattern), firing)
+                emit_search(program, firing, 0, halves(compiled.pattern), firing, "search")
             texts = program.readable("(rule (", ':name "search 0.') + program.readable("(rule (", ':name "rule 0"')
         finally:
             program.close()
@@ -106,7 +106,7 @@ class _Emission:
         self.next = 0
         self.actions: list[str] = []
 
-    def emit(self, fire: Callable[..., int], trial: bool) -> None:
+    def emit(self, fire: Callable[..., int], ruleset: str, trial: bool) -> None:
         pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
@@ -118,10 +118,9 @@ class _Emission:
             self.actions.append(f"({trial_name(self.number)} {' '.join(left for left, _ in pairs)} {' '.join(right for _, right in pairs)})")
         else:
             self.actions += [f"(union {left} {right})" for left, right in pairs]
-        ruleset = "grow" if trial and not self.firing.compiled.shrinks else "shrink"
         self.program.rule(ruleset, f"rule {self.number}", f"{query} (= firing {call}) {fires}", " ".join(self.actions))
 
-    def search(self, parts: Sequence[Half], note: Callable[..., int]) -> None:
+    def search(self, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
         pattern, title = self.firing.compiled.pattern, self.firing.compiled.title
         noted, found = self.program.callback(note, f"note:{title}"), self.program.callback(_is_firing, "fires")
         for index, half in enumerate(parts):
@@ -130,7 +129,7 @@ class _Emission:
             query = " ".join(map(self.atom, half.atoms))
             call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
             head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
-            self.program.rule("search", f"search {self.number}.{index}", f"{query} (= found {call}) (= true (py-to-bool (py-call {found} found)))", head)
+            self.program.rule(ruleset, f"search {self.number}.{index}", f"{query} (= found {call}) (= true (py-to-bool (py-call {found} found)))", head)
 
     def apply(self, parts: Sequence[Half]) -> None:
         numbers = " ".join(f"found_{index}" for index in range(len(parts)))

@@ -6,12 +6,12 @@ Classes are called by the names of the model: that of the first node that makes 
 from __future__ import annotations
 
 from eqsat.dims import Poly, render
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding
 from eqsat.facts import Fact, dtype_name, show_dims
 from eqsat.language.values import Tensor, Value
 from eqsat.model import Node
 from eqsat.operators import Operator
-from eqsat.saturate import EGraph
 from eqsat.terms import ABSENT, IDENTITY, Signature
 from eqsat.traits import NEWEST
 

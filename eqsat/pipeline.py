@@ -8,8 +8,9 @@ what the original computed: in doubt the original itself.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,17 @@ from eqsat.errors import InputError
 from eqsat.extract import Method
 from eqsat.language.library import Library, Source, built_in
 from eqsat.language.library import load as load_rules
+from eqsat.limits import Limits
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
 from eqsat.names import FreshNames, all_names
 from eqsat.operators import normal_domain
+from eqsat.phases import check as check_phases
+from eqsat.phases import load as load_phases
 from eqsat.read import Source as ModelSource
 from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
-from eqsat.saturate import Limits, RuleSet
+from eqsat.saturate import RuleSet
 from eqsat.validity import is_valid
 from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
@@ -78,6 +82,8 @@ class Settings:
     extractor: Method = "exact"
     extract_time: float | None = None
     dump_egraph: Path | None = None
+    effort: str = "normal"
+    phases: Path | None = None
     progress: Callable[[str], None] = lambda stage: None
 
 
@@ -97,7 +103,9 @@ def run(source: ModelSource, settings: Settings) -> Result:
     worker = shared()
     worker.start()
     settings.progress("read")
-    library = load_rules(settings.rules, built_in()).select(settings.only, settings.skip)
+    everything = load_rules(settings.rules, built_in())
+    library = everything.select(settings.only, settings.skip)
+    check_phases(load_phases(settings.effort, settings.phases), (group.name for group in everything.groups))
     label = str(source) if isinstance(source, (str, Path)) else None
     original, folder = load(source)
     bake(original, settings.dims)
@@ -218,8 +226,11 @@ def fired_rules(trace: Trace) -> dict[str, int]:
 
 
 def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
-    rules = [{"name": name, "matches": count, "needed": needed.get(name)} for name, count in fired_rules(trace).items()]
-    return rules + [{"name": name, "matches": 0, "needed": None, "dropped": True} for name in dropped]
+    seconds: Counter[str] = Counter()
+    for record in trace.records:
+        seconds.update(record.seconds)
+    rules = [{"name": name, "matches": count, "seconds": seconds[name], "needed": needed.get(name)} for name, count in fired_rules(trace).items()]
+    return rules + [{"name": name, "matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in dropped]
 
 
 def _needed(model: Model, settings: Settings, library: Library, attempt: _Attempt) -> dict[str, bool]:
@@ -231,7 +242,7 @@ def _needed(model: Model, settings: Settings, library: Library, attempt: _Attemp
 def _rewrite(model: Model, settings: Settings, deadline: float | None, library: Library, trace: Trace) -> onnx.ModelProto:
     proto = model.proto
     growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
-    ruleset = RuleSet(library.compiled(), settings.exact)
+    ruleset = RuleSet(library.compiled, settings.exact, groups=library.group_of, phases=load_phases(settings.effort, settings.phases))
     options = Options(
         Limits(deadline, settings.node_limit, settings.memory_limit),
         growth,
@@ -305,13 +316,14 @@ def _verified(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path |
 
 
 def _saturation(trace: Trace) -> dict[str, Any]:
-    """Sizes and matches, summed over the graphs of the model."""
+    """Sizes and matches, summed over the graphs of the model, and each step of each graph."""
     matches: dict[str, int] = {}
     for record in trace.records:
         for name, count in record.matches.items():
             matches[name] = matches.get(name, 0) + count
-    sizes = {key: sum(getattr(record, key) for record in trace.records) for key in ("iterations", "classes", "nodes")}
-    return {"graphs": len(trace.records), **sizes, "matches": dict(sorted(matches.items()))}
+    sizes = {key: sum(getattr(record, key) for record in trace.records) for key in ("classes", "nodes")}
+    steps = [{"graph": graph, **asdict(step)} for graph, record in enumerate(trace.records) for step in record.iterations]
+    return {"graphs": len(trace.records), "iterations": len(steps), **sizes, "matches": dict(sorted(matches.items())), "steps": steps}
 
 
 def _extraction(trace: Trace, method: Method) -> dict[str, Any]:
@@ -347,6 +359,8 @@ def optimize(
     extractor: Method = "exact",
     extract_time: float | None = None,
     dump_egraph: str | Path | None = None,
+    effort: str = "normal",
+    phases: str | Path | None = None,
 ) -> Result:
     """The same function, smaller: optimizes a model given as a path, an `onnx.ModelProto` or an `onnx_ir.Model`.
 
@@ -355,7 +369,8 @@ def optimize(
     only assumes them where prices are compared. `rules` adds rule files, or texts of such, to the built-in ones; `only` and
     `skip` choose among all by the names of rules and groups; `exact` keeps every bit. `needed` finds out which of the rules
     that fired the result needs, by running again without each. `extractor` is "exact", "greedy" or "tree", `extract_time` the seconds
-    that choosing may take, and `dump_egraph` a file for the e-graph of the main graph, in the egraph-serialize format.
+    that choosing may take, and `dump_egraph` a file for the e-graph of the main graph, in the egraph-serialize format. `effort` is "low", "normal"
+    or "high": how far rules that may grow the graph are followed; `phases` is a file that says it instead of rules/phases.toml.
     Raises `InputError` with one line where the input can not be used.
     """
     defaults = Settings()
@@ -381,6 +396,8 @@ def optimize(
             extractor,
             extract_time,
             None if dump_egraph is None else Path(dump_egraph),
+            effort,
+            None if phases is None else Path(phases),
         ),
     )
 

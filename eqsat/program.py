@@ -23,6 +23,8 @@ from eqsat.traits import SYMMETRIC
 _callbacks: dict[int, Callable[..., object]] = {}
 _tokens = itertools.count()
 
+_BUILT_IN = ("Input", "Constant", "Literal", "Projection", "Absent", "Cons", "Nil", "Opaque")
+
 
 def _resolve(token: int) -> Callable[..., object]:
     return _callbacks[token]
@@ -37,12 +39,17 @@ class _Pointer:
 
 
 class Program:
-    """Egglog text and tables for one encoding; `folder` holds the tables. `close` lets go of the callbacks."""
+    """Egglog text and tables for one encoding; `folder` holds the tables. `close` lets go of the callbacks.
 
-    def __init__(self, encoding: Encoding, folder: Path) -> None:
+    What laws call back goes through `watched`, which may end a run by an exception.
+    """
+
+    def __init__(self, encoding: Encoding, folder: Path, watched: Callable[[Callable[..., int]], Callable[..., int]] = lambda function: function) -> None:
         self.encoding = encoding
         self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()  # head and attributes of the terms that share a constructor
         self.constructors: dict[int, str] = {}  # by signature
+        self.rulesets: set[str] = set()
+        self._watched = watched
         self._folder = folder
         self._text: list[str] = []
         self._names: dict[str, str] = {}  # by token, what people read in its place
@@ -85,8 +92,16 @@ class Program:
         """Appends a command."""
         self._text.append(text)
 
+    @property
+    def terms(self) -> list[str]:
+        """The tables that hold e-nodes."""
+        return [*_BUILT_IN, *self.constructors.values()]
+
     def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
-        """Appends a rule."""
+        """Appends a rule to a ruleset, which is made on its first use."""
+        if ruleset not in self.rulesets:
+            self.rulesets.add(ruleset)
+            self.add(f"(ruleset {ruleset})")
         self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
@@ -116,7 +131,6 @@ class Program:
             (constructor Cons (T L) L) (constructor Nil () L) (constructor Opaque (i64 L) T)
             (function fact (T) PyObject :merge (py-call {merge} old new))
             (function facts (L) PyObject :merge (py-call {merge} old new))
-            (ruleset load) (ruleset laws) (ruleset shrink) (ruleset search) (ruleset picked) (ruleset grow)
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
         """)
         entries = [*encoding.entries, *encoding.forms]
@@ -144,7 +158,7 @@ class Program:
             if head >= 0 and not encoding.terms.signatures[head].lawless:
                 self._rows(head, found)
         self._literals()
-        link = self.callback(derivation.link, "link")
+        link = self.callback(self._watched(derivation.link), "link")
         self.rule("laws", "list", "(= l (Cons h t)) (= f (fact h)) (= g (facts t))", f"(set (facts l) (py-call {link} f g))")
         project = self.callback(derivation.project, "project")
         self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
@@ -170,7 +184,7 @@ class Program:
         sorts = " ".join(["PyObject"] * len(attributes) + ["T"] * len(inputs) + ["L"] * len(rest))
         self.add(f"(constructor {name} ({sorts}) T)")
         facts = [f"(= f{x} (fact {x}))" for x in inputs] + [f"(= f{r} (facts {r}))" for r in rest]
-        derive = self.callback(self._deriver(index), "derive")
+        derive = self.callback(self._watched(self._deriver(index)), "derive")
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
         term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
         self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments}))")

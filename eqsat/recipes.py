@@ -14,10 +14,10 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding
 from eqsat.facts import Fact, byte_size
 from eqsat.operators import read_attributes, to_attribute
-from eqsat.saturate import EGraph
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, NIL, OUTPUTS, PROJECTION, Knowledge, Term
 from eqsat.traits import NEWEST

@@ -37,6 +37,17 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def details(report: Mapping[str, Any]) -> list[str]:
+    """What each rule and each step of the saturation came to, a line each: those that took longest first, and the steps in their order."""
+    lines = ["", "rule                                matches  seconds"]
+    for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
+        lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
+    lines += ["", "graph phase        step         e-nodes  classes  seconds"]
+    for step in report["saturation"]["steps"]:
+        lines.append(f"{step['graph']:>5} {step['phase']:<12} {step['step']:<10} {step['nodes']:>9} {step['classes']:>8} {step['seconds']:>8.3f}")
+    return lines
+
+
 def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
     """The rules that fired and are not known to be of no use, those with most matches first."""
     useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]

@@ -25,10 +25,12 @@ from eqsat.encode import Descent, Encoding, Outer, encode
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
+from eqsat.limits import Limits
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.names import FreshNames, NameClash, captures
 from eqsat.operators import normal_domain
-from eqsat.saturate import EngineFailure, Limits, Record, RuleSet, saturate
+from eqsat.record import Record
+from eqsat.saturate import EngineFailure, RuleSet, saturate
 from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker

@@ -8,7 +8,7 @@ stops it. Promised: the work is bounded, and the answer says where a bound ended
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import onnx
 
 from eqsat.assignments import Assignment, Assignments, Index, root_of
 from eqsat.derive import Derivation
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
 from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
@@ -24,15 +25,18 @@ from eqsat.landmarks import Landmarks, label
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.errors import Report
 from eqsat.language.firing import Firing
+from eqsat.language.library import Library
 from eqsat.language.pattern import NodeAtom
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Rule
+from eqsat.limits import Limits
 from eqsat.model import Graph, Model, Node
+from eqsat.phases import load as load_phases
 from eqsat.pipeline import speaks_as_model
 from eqsat.read import read
 from eqsat.reasons import Outcome, Reasons, Stop
 from eqsat.rewrite import control_flow_facts
-from eqsat.saturate import EGraph, EngineFailure, Limits, RuleSet, saturate
+from eqsat.saturate import EngineFailure, RuleSet, saturate
 from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 from eqsat.versions import RENAMED
@@ -154,11 +158,11 @@ def _looked(spots: Sequence[Spot]) -> str:
     return f"{_nodes(sum({(spot.graph, spot.output): 1 + spot.more for spot in spots}.values()))} looked at"
 
 
-def why(resolved: Resolved, source: Path, others: Iterable[Resolved] = ()) -> Answer:
+def why(resolved: Resolved, source: Path, others: Library | None = None) -> Answer:
     """Where the rule fires on the model in a file; with `others` also how often it does so among them. `InputError` for a bad model."""
     directions = compile_rule(resolved)
     answer = Answer(resolved.rule, tuple(_root(compiled) for compiled in directions))
-    rules = [compiled for other in others for compiled in compile_rule(other)]
+    rules = None if others is None else RuleSet(others.compiled, groups=others.group_of, phases=load_phases())
     _Survey(read(source), directions, rules, answer).model()
     return answer
 
@@ -170,7 +174,7 @@ def _root(compiled: Compiled) -> str:
 class _Survey:
     """All graphs of one model."""
 
-    def __init__(self, model: Model, directions: Sequence[Compiled], rules: Sequence[Compiled], answer: Answer) -> None:
+    def __init__(self, model: Model, directions: Sequence[Compiled], rules: RuleSet | None, answer: Answer) -> None:
         self.proto = model.proto
         self.source = model
         self.directions = directions
@@ -180,7 +184,7 @@ class _Survey:
         self.derivation = Derivation(self.terms)
         self.contents = ContentIndex()
         self.deadline = time.monotonic() + SECONDS
-        if rules:
+        if rules is not None:
             answer.others = 0
 
     def model(self) -> None:
@@ -214,18 +218,17 @@ class _Survey:
                 self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for what is known of its values")
             for compiled in self.directions:
                 self.search(graph, encoding, egraph, compiled, where)
-            if self.rules:
-                self.among_others(encoding, where)
+            if self.rules is not None:
+                self.among_others(encoding, self.rules, where)
         except (Contradiction, EngineFailure) as error:
             self.answer.notes.append(f"{where or 'the graph'} is left as it is: {error}")
             return (UNKNOWN,) * len(graph.outputs)
         return tuple(encoding.fact(name) for name in graph.outputs)
 
-    def among_others(self, encoding: Encoding, where: str) -> None:
+    def among_others(self, encoding: Encoding, rules: RuleSet, where: str) -> None:
         """Counts how often the rule fires where all rules are applied."""
-        _, record = saturate(encoding, Limits(deadline=self.deadline), RuleSet(self.rules))
-        assert self.answer.others is not None
-        self.answer.others += record.fired.get(self.answer.rule.name, 0)
+        _, record = saturate(encoding, Limits(deadline=self.deadline), rules)
+        self.answer.others = (self.answer.others or 0) + record.fired.get(self.answer.rule.name, 0)
         if record.hit is not None:
             self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the run with the other rules")
 

@@ -35,7 +35,7 @@ real rule associate:
 
 
 def compiled(text: str) -> Compiled:
-    return load([text]).compiled()[0]
+    return load([text]).compiled[0]
 
 
 def products(count: int, inputs: int = 1) -> onnx.ModelProto:
@@ -102,7 +102,8 @@ def test_only_products_of_the_same_input_are_merged() -> None:
 
 def test_what_is_picked_comes_from_all_regions() -> None:
     one, rows = waiting(1000)
-    picked = one.pick([rows], places(1000), 1000, REGIONS)
+    one.look([rows], places(1000))
+    picked = one.take(1000, REGIONS)
     regions = {number * REGIONS // 1000 for number, _ in picked}
     assert len(picked) == REGIONS
     assert len(regions) == REGIONS
@@ -111,11 +112,14 @@ def test_what_is_picked_comes_from_all_regions() -> None:
 
 def test_what_was_picked_is_not_picked_again_and_what_waits_is() -> None:
     one, rows = waiting(100)
-    first = one.pick([rows], places(100), 100, 60)
-    second = one.pick([rows], places(100), 100, 60)
+    one.look([rows], places(100))
+    first = one.take(100, 60)
+    one.look([rows], places(100))
+    second = one.take(100, 60)
     assert len({number for number, _ in first} | {number for number, _ in second}) == 100
     assert not one.waiting
-    assert not one.pick([rows], places(100), 100, 60)
+    one.look([rows], places(100))
+    assert not one.take(100, 60)
 
 
 def places(count: int) -> dict[Hashable, int]:

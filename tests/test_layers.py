@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Bottom to top. Modules on one line do not know one another.
 LAYERS = [
     ["errors"],
+    ["phases"],
     ["operators", "traits"],
     ["dims"],
     ["facts"],
@@ -37,8 +38,9 @@ LAYERS = [
     ["language"],
     ["encode"],
     ["extract"],
-    ["program"],
-    ["candidates", "emit"],
+    ["program", "record"],
+    ["candidates", "emit", "engine", "limits"],
+    ["egraph", "schedule"],
     ["saturate"],
     ["recipes"],
     ["choose"],

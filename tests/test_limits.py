@@ -29,10 +29,10 @@ def test_limits_are_named_and_leave_a_valid_model(options: dict, hit: str) -> No
 
 def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
-    from eqsat import saturate
+    from eqsat import limits
 
     sizes = iter(range(0, 1 << 60, 1 << 40))
-    monkeypatch.setattr(saturate, "resident_bytes", lambda: next(sizes))
+    monkeypatch.setattr(limits, "resident_bytes", lambda: next(sizes))
     result = eqsat.optimize(MODEL)
     assert result.report["limits"]["hit"] == "memory"
     assert_same(MODEL, result.model, FEEDS)

@@ -15,16 +15,20 @@ from random_models import models
 from eqsat import saturate as engine
 from eqsat.assignments import Assignments, Index
 from eqsat.derive import Derivation
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
 from eqsat.errors import InputError
 from eqsat.facts import UNKNOWN, Fact
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import Firing
+from eqsat.language.library import Group, Library
 from eqsat.language.parse import parse as parse_rules
 from eqsat.language.resolve import Resolved, resolve
+from eqsat.language.syntax import RuleFile
+from eqsat.limits import Limits
 from eqsat.model import Node
 from eqsat.read import normalize
-from eqsat.saturate import EGraph, Limits, RuleSet, saturate
+from eqsat.saturate import RuleSet, saturate
 from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 from eqsat.why import Answer, why
@@ -339,7 +343,7 @@ CASES: list[tuple[str, str, str, tuple[int, int], tuple[str, str] | None]] = [
 def asked(resolved: Resolved, model: onnx.ModelProto, folder: Path, *others: Resolved) -> Answer:
     path = folder / "model.onnx"
     onnx.save(model, path)
-    return why(resolved, path, others)
+    return why(resolved, path, Library((Group(RuleFile("others", (), tuple(other.rule for other in others)), others),)) if others else None)
 
 
 @pytest.mark.parametrize(("text", "model", "node", "nodes", "stop"), CASES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import onnx
@@ -16,7 +17,7 @@ class _Exporter:
         self.constants: dict[str, TensorProto] = {}
         self.random = np.random.default_rng(0)
 
-    def node(self, kind: str, inputs: Sequence[str], name: str, **attributes: object) -> str:
+    def node(self, kind: str, inputs: Sequence[str], name: str, **attributes: Any) -> str:
         self.nodes.append(helper.make_node(kind, inputs, [name], name=f"{kind}_{name}", **attributes))
         return name
 

@@ -17,12 +17,14 @@ from onnx import helper
 from eqsat.checker.instances import Instance
 from eqsat.derive import Derivation
 from eqsat.dims import Dim, evaluate
+from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
+from eqsat.limits import Limits
 from eqsat.operators import read_attributes, to_attribute
 from eqsat.read import normalize
-from eqsat.saturate import EGraph, Limits, RuleSet, saturate
+from eqsat.saturate import RuleSet, saturate
 from eqsat.tensors import ContentIndex, from_array
 from eqsat.terms import CONS, CONSTANT, INPUT, LITERAL, OUTPUTS, PROJECTION, Literal, Term, Terms
 from eqsat.traits import NEWEST

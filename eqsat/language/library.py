@@ -5,6 +5,7 @@ Promised: all errors of all files at once; a name that no rule or group has is a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,12 @@ class Library:
                 return resolved
         raise InputError(f"there is no rule '{name}'{nearest(name, (resolved.rule.name for resolved in self.rules))}")
 
+    @property
+    def group_of(self) -> dict[str, str]:
+        """By rule, the name of its group."""
+        return {resolved.rule.name: group.name for group in self.groups for resolved in group.rules}
+
+    @functools.cached_property
     def compiled(self) -> tuple[Compiled, ...]:
         """Every direction of every rule."""
         return tuple(direction for resolved in self.rules for direction in compile_rule(resolved))

@@ -1,0 +1,91 @@
+"""Phases: a file that says which rules run, in which order and how far comes in; the phases of one effort go out.
+
+The project's own file is rules/phases.toml, which also says what the fields mean.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from eqsat.errors import InputError
+
+EFFORTS = ("low", "normal", "high")
+BUILT_IN = Path(__file__).resolve().parent / "rules" / "phases.toml"
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Groups of rules that run together, and how far. Pairs are of a number, and of what is added to it for each node of the graph."""
+
+    name: str = "all"
+    groups: tuple[str, ...] = (EVERYTHING,)
+    rounds: int = 0
+    firings: tuple[float, float] = (0, 0)
+    nodes: tuple[float, float] = (0, 0)
+
+    def has(self, group: str) -> bool:
+        """Whether the rules of a group take part."""
+        return EVERYTHING in self.groups or group in self.groups
+
+    def most_firings(self, size: int) -> int:
+        """Of one rule that may grow the graph, in one round, in a graph of so many nodes."""
+        return int(self.firings[0] + self.firings[1] * size)
+
+    def most_nodes(self, size: int) -> int:
+        """The e-nodes up to which the phase may grow the e-graph of so many nodes."""
+        return int(size + self.nodes[0] + self.nodes[1] * size)
+
+
+def check(phases: Iterable[Phase], groups: Iterable[str]) -> None:
+    """Raises `InputError` where a phase names a group that is not among these."""
+    known = {*groups, EVERYTHING}
+    for phase in phases:
+        if strange := [group for group in phase.groups if group not in known]:
+            raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
+
+
+def load(effort: str = "normal", path: Path | None = None) -> tuple[Phase, ...]:
+    """The phases of an effort, from a file or from the project's own; `InputError` with one line where the file can not be used."""
+    source = BUILT_IN if path is None else path
+    try:
+        table = tomllib.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{source}: can not read it: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: not a TOML file: {error}") from None
+    if unknown := sorted(set(table) - set(EFFORTS)):
+        raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")
+    rows = table.get(effort)
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
+    return tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1))
+
+
+def _phase(where: str, row: object) -> Phase:
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
+    fields = cast(dict[str, Any], row)
+    wanted = {"name", "groups", "rounds", "firings", "nodes"}
+    if unknown := sorted(set(fields) - wanted):
+        raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
+    name, groups, rounds = fields.get("name", ""), fields.get("groups", [EVERYTHING]), fields.get("rounds", 0)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: name is a text that is not empty")
+    if not isinstance(groups, list) or not groups or not all(isinstance(group, str) for group in cast(list[Any], groups)):
+        raise InputError(f'{where}: groups is a list of names of groups, or ["{EVERYTHING}"]')
+    names = tuple(cast(list[str], groups))
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 0 <= rounds <= 1000:
+        raise InputError(f"{where}: rounds is a whole number from 0 to 1000")
+    return Phase(name, names, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", [0, 0])))
+
+
+def _pair(where: str, field: str, value: object) -> tuple[float, float]:
+    items = cast(list[Any], value) if isinstance(value, list) else []
+    if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item < 1e9 for item in items):
+        raise InputError(f"{where}: {field} is two numbers from 0: [so many, and so many for each node of the graph]")
+    return float(items[0]), float(items[1])

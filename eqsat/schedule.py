@@ -1,0 +1,121 @@
+"""The schedule: phases of rules run over an e-graph, each as far as it may.
+
+In each phase laws and rules that shrink the graph run until nothing changes. Then the rules that may grow it search; of what they have found each
+gets its share of what the round may make; that is applied, and so on in turns. Whatever ends the run, the e-graph it leaves is a valid one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+
+from eqsat.candidates import Candidates, Row
+from eqsat.emit import half_name, pick_name
+from eqsat.engine import GROW, LAWS, SEARCH, SIMPLIFY, Engine
+from eqsat.limits import Watch
+from eqsat.phases import Phase
+from eqsat.program import Program
+
+
+class Schedule:
+    """Phases over one engine, with what is known of each rule that may grow the graph from round to round."""
+
+    def __init__(
+        self, engine: Engine, candidates: Mapping[int, Candidates], groups: Mapping[int, str], places: Mapping[str, int], watch: Watch, size: int
+    ) -> None:
+        self._engine = engine
+        self._candidates = candidates
+        self._groups = groups  # of the rules, by number
+        self._places = places  # of the groups, by which their rulesets are called
+        self._watch = watch
+        self._size = size  # of the graph
+
+    def run(self, phases: Sequence[Phase]) -> str | None:
+        """Runs phases one after the other; the limit that ended the run, or kept it from more, if one did."""
+        found: str | None = None
+        for number, phase in enumerate(phases):
+            limit = self._phase(number, phase)
+            if limit is not None:
+                return limit
+            found = self._left_over(phase)
+        return found
+
+    def _left_over(self, phase: Phase) -> str | None:
+        if self._watch.full:
+            return "growth"
+        return "rounds" if any(one.waiting for one in self._growing(phase).values()) else None
+
+    def _growing(self, phase: Phase) -> dict[int, Candidates]:
+        return {number: one for number, one in self._candidates.items() if phase.has(self._groups[number])} if phase.rounds else {}
+
+    def _phase(self, number: int, phase: Phase) -> str | None:
+        growing = self._growing(phase)
+        program, most = self._engine.program, phase.most_nodes(self._size)
+        simplify, search = (
+            self._together(f"{kind}_phase_{number}", [f"{kind}_{place}" for group, place in self._places.items() if phase.has(group)], program)
+            for kind in (SIMPLIFY, SEARCH)
+        )
+        for turn in range(phase.rounds + 1):
+            limit = self._simplify(simplify, phase, most)
+            if limit is not None:
+                return limit
+            if turn == phase.rounds or not growing or self._watch.full:
+                break
+            share = max(0, most - self._engine.nodes) // (phase.rounds - turn)
+            if not self._grow(search, phase, growing, share):
+                break
+        return None
+
+    def _together(self, name: str, rulesets: Sequence[str], program: Program) -> str | None:
+        """One ruleset of those that have rules."""
+        parts = [ruleset for ruleset in rulesets if ruleset in program.rulesets]
+        if len(parts) < 2:
+            return parts[0] if parts else None
+        self._engine.run(f"(unstable-combined-ruleset {name} {' '.join(parts)})")
+        return name
+
+    def _simplify(self, ruleset: str | None, phase: Phase, most: int) -> str | None:
+        """Laws and shrinking rules until nothing changes; the limit that ended it, if one did."""
+        changed = True
+        while changed:
+            while (limit := self._watch.reached(self._engine.nodes)) is None and self._engine.step(LAWS, phase.name):
+                pass
+            if limit is not None:
+                return limit
+            self._watch.allowance = most - self._engine.nodes
+            changed = ruleset is not None and self._engine.step(ruleset, phase.name, SIMPLIFY)
+        return None
+
+    def _grow(self, ruleset: str | None, phase: Phase, growing: Mapping[int, Candidates], share: int) -> bool:
+        """One round: search, pick, apply. Whether anything changed."""
+        if ruleset is None:
+            return False
+        self._engine.step(ruleset, phase.name, SEARCH)
+        self._look(growing)
+        picked = False
+        left = share
+        waiting = sorted((one.waiting * one.made, number) for number, one in growing.items() if one.waiting)
+        for position, (_, number) in enumerate(waiting):
+            # Those that want least get what they want; what they leave goes to the others.
+            one = growing[number]
+            rows = one.take(self._size, min(phase.most_firings(self._size), left // (len(waiting) - position) // one.made))
+            left -= len(rows) * one.made
+            if rows:
+                picked = True
+                self._engine.run(self._engine.program.fill(pick_name(number), rows))
+        if not picked:
+            return False
+        self._engine.run("(run-schedule (run picked))")
+        return self._engine.step(GROW, phase.name, GROW)
+
+    def _look(self, growing: Mapping[int, Candidates]) -> None:
+        """Tells the candidates what their searches have found by now."""
+        engine, tables = self._engine, self._engine.tables()
+        place: dict[Hashable, int] = {}
+        for row in tables["Ref"].rows:
+            reference = engine.integer(row.inputs[0])
+            place[row.output] = min(reference, place.get(row.output, reference))
+        for number, one in growing.items():
+            one.look(
+                [[Row(engine.number(row.inputs[0]), tuple(row.inputs[1:])) for row in tables[half_name(number, half)].rows] for half in range(len(one.halves))],
+                place,
+            )
