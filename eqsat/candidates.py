@@ -13,7 +13,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from eqsat.language.firing import Firing
-from eqsat.language.halves import Half, halves, shared
+from eqsat.language.halves import Half, halves, shared, shared_attributes
 
 REGIONS = 64
 """Of a model, each with its share of a budget."""
@@ -56,6 +56,11 @@ class Candidates:
         self._firing = firing
         self._found: list[tuple[int, ...]] = []  # by number, the sources that the half read
         self._taken: set[int] = set()
+        # By half, where its variables and its sources stand that the other half has as well. Facts are those of the variables.
+        both = shared_attributes(self.halves)
+        self._common = [
+            ([half.variables.index(variable) for variable in shared(self.halves)], [half.sources.index(source) for source in both]) for half in self.halves
+        ]
         self._waiting: list[_Candidate] = []
         self._numbers: dict[tuple[Hashable, ...], tuple[int, ...]] = {}  # by the classes of a match, all numbers under which it was found
 
@@ -109,18 +114,15 @@ class Candidates:
 
     def _pairs(self, firsts: list[_Member], seconds: list[_Member]) -> list[_Candidate]:
         """Disjoint pairs that fire, among those that have the same shared classes."""
-        common = shared(self.halves)
         groups: dict[tuple[Hashable, ...], deque[_Member]] = {}
-        positions = [self.halves[1].variables.index(v) for v in common]
         for member in seconds:
-            groups.setdefault(tuple(member.classes[position] for position in positions), deque()).append(member)
-        positions = [self.halves[0].variables.index(v) for v in common]
+            groups.setdefault(self._shared(1, member), deque()).append(member)
         used: set[Hashable] = set()
         found: list[_Candidate] = []
         for first in firsts:
             if first.root in used:
                 continue
-            group = groups.get(tuple(first.classes[position] for position in positions), deque())
+            group = groups.get(self._shared(0, first), deque())
             tried = 0
             for second in group:
                 if second.root in used or second.root == first.root:
@@ -137,6 +139,12 @@ class Candidates:
             while group and group[0].root in used:
                 group.popleft()
         return found
+
+    def _shared(self, half: int, member: _Member) -> tuple[Hashable, ...]:
+        """What a match of a half must have in common with one of the other: the classes and the attributes that both name."""
+        classes, attributes = self._common[half]
+        found = self._found[member.numbers[0]]
+        return (*(member.classes[position] for position in classes), *(found[position] for position in attributes))
 
     def _together(self, first: _Member, second: _Member) -> int:
         handles = [0] * len(self._firing.compiled.pattern.sources)

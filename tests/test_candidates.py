@@ -100,6 +100,24 @@ def test_only_products_of_the_same_input_are_merged() -> None:
     assert not any(rule["matches"] for rule in found["rules"])
 
 
+def test_what_both_halves_name_is_the_same_in_a_pair() -> None:
+    """Attributes that a rule carries over were those of the second half, whatever the first one's were."""
+    rule = """
+# Two Convs of one image become one Conv with the channels of both.
+real rule convs:
+    y1 = Conv<group = 1, ..p>(x, w1, b1)
+    y2 = Conv<group = 1, ..p>(x, w2, b2)
+ => y1, y2 = Split<axis = 1>(Conv<group = 1, ..p>(x, Concat<axis = 0>(w1, w2), Concat<axis = 0>(b1, b2)), [m1, m2])
+    where w1: _[m1, ..k], w2: _[m2, ..k], const w1, const w2, const b1, const b2
+    test x: T[2, 4, 5, 5], w1: T[6, 4, 3, 3], b1: T[6], w2: T[3, 4, 3, 3], b2: T[3]
+"""
+    weights = " ".join(f"{name} = Constant<value = float[2, 1, 3, 3] {{{', '.join(str(i + seed) for i in range(18))}}}>()" for seed, name in enumerate("vwu"))
+    convs = "s = Conv<pads = [1, 1, 1, 1]>(x, v, c)  t = Conv<pads = [2, 2, 2, 2], dilations = [2, 2]>(x, w, c)  r = Conv<pads = [1, 1, 1, 1]>(x, u, c)"
+    model = parse(f"g (float[N, 1, 6, 6] x) => (float[N, 2, 6, 6] s, float[N, 2, 6, 6] t, float[N, 2, 6, 6] r) <float[2] c = {{1, 2}}> {{ {weights} {convs} }}")
+    found = report(model, rule, "convs")
+    assert [entry["matches"] for entry in found["rules"]] == [1]
+
+
 def test_what_is_picked_comes_from_all_regions() -> None:
     one, rows = waiting(1000)
     one.look([rows], places(1000))

@@ -80,9 +80,8 @@ def test_no_file_of_phases_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_phases_decide_which_groups_run(tmp_path: Path) -> None:
-    model = parse(
-        "g (float[N, 4] x) => (float[N, 4] y, float[4, N] z) <float one = {1}> { s = Mul(x, one)  y = Relu(s)  t = Transpose<perm = [1, 0]>(s)  u = Transpose<perm = [1, 0]>(t)  v = Transpose<perm = [1, 0]>(u)  z = Relu(v) }"
-    )
+    model = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4, N] z) <float one = {1}> {
+        s = Mul(x, one)  y = Relu(s)  t = Transpose<perm = [1, 0]>(s)  u = Transpose<perm = [1, 0]>(t)  v = Transpose<perm = [1, 0]>(u)  z = Relu(v) }""")
     path = tmp_path / "phases.toml"
     path.write_text("[[normal]]\nname = 'only'\ngroups = ['arithmetic']\n")
     assert operators(eqsat.optimize(model, phases=path).model) == {"Transpose": 3, "Relu": 2}

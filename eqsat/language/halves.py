@@ -21,6 +21,7 @@ class Half:
     variables: tuple[str, ...]
     lists: frozenset[str]
     sources: tuple[int, ...]
+    facts: frozenset[int]  # those of the sources that are facts; others are attributes
 
 
 def halves(pattern: Pattern) -> tuple[Half, ...]:
@@ -40,6 +41,13 @@ def shared(found: tuple[Half, ...]) -> tuple[str, ...]:
     """The class variables that all halves have."""
     first, *rest = found
     return tuple(v for v in first.variables if all(v in half.variables for half in rest))
+
+
+def shared_attributes(found: tuple[Half, ...]) -> tuple[int, ...]:
+    """The sources that all halves read and that are attributes; of a class that they share one may know more than the other by now."""
+    first, *rest = found
+    facts = {source for half in found for source in half.facts}
+    return tuple(source for source in first.sources if source not in facts and all(source in half.sources for half in rest))
 
 
 def _variables(atom: NodeAtom | OutputAtom) -> Iterator[str]:
@@ -70,4 +78,5 @@ def _half(pattern: Pattern, root: str, variables: dict[str, None], structure: di
     read = {atom.source for atom in atoms if isinstance(atom, FactAtom)}
     read |= {column for atom in atoms if isinstance(atom, NodeAtom) for column in atom.attributes if isinstance(column, str)}
     sources = tuple(position for position, source in enumerate(pattern.sources) if source in read)
-    return Half(root, atoms, tuple(variables), frozenset(lists & set(variables)), sources)
+    facts = frozenset(pattern.sources.index(atom.source) for atom in atoms if isinstance(atom, FactAtom) and atom.source in read)
+    return Half(root, atoms, tuple(variables), frozenset(lists & set(variables)), sources, facts)
