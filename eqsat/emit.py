@@ -58,7 +58,7 @@ def rule_text(compiled: Compiled) -> str:
         program = Program(encoding, Path(folder))
         try:
             firing = Firing(compiled, terms, encoding.derivation)
-            if compiled.shrinks:
+            if compiled.growth < 0:
                 emit(program, firing, 0, firing, "simplify")
             else:
                 emit_search(program, firing, 0, halves(compiled.pattern), firing, "search")
@@ -66,7 +66,7 @@ def rule_text(compiled: Compiled) -> str:
         finally:
             program.close()
     # Attributes are numbers before the callback only; behind it they are columns of what it gives.
-    queries = " ".join(text.partition(" (py-call ")[0] for text in texts if text.endswith(':name "rule 0")') == compiled.shrinks)
+    queries = " ".join(text.partition(" (py-call ")[0] for text in texts if text.endswith(':name "rule 0")') == (compiled.growth < 0))
     handles = sorted({int(number) for number in re.findall(r"\(py-from-int (\d+)\)", queries)})
     notes = [f"; attribute {handle} is {_shown(terms.attributes.get(handle))}" for handle in handles]
     return "\n".join([f"; {compiled.title}", *notes, *(line for text in texts for line in _laid_out(text))])

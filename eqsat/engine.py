@@ -10,7 +10,7 @@ from eqsat.language.compile import Compiled
 from eqsat.program import Program
 from eqsat.record import Iteration, Record
 
-LAWS, SIMPLIFY, SEARCH, GROW = "laws", "simplify", "search", "grow"
+LAWS, SIMPLIFY, SETTLE, SEARCH, GROW = "laws", "simplify", "settle", "search", "grow"
 
 
 class Engine:

@@ -185,10 +185,16 @@ def _imports(imports: Imports) -> list[onnx.OperatorSetIdProto]:
 def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
     items = tuple(node.attributes.items())
     if any(isinstance(value, AttributeProto) for _, value in items):
-        return _build(node.operator, items, present, node.outputs)
+        return _build(node.operator, items, present, _outputs(node))
     # 1 and 1.0 are equal to a cache, but not to ONNX.
     kinds = tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in items)
-    return _build_cached(node.operator, items, present, node.outputs, kinds)
+    return _build_cached(node.operator, items, present, _outputs(node), kinds)
+
+
+def _outputs(node: Node) -> int:
+    """The outputs that ONNX is asked for: a BatchNormalization that does not train is refused with those that only training has."""
+    infers = node.operator.name == "BatchNormalization" and not node.attributes.get("training_mode")
+    return 1 if infers else node.outputs
 
 
 def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:

@@ -24,6 +24,7 @@ class Phase:
 
     name: str = "all"
     groups: tuple[str, ...] = (EVERYTHING,)
+    settle: tuple[str, ...] = ()
     rounds: int = 0
     firings: tuple[float, float] = (0, 0)
     nodes: tuple[float, float] = (0, 0)
@@ -31,6 +32,10 @@ class Phase:
     def has(self, group: str) -> bool:
         """Whether the rules of a group take part."""
         return EVERYTHING in self.groups or group in self.groups
+
+    def settles(self, group: str) -> bool:
+        """Whether the rules of a group that keep the number of nodes run until nothing changes."""
+        return self.has(group) and (EVERYTHING in self.settle or group in self.settle)
 
     def most_firings(self, size: int) -> int:
         """Of one rule that may grow the graph, in one round, in a graph of so many nodes."""
@@ -41,16 +46,23 @@ class Phase:
         return int(size + self.nodes[0] + self.nodes[1] * size)
 
 
-def check(phases: Iterable[Phase], groups: Iterable[str]) -> None:
-    """Raises `InputError` where a phase names a group that is not among these."""
-    known = {*groups, EVERYTHING}
-    for phase in phases:
-        if strange := [group for group in phase.groups if group not in known]:
-            raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The phases of an effort, and in how many turns at most they run over a model: each begins with the result of the one before it."""
+
+    phases: tuple[Phase, ...]
+    turns: int = 1
+
+    def check(self, groups: Iterable[str]) -> None:
+        """Raises `InputError` where a phase names a group that is not among these."""
+        known = {*groups, EVERYTHING}
+        for phase in self.phases:
+            if strange := [group for group in (*phase.groups, *phase.settle) if group not in known]:
+                raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
 
 
-def load(effort: str = "normal", path: Path | None = None) -> tuple[Phase, ...]:
-    """The phases of an effort, from a file or from the project's own; `InputError` with one line where the file can not be used."""
+def load(effort: str = "normal", path: Path | None = None) -> Plan:
+    """The plan of an effort, from a file or from the project's own; `InputError` with one line where the file can not be used."""
     source = BUILT_IN if path is None else path
     try:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
@@ -58,30 +70,38 @@ def load(effort: str = "normal", path: Path | None = None) -> tuple[Phase, ...]:
         raise InputError(f"{source}: can not read it: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: not a TOML file: {error}") from None
-    if unknown := sorted(set(table) - set(EFFORTS)):
+    if unknown := sorted(set(table) - {*EFFORTS, "turns"}):
         raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")
+    turns = table.get("turns", {})
+    most = cast(dict[str, Any], turns).get(effort, 1) if isinstance(turns, dict) else None
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1000:
+        raise InputError(f"{source}: turns is a table with a whole number from 1 to 1000 for each effort")
     rows = table.get(effort)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
-    return tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1))
+    return Plan(tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)), most)
 
 
 def _phase(where: str, row: object) -> Phase:
     if not isinstance(row, dict):
         raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
     fields = cast(dict[str, Any], row)
-    wanted = {"name", "groups", "rounds", "firings", "nodes"}
+    wanted = {"name", "groups", "settle", "rounds", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
-    name, groups, rounds = fields.get("name", ""), fields.get("groups", [EVERYTHING]), fields.get("rounds", 0)
+    name, rounds = fields.get("name", ""), fields.get("rounds", 0)
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
-    if not isinstance(groups, list) or not groups or not all(isinstance(group, str) for group in cast(list[Any], groups)):
-        raise InputError(f'{where}: groups is a list of names of groups, or ["{EVERYTHING}"]')
-    names = tuple(cast(list[str], groups))
+    groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
     if not isinstance(rounds, int) or isinstance(rounds, bool) or not 0 <= rounds <= 1000:
         raise InputError(f"{where}: rounds is a whole number from 0 to 1000")
-    return Phase(name, names, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", [0, 0])))
+    return Phase(name, groups, settle, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", [0, 0])))
+
+
+def _names(where: str, field: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast(list[Any], value)):
+        raise InputError(f'{where}: {field} is a list of names of groups, or ["{EVERYTHING}"]')
+    return tuple(cast(list[str], value))
 
 
 def _pair(where: str, field: str, value: object) -> tuple[float, float]:

@@ -30,13 +30,14 @@ from eqsat.limits import Limits
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
 from eqsat.names import FreshNames, all_names
 from eqsat.operators import normal_domain
-from eqsat.phases import check as check_phases
-from eqsat.phases import load as load_phases
+from eqsat.phases import Plan
+from eqsat.phases import load as load_plan
 from eqsat.read import Source as ModelSource
 from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
 from eqsat.saturate import RuleSet
+from eqsat.schedule import UNFINISHED
 from eqsat.validity import is_valid
 from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
@@ -105,7 +106,7 @@ def run(source: ModelSource, settings: Settings) -> Result:
     settings.progress("read")
     everything = load_rules(settings.rules, built_in())
     library = everything.select(settings.only, settings.skip)
-    check_phases(load_phases(settings.effort, settings.phases), (group.name for group in everything.groups))
+    load_plan(settings.effort, settings.phases).check(group.name for group in everything.groups)
     label = str(source) if isinstance(source, (str, Path)) else None
     original, folder = load(source)
     bake(original, settings.dims)
@@ -163,14 +164,34 @@ def run(source: ModelSource, settings: Settings) -> Result:
 
 
 def _attempt(model: Model, settings: Settings, deadline: float | None, library: Library) -> _Attempt:
-    """The model rewritten by these rules, valid and no worse, or as it was."""
+    """The model rewritten by these rules, valid and no worse, or as it was: as often as there was more to find and a result gets smaller."""
+    plan = load_plan(settings.effort, settings.phases)
+    growth = SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth
+    found = _turn(model, settings, plan, growth, deadline, library)
+    for _ in range(plan.turns - 1):
+        if found.hit not in UNFINISHED:
+            break
+        left = growth + written_bytes(model.proto.graph) - written_bytes(found.model.graph)
+        again = _turn(normalize(found.model, model.folder, None), settings, plan, left, deadline, library)
+        if count_nodes(again.model) >= count_nodes(found.model):
+            # What was looked for in vain is part of the record all the same.
+            found.trace.looked(again.trace)
+            break
+        again.trace.follow(found.trace)
+        again.notes[:0] = [note for note in found.notes if note not in again.notes]
+        found = again
+    return found
+
+
+def _turn(model: Model, settings: Settings, plan: Plan, growth: float, deadline: float | None, library: Library) -> _Attempt:
+    """One rewriting of the model."""
     proto, trace = model.proto, Trace()
     found = _Attempt(proto, trace, None, [])
     try:
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            found.model = _rewrite(model, settings, deadline, library, trace)
+            found.model = _rewrite(model, settings, plan, growth, deadline, library, trace)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
@@ -239,10 +260,9 @@ def _needed(model: Model, settings: Settings, library: Library, attempt: _Attemp
     return {name: count_nodes(_attempt(model, settings, None, library.select((), (name,))).model) > nodes for name in fired_rules(attempt.trace)}
 
 
-def _rewrite(model: Model, settings: Settings, deadline: float | None, library: Library, trace: Trace) -> onnx.ModelProto:
+def _rewrite(model: Model, settings: Settings, plan: Plan, growth: float, deadline: float | None, library: Library, trace: Trace) -> onnx.ModelProto:
     proto = model.proto
-    growth = float(SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth)
-    ruleset = RuleSet(library.compiled, settings.exact, groups=library.group_of, phases=load_phases(settings.effort, settings.phases))
+    ruleset = RuleSet(library.compiled, settings.exact, groups=library.group_of, phases=plan.phases)
     options = Options(
         Limits(deadline, settings.node_limit, settings.memory_limit),
         growth,

@@ -72,6 +72,20 @@ class Trace:
         self.folded += folded
         self.became.update(decoded.became)
 
+    def looked(self, other: Trace) -> None:
+        """Adds the time and the records of another rewriting, whose result was not taken."""
+        self.records += other.records
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] += seconds
+
+    def follow(self, before: Trace) -> None:
+        """Adds what a rewriting did whose result this one began with."""
+        self.records[:0] = before.records
+        for stage, seconds in before.seconds.items():
+            self.seconds[stage] += seconds
+        self.folded += before.folded
+        self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
+
     def clock(self, stage: str, since: float) -> float:
         """Adds the time since `since` to a stage; gives the time now."""
         now = time.perf_counter()

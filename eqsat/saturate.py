@@ -12,7 +12,7 @@ from eqsat.candidates import Candidates
 from eqsat.egraph import EGraph, thaw
 from eqsat.emit import emit, emit_search
 from eqsat.encode import Encoding
-from eqsat.engine import GROW, LAWS, SEARCH, SIMPLIFY, Engine
+from eqsat.engine import GROW, LAWS, SEARCH, SETTLE, SIMPLIFY, Engine
 from eqsat.language.compile import Compiled
 from eqsat.language.firing import Firing
 from eqsat.limits import Limits, Stop, Watch
@@ -48,7 +48,7 @@ def relevant(rules: Sequence[Compiled], signatures: set[Signature]) -> list[int]
         for number, compiled in enumerate(rules):
             if number not in found and compiled.pattern.signatures <= available:
                 found.add(number)
-                available |= compiled.construction.signatures
+                available |= compiled.produced
                 grown = True
     return sorted(found)
 
@@ -100,12 +100,18 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
 def _enter(program: Program, firings: Mapping[int, Firing], watch: Watch, groups: Mapping[int, int], ruleset: RuleSet) -> dict[int, Candidates]:
     """Adds the rules to a program, each to the rulesets of its group; what is known of those that may grow the graph."""
     candidates: dict[int, Candidates] = {}
+
+    def settled(firing: Firing) -> bool:
+        return any(phase.settles(ruleset.groups.get(firing.compiled.rule.name, "")) for phase in ruleset.phases)
+
     for number, firing in firings.items():
         made = len(firing.compiled.construction.nodes)
         if ruleset.trial:
             emit(program, firing, number, watch.answering(firing), GROW, trial=True)
-        elif firing.compiled.shrinks:
+        elif firing.compiled.growth < 0:
             emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY}_{groups[number]}")
+        elif not firing.compiled.growth and settled(firing):
+            emit(program, firing, number, watch.answering(firing, made), f"{SETTLE}_{groups[number]}")
         else:
             one = candidates[number] = Candidates(firing)
             emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{groups[number]}")

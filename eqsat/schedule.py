@@ -10,10 +10,13 @@ from collections.abc import Hashable, Mapping, Sequence
 
 from eqsat.candidates import Candidates, Row
 from eqsat.emit import half_name, pick_name
-from eqsat.engine import GROW, LAWS, SEARCH, SIMPLIFY, Engine
+from eqsat.engine import GROW, LAWS, SEARCH, SETTLE, SIMPLIFY, Engine
 from eqsat.limits import Watch
 from eqsat.phases import Phase
 from eqsat.program import Program
+
+UNFINISHED = ("growth", "rounds")
+"""What ends a run that had more to find: begun anew with its result, it may find it."""
 
 
 class Schedule:
@@ -50,10 +53,10 @@ class Schedule:
     def _phase(self, number: int, phase: Phase) -> str | None:
         growing = self._growing(phase)
         program, most = self._engine.program, phase.most_nodes(self._size)
-        simplify, search = (
-            self._together(f"{kind}_phase_{number}", [f"{kind}_{place}" for group, place in self._places.items() if phase.has(group)], program)
-            for kind in (SIMPLIFY, SEARCH)
-        )
+        groups = {place: group for group, place in self._places.items() if phase.has(group)}
+        settling = [f"{SETTLE}_{place}" for place, group in groups.items() if phase.settles(group)]
+        simplify = self._together(f"{SIMPLIFY}_phase_{number}", [*(f"{SIMPLIFY}_{place}" for place in groups), *settling], program)
+        search = self._together(f"{SEARCH}_phase_{number}", [f"{SEARCH}_{place}" for place in groups], program)
         for turn in range(phase.rounds + 1):
             limit = self._simplify(simplify, phase, most)
             if limit is not None:

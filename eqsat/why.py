@@ -31,7 +31,7 @@ from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Rule
 from eqsat.limits import Limits
 from eqsat.model import Graph, Model, Node
-from eqsat.phases import load as load_phases
+from eqsat.phases import load as load_plan
 from eqsat.pipeline import speaks_as_model
 from eqsat.read import read
 from eqsat.reasons import Outcome, Reasons, Stop
@@ -162,7 +162,7 @@ def why(resolved: Resolved, source: Path, others: Library | None = None) -> Answ
     """Where the rule fires on the model in a file; with `others` also how often it does so among them. `InputError` for a bad model."""
     directions = compile_rule(resolved)
     answer = Answer(resolved.rule, tuple(_root(compiled) for compiled in directions))
-    rules = None if others is None else RuleSet(others.compiled, groups=others.group_of, phases=load_phases())
+    rules = None if others is None else RuleSet(others.compiled, groups=others.group_of, phases=load_plan().phases)
     _Survey(read(source), directions, rules, answer).model()
     return answer
 

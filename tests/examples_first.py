@@ -33,7 +33,7 @@ EXAMPLES = {
             s = Unsqueeze(x, j)  t = Squeeze(s, j)  y = Exp(t)
             u = Unsqueeze(x, i)  v = Unsqueeze(u, j)  z = Neg(v)
             z1 = Squeeze(z, i)  z2 = Squeeze(z1, i)  w = Abs(z2) }""",
-        {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Squeeze": 1, "Abs": 1},
+        {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Abs": 1},
         "squeeze-unsqueeze unsqueeze-unsqueeze squeeze-squeeze",
         (13, 17, 21),
     ),
@@ -42,7 +42,7 @@ EXAMPLES = {
             s = Unsqueeze<axes = [1]>(x)  t = Squeeze<axes = [1]>(s)  y = Exp(t)
             u = Unsqueeze<axes = [0]>(x)  v = Unsqueeze<axes = [1]>(u)  z = Neg(v)
             z1 = Squeeze<axes = [0]>(z)  z2 = Squeeze<axes = [0]>(z1)  w = Abs(z2) }""",
-        {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Squeeze": 1, "Abs": 1},
+        {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Abs": 1},
         "squeeze-unsqueeze unsqueeze-unsqueeze squeeze-squeeze",
         (11,),
     ),
@@ -117,19 +117,13 @@ EXAMPLES = {
         """g (float[N, 4] x) => (float[N, 4] y)
         <float[4] scale = {1, 2, 3, 4}, float[4] shift = {4, 3, 2, 1}, float[4] mean = {1, -1, 2, -2}, float[4] var = {1, 4, 9, 2}, float[4] c = {1, 2, 3, 4}> {
             s = Relu(x)  t = Mul(s, c)  u = BatchNormalization(t, scale, shift, mean, var)  y = Add(u, c) }""",
-        {"Relu": 1, "Mul": 1, "Add": 1},
+        {"Relu": 1, "BatchNormalization": 1},
         "batchnorm-affine mul-mul-const add-add-const",
-    ),
-    "products of one input": Example(
-        """g (float[N, 2, 4] x, float[M, 4] m) => (float[N, 2, 3] a, float[N, 2, 5] b, float[M, 3] c, float[M, 5] d) <float[4, 3] v, float[4, 5] w> {
-            a = MatMul(x, v)  b = MatMul(x, w)  c = MatMul(m, v)  d = MatMul(m, w) }""",
-        {"MatMul": 4},
-        "matmul-matmul matmul-matmul-gemm",
     ),
     "layers without what bends between them": Example(
         """g (float[N, 4] x) => (float[N, 3] y) <float[4, 4] v, float[4] b = {1, 2, 3, 4}, float[4, 3] w, float[3] c = {1, 2, 3}, float[1] f = {2}> {
             s = MatMul(x, v)  t = Add(s, b)  u = MatMul(t, w)  r = Add(u, c)  q = Mul(r, f)  y = Relu(q) }""",
-        {"MatMul": 1, "Add": 1, "Relu": 1},
+        {"Gemm": 1, "Relu": 1},
         "matmul-assoc matmul-add mul-matmul add-add-const",
     ),
     "factors before a product": Example(

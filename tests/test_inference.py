@@ -251,3 +251,11 @@ def test_a_chain_of_shape_computations_folds() -> None:
     facts = through(model, {"x": from_type(model.graph.input[0].type, "x")})
     assert facts["y"] == Fact(1, (N, 12, M, 64))
     assert facts["t"].ints == (N, M, 12, 64)
+
+
+def test_a_batch_normalization_that_does_not_train_has_a_type() -> None:
+    """It was asked for the outputs of one that trains, and ONNX refused."""
+    channels = Fact(TensorProto.FLOAT, (2,))
+    for version in (9, 14, 15):
+        (y, *_) = infer(find_operator("", "BatchNormalization", version), {}, (Fact(TensorProto.FLOAT, (4, 2, 3)), *[channels] * 4), 3)
+        assert (y.dtype, y.shape) == (TensorProto.FLOAT, (4, 2, 3))

@@ -14,7 +14,7 @@ from models import operators, parse
 import eqsat
 from eqsat.errors import InputError
 from eqsat.language.library import built_in
-from eqsat.phases import EFFORTS, check, load
+from eqsat.phases import EFFORTS, load
 
 ADDS = """
 # Sums associate, in both directions.
@@ -45,8 +45,8 @@ def sums(terms: int) -> onnx.ModelProto:
 
 def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -> None:
     for effort in EFFORTS:
-        check(load(effort), [group.name for group in built_in().groups])
-    assert [phase.rounds for phase in load("low")] == [0]
+        load(effort).check(group.name for group in built_in().groups)
+    assert [phase.rounds for phase in load("low").phases] == [0]
 
 
 @pytest.mark.parametrize(
@@ -62,6 +62,8 @@ def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -
         ("[[normal]]\nname = 'a'\ngroups = 'arithmetic'\n", "groups is a list of names"),
         ("[[normal]]\nname = 'a'\nrounds = 1.5\n", "rounds is a whole number from 0 to 1000"),
         ("[[normal]]\nname = 'a'\nfirings = [1]\n", "firings is two numbers from 0"),
+        ("turns = 3\n[[normal]]\nname = 'a'\n", "turns is a table"),
+        ("[turns]\nnormal = 0\n[[normal]]\nname = 'a'\n", "turns is a table"),
         ("[[normal]]\nname = 'a'\nnodes = [1, -1]\n", "nodes is two numbers from 0"),
         ("[[normal]]\nname = 'a'\ngroups = ['nothing']\n", "names the group 'nothing', which is not there"),
     ],
@@ -101,7 +103,7 @@ def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
     """Associativity and commutativity of 200 terms: there are more sums of them than atoms in the world."""
     model = sums(200)
     (size,) = {len(model.graph.node)}
-    phase = load("normal")[-1]
+    phase = load("normal").phases[-1]
     found = eqsat.optimize(model, rules=[ADDS], only=["associate", "commute"])
     report = found.report
     assert report["verify"]["status"] == "equal"
@@ -129,7 +131,7 @@ def test_the_record_tells_what_each_step_and_each_rule_came_to() -> None:
     report = eqsat.optimize(sums(20), rules=[ADDS], only=["associate"]).report
     steps = report["saturation"]["steps"]
     assert {step["step"] for step in steps} == {"laws", "search", "grow"}
-    assert {step["phase"] for step in steps} == {phase.name for phase in load()}
+    assert {step["phase"] for step in steps} == {phase.name for phase in load().phases}
     assert all(step["nodes"] > 0 and step["classes"] > 0 and step["seconds"] >= 0 for step in steps)
     (rule,) = report["rules"]
     assert rule["name"] == "associate" and rule["matches"] > 0 and rule["seconds"] >= 0

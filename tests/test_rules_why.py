@@ -151,7 +151,7 @@ def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
     plain, _ = saturate(encoding, Limits(), RuleSet())
     fired: dict[str, set[tuple[int, ...]]] = {}
     # In trial the rules that shrink run before those that may grow, which would see what those made.
-    for group in ([each for each in COMPILED if each.shrinks], [each for each in COMPILED if not each.shrinks]):
+    for group in ([each for each in COMPILED if each.growth < 0], [each for each in COMPILED if each.growth >= 0]):
         with monkeypatch.context() as patched:
             patched.setattr(engine, "Firing", Spy)
             trial, record = saturate(encoding, Limits(), RuleSet(group, trial=True))

@@ -7,6 +7,7 @@ versions of Python and ONNX. Whatever goes wrong with the cache, the thing is ma
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import os
 import pickle
@@ -14,16 +15,33 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import onnx
 
 Made = TypeVar("Made")
 
+_made: dict[str, Any] = {}  # what this process has loaded or made
+
+
+class _Pickler(pickle.Pickler):
+    """Writes data classes as calls with their fields, which load several times faster than states that are set field by field."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        if dataclasses.is_dataclass(obj) and not isinstance(obj, type) and all(field.init for field in dataclasses.fields(obj)):
+            return type(obj), tuple(getattr(obj, field.name) for field in dataclasses.fields(obj))
+        return NotImplemented
+
 
 def cached(name: str, files: Iterable[Path], make: Callable[[], Made]) -> Made:
     """What `make` gives, or gave when the same `files` (folders: the files in them) had the same contents."""
     path = _folder() / f"{name}-{_key(files)}.pickle"
+    if path.name not in _made:
+        _made[path.name] = _loaded(path, name, make)
+    return _made[path.name]
+
+
+def _loaded(path: Path, name: str, make: Callable[[], Made]) -> Made:
     # A pickle is code: only a file that nobody else could have written is read.
     with contextlib.suppress(Exception):
         if _is_own(path):
@@ -33,7 +51,7 @@ def cached(name: str, files: Iterable[Path], make: Callable[[], Made]) -> Made:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            pickle.dump(made, file)
+            _Pickler(file).dump(made)
         os.replace(temporary, path)
         for old in path.parent.glob(f"{name}-*.pickle"):
             if old != path:

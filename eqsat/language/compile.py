@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -24,12 +25,13 @@ from eqsat.language.pattern import (
 )
 from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
+from eqsat.terms import Signature
 
 if TYPE_CHECKING:
     from eqsat.language.resolve import Resolved
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """One direction of a rule."""
 
@@ -43,14 +45,24 @@ class Compiled:
         """The rule's name, marked where this is its direction from right to left."""
         return f"{self.rule.name} (reverse)" if self.reverse else self.rule.name
 
-    @property
-    def shrinks(self) -> bool:
-        """Whether the right side has fewer nodes than the left, those that are made of constants only left out: such a rule ends by itself."""
+    @functools.cached_property
+    def growth(self) -> int:
+        """How many nodes the right side has more than the left, those that are made of constants only left out. Below 0 a rule ends by itself."""
+        return self._constant.count(False) - sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)
+
+    @functools.cached_property
+    def produced(self) -> frozenset[Signature]:
+        """The forms of the terms that the right side makes, but for those that are made of constants only: no rule needs to match what folds."""
+        return frozenset(node.signature for node, constant in zip(self.construction.nodes, self._constant, strict=True) if not constant)
+
+    @functools.cached_property
+    def _constant(self) -> list[bool]:
+        """Which of the right side's nodes are made of constants only."""
         constant = {Existing(self.pattern.classes[c.name]) for c in self.rule.conditions if isinstance(c, syntax.Const) and c.name in self.pattern.classes}
         made: list[bool] = []
         for node in self.construction.nodes:
             made.append(node.tail is None and all(_is_constant(item, constant, made) for item in (*node.inputs, *node.items)))
-        return made.count(False) < sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)
+        return made
 
 
 def _is_constant(reference: Reference, constant: set[Existing], made: list[bool]) -> bool:

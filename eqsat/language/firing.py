@@ -29,6 +29,8 @@ class Firing:
         self._derivation = derivation
         # In trial sides of two types are of interest: nothing is joined.
         self._joins = not trial
+        # What is constant folds: other forms of it would only make the graph larger.
+        self._roots = [compiled.pattern.facts[root] for root in compiled.pattern.roots.values()] if compiled.growth >= 0 and not trial else []
         # A rule that is true in real arithmetic keeps every bit of integers, which wrap.
         self._integers_only = exact and compiled.rule.label == syntax.Label.REAL
         self._known: dict[tuple[int, ...], int] = {}
@@ -62,6 +64,8 @@ class Firing:
 
     def _fire(self, handles: tuple[int, ...]) -> tuple[int, ...] | Refusal:
         compiled = self.compiled
+        if self._roots and all(isinstance(fact := self._terms.facts.get(handles[root]), Fact) and fact.const for root in self._roots):
+            return Refusal(compiled.rule.place, "what is constant is folded")
         environment = match(compiled.pattern.steps, self._terms, handles)
         if isinstance(environment, Refusal):
             return environment
