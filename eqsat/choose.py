@@ -24,7 +24,7 @@ from eqsat.tensors import dense_bytes
 from eqsat.terms import CONSTANT, FOLDED, LITERAL, OUTPUTS, PROJECTION, Term
 from eqsat.traits import NEWEST
 
-_WORK = 5.0  # of the exact solver: tens of seconds where an e-graph resists it, which few do
+_WORK = 1.0  # of the exact solver: seconds where an e-graph resists it, which few do
 _ABSURD = 1 << 60  # bytes; models may state sizes that no machine has
 _USUAL_SIZE = 64  # of a dimension that has only a name, where nothing better is said
 

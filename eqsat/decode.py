@@ -23,7 +23,7 @@ from eqsat.facts import Fact, dtype_name
 from eqsat.forms import Written
 from eqsat.model import Constant, Graph, Node
 from eqsat.names import FreshNames, rename_captures
-from eqsat.operators import AttributeValue, Operator, find_operator, outputs_matter, read_attributes, to_attribute
+from eqsat.operators import AttributeValue, Operator, find_operator, read_attributes, to_attribute
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
 
@@ -306,7 +306,7 @@ class _Decoder:
             inputs.pop()
         del proto.input[:]
         proto.input.extend(inputs)
-        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature.operator, node)
+        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node)
         del proto.output[:]
         proto.output.extend(outputs)
         return proto
@@ -324,19 +324,22 @@ class _Decoder:
             eclass = term.children[1]
         return items
 
-    def _outputs(self, eclass: int, operator: Operator, node: Node | None) -> list[str]:
+    def _outputs(self, eclass: int, signature: Signature, term: Term, node: Node | None) -> list[str]:
         used: dict[int, str] = {}
         for value, index in self.projections.get(eclass, ()):
             used[index] = self.name[value]
-        count = max([index + 1 for index in used] + [len(node.outputs) if node is not None else 0])
-        kept = node is not None and outputs_matter(operator)
+        # Where the outputs that a node names decide what it computes, each of them stays, whether it is used or not.
+        flags = self.encoding.terms.attributes.get(term.data[signature.attributes.index(OUTPUTS)]) if OUTPUTS in signature.attributes else None
+        kept = flags if isinstance(flags, tuple) else ()
+        written = node.outputs if node is not None else ()
+        count = max([index + 1 for index in used] + [len(written), len(kept)])
         names: list[str] = []
         for index in range(count):
             if index in used:
                 names.append(used[index])
-            elif (kept and node is not None and node.outputs[index]) or _required(operator, index):
+            elif kept[index : index + 1] == (1,) or _required(signature.operator, index):
                 # The value is not used, or it is had in another way under its own name.
-                names.append(self.fresh.make(f"{node.outputs[index] if node is not None else 'value'}_unused"))
+                names.append(self.fresh.make(f"{(written[index] if index < len(written) else '') or 'value'}_unused"))
             else:
                 names.append("")
         while names and not names[-1] and not kept:

@@ -44,11 +44,6 @@ class Engine:
                 self._record.fired[title] = self._record.fired.get(title, 0) + count
             elif kind != "search":
                 self._record.matches[kind] = self._record.matches.get(kind, 0) + count
-        for rule, taken in report.search_and_apply_time_per_rule.items():
-            kind, _, rest = rule.partition(" ")
-            if kind in ("rule", "search"):
-                title = self._rules[int(rest.partition(".")[0])].rule.name
-                self._record.seconds[title] = self._record.seconds.get(title, 0.0) + taken.total_seconds()
         return bool(report.updated)
 
     def tables(self) -> Any:

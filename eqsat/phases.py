@@ -20,7 +20,7 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Groups of rules that run together, and how far. Pairs are of a number, and of what is added to it for each node of the graph."""
+    """Groups of rules that run together, and how far. Pairs are of a number, and of what is added to it for each e-node at its begin."""
 
     name: str = "all"
     groups: tuple[str, ...] = (EVERYTHING,)
@@ -38,11 +38,11 @@ class Phase:
         return self.has(group) and (EVERYTHING in self.settle or group in self.settle)
 
     def most_firings(self, size: int) -> int:
-        """Of one rule that may grow the graph, in one round, in a graph of so many nodes."""
+        """Of one rule that may grow the graph, in one round of a phase that began with so many e-nodes."""
         return int(self.firings[0] + self.firings[1] * size)
 
     def most_nodes(self, size: int) -> int:
-        """The e-nodes up to which the phase may grow the e-graph of so many nodes."""
+        """The e-nodes up to which the phase may grow an e-graph that has so many at its begin."""
         return int(size + self.nodes[0] + self.nodes[1] * size)
 
 

@@ -21,12 +21,14 @@ class Iteration:
 
 @dataclass(slots=True)
 class Record:
-    """What a run did: its iterations; matches by law (`fact` and `literal` say what is known); firings and seconds by rule; what ended it."""
+    """What a run did: its iterations, matches by law (`fact` and `literal` say what is known), firings by rule, the seconds that deciding about them
+    took, and what ended it.
+    """
 
     iterations: list[Iteration] = field(default_factory=list[Iteration])
     matches: dict[str, int] = field(default_factory=dict[str, int])
     fired: dict[str, int] = field(default_factory=dict[str, int])
-    seconds: dict[str, float] = field(default_factory=dict[str, float])  # by rule, searching and applying
+    seconds: dict[str, float] = field(default_factory=dict[str, float])  # by rule; egglog itself does not tell how long it looks for each
     wrong: dict[str, str] = field(default_factory=dict[str, str])  # rules whose right side was of another type, and how
     refusals: dict[str, Counter[Refusal]] = field(default_factory=dict[str, Counter[Refusal]])  # by rule, why matches did not fire
     hit: str | None = None

@@ -92,6 +92,8 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
             program.close()
     record.wrong = {firing.compiled.rule.name: firing.wrong for firing in firings.values() if firing.wrong is not None}
     for firing in firings.values():
+        name = firing.compiled.rule.name
+        record.seconds[name] = record.seconds.get(name, 0.0) + firing.seconds
         record.refusals.setdefault(firing.compiled.rule.name, Counter()).update(firing.refusals)
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record

@@ -52,7 +52,8 @@ class Schedule:
 
     def _phase(self, number: int, phase: Phase) -> str | None:
         growing = self._growing(phase)
-        program, most = self._engine.program, phase.most_nodes(self._size)
+        program, begin = self._engine.program, self._engine.nodes
+        most, firings = phase.most_nodes(begin), phase.most_firings(begin)
         groups = {place: group for group, place in self._places.items() if phase.has(group)}
         settling = [f"{SETTLE}_{place}" for place, group in groups.items() if phase.settles(group)]
         simplify = self._together(f"{SIMPLIFY}_phase_{number}", [*(f"{SIMPLIFY}_{place}" for place in groups), *settling], program)
@@ -61,10 +62,13 @@ class Schedule:
             limit = self._simplify(simplify, phase, most)
             if limit is not None:
                 return limit
-            if turn == phase.rounds or not growing or self._watch.full:
+            if search is None or not growing or self._watch.full:
                 break
-            share = max(0, most - self._engine.nodes) // (phase.rounds - turn)
-            if not self._grow(search, phase, growing, share):
+            # After the last round as well: what is found then tells that there would have been more.
+            self._engine.step(search, phase.name, SEARCH)
+            self._look(growing)
+            share = max(0, most - self._engine.nodes) // max(1, phase.rounds - turn)
+            if turn == phase.rounds or not self._grow(phase, growing, share, firings):
                 break
         return None
 
@@ -88,19 +92,15 @@ class Schedule:
             changed = ruleset is not None and self._engine.step(ruleset, phase.name, SIMPLIFY)
         return None
 
-    def _grow(self, ruleset: str | None, phase: Phase, growing: Mapping[int, Candidates], share: int) -> bool:
-        """One round: search, pick, apply. Whether anything changed."""
-        if ruleset is None:
-            return False
-        self._engine.step(ruleset, phase.name, SEARCH)
-        self._look(growing)
+    def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:
+        """Picks of what was found, and applies it. Whether anything changed."""
         picked = False
         left = share
         waiting = sorted((one.waiting * one.made, number) for number, one in growing.items() if one.waiting)
         for position, (_, number) in enumerate(waiting):
             # Those that want least get what they want; what they leave goes to the others.
             one = growing[number]
-            rows = one.take(self._size, min(phase.most_firings(self._size), left // (len(waiting) - position) // one.made))
+            rows = one.take(self._size, min(firings, left // (len(waiting) - position) // one.made))
             left -= len(rows) * one.made
             if rows:
                 picked = True

@@ -18,7 +18,7 @@ EXAMPLES = {
         """g (float[M, 4] x) => (float[M, 3] a, float[M, 5] b, float[M, 2] c, float[M, 3] d) <float[4, 3] v, float[4, 5] w, float[4, 2] r, float[4, 3] s> {
             a = MatMul(x, v)  b = MatMul(x, w)  c = MatMul(x, r)  d = MatMul(x, s) }""",
         {"MatMul": 1, "Split": 1},
-        "matmul-columns split-split split-split-last split-split-both",
+        "matmul-columns split-split split-split-last split-split-end",
         (13, 17),
     ),
     "eight gates of one cell: x W1 + h W2": Example(
@@ -30,8 +30,8 @@ EXAMPLES = {
             x2 = MatMul(x, v2)  h2 = MatMul(h, w2)  c = Add(x2, h2)  x3 = MatMul(x, v3)  h3 = MatMul(h, w3)  d = Add(x3, h3)
             x4 = MatMul(x, v4)  h4 = MatMul(h, w4)  e = Add(x4, h4)  x5 = MatMul(x, v5)  h5 = MatMul(h, w5)  f = Add(x5, h5)
             x6 = MatMul(x, v6)  h6 = MatMul(h, w6)  p = Add(x6, h6)  x7 = MatMul(x, v7)  h7 = MatMul(h, w7)  q = Add(x7, h7) }""",
-        {"Concat": 1, "MatMul": 1, "Split": 1},
-        "matmul-sum matmul-columns split-split-four",
+        {"Concat": 1, "MatMul": 1, "Split": 3},
+        "matmul-sum matmul-columns",
         (13, 17),
     ),
     "a sum of products with something between": Example(

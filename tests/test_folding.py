@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import pytest
 from models import operators, parse
@@ -66,10 +67,10 @@ class Chain:
     tail: tuple[str, ...]
 
     @cached_property
-    def pairs(self) -> set[tuple[object, ...]]:
+    def pairs(self) -> set[Any]:
         """Choices that are to meet: neighbours and those with one thing between them, each with the kind, a step with its constant."""
         steps, between = self.before + self.after, iter(self.neutral)
-        row: list[object] = []
+        row: list[Any] = []
         for place, step in enumerate(steps):
             row += [(f"step {place}", step), (f"neutral {place}", next(between))]
             row += [("kind", self.kind), ("neutral", next(between))] if place == 0 else []
@@ -97,18 +98,11 @@ def draw(generator: random.Random) -> Chain:
     )
 
 
-def known_types(chain: Chain) -> bool:
-    """Whether no Reshape or Cast stands behind a BatchNormalization: inference does not know the type of what one computes."""
-    steps = (*chain.before, "Conv", *chain.after)
-    first = steps.index("BatchNormalization") if "BatchNormalization" in steps else len(steps)
-    return not {"Reshape", "Cast"} & set(chain.neutral[first:])
-
-
 def sample() -> list[Chain]:
     """Chains in which every pair of choices that occurs at all occurs: of a few candidates always the one that adds most."""
     generator = random.Random(0)
-    candidates = [chain for _ in range(3000) if known_types(chain := draw(generator))]
-    open_pairs = set[object]().union(*(chain.pairs for chain in candidates))
+    candidates = [draw(generator) for _ in range(3000)]
+    open_pairs = set[Any]().union(*(chain.pairs for chain in candidates))
     chosen: list[Chain] = []
     while open_pairs:
         lacking = next(chain for chain in candidates if chain.pairs & open_pairs)
@@ -227,13 +221,13 @@ MODELS = [SAMPLE[start : start + CHAINS] for start in range(0, len(SAMPLE), CHAI
 @pytest.mark.parametrize("chains", MODELS, ids=range(len(MODELS)))
 def test_a_conv_absorbs_what_is_affine_around_it(chains: list[Chain]) -> None:
     text = text_of(chains)
-    result = eqsat.optimize(parse(text), max_growth=1 << 20, only=GROUPS)
+    result = eqsat.optimize(parse(text), max_growth=1 << 20)
     assert result.report["verify"]["status"] == "equal"
     assert operators(result.model) == sum((chain.remains for chain in chains), Counter()), text
 
 
 def test_every_two_choices_meet() -> None:
-    met = set[object]().union(*(chain.pairs for chain in SAMPLE))
+    met = set[Any]().union(*(chain.pairs for chain in SAMPLE))
     kinds = {(kind, (f"neutral {place}", node)) for kind in KINDS for place in range(4) for node in NEUTRAL}
     steps = {((f"step {place}", first), (f"step {place + 1}", second)) for place in (1, 2) for first in STEPS for second in STEPS}
     assert kinds | steps <= met

@@ -6,6 +6,7 @@ which is remembered and never joined. The same columns always fire the same, so 
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 
 from eqsat.derive import Derivation
@@ -25,6 +26,7 @@ class Firing:
         self.compiled = compiled
         self.refusals: Counter[Refusal] = Counter()
         self.wrong: str | None = None  # why the rule is wrong, once it was seen to be
+        self.seconds = 0.0  # that deciding took
         self._terms = terms
         self._derivation = derivation
         # In trial sides of two types are of interest: nothing is joined.
@@ -40,7 +42,9 @@ class Firing:
         """The number of the firing on these columns, or -1 where the rule does not fire."""
         number = self._known.get(handles)
         if number is None:
+            clock = time.perf_counter()
             found = self._fire(handles)
+            self.seconds += time.perf_counter() - clock
             number = -1 if isinstance(found, Refusal) else len(self._columns)
             if isinstance(found, Refusal):
                 self.refusals[found] += 1
