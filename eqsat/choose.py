@@ -53,6 +53,7 @@ class Chooser:
         self._encoding = encoding
         self._egraph = egraph
         self._prices = prices
+        self._fold_limit = fold_limit  # bytes
         self._opset = opset
         self.original = original_terms(encoding, egraph)
         # What the original does not have, its opset must be able to say.
@@ -97,16 +98,19 @@ class Chooser:
         """The cheapest choice for `roots`, as a method of extraction finds it, that stores at most `stored` bytes."""
         nodes: list[Node] = []
         initial: dict[int, int] = {}
+        # What is folded is held in memory all at once: a second limit, where it could be reached.
+        folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
         for index, term in enumerate(self.ways):
             if self.original.get(term.eclass) is term:
                 initial[term.eclass] = index
             storage = self._storage(term)
             if math.isinf(storage):
-                nodes.append(Node(term.eclass, math.inf, term.children, (0.0,)))
+                nodes.append(Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding)))
             else:
                 launches, moved = self._cost(term)
-                nodes.append(Node(term.eclass, launches, term.children, (storage,), moved))
-        graph = Graph(len(self._egraph.facts), nodes, roots, (stored,))
+                amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
+                nodes.append(Node(term.eclass, launches, term.children, amounts, moved))
+        graph = Graph(len(self._egraph.facts), nodes, roots, (stored, self._fold_limit / 2) if folding else (stored,))
         choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
         return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph)
 

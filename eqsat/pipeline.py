@@ -216,6 +216,7 @@ def _mended(
     folder: Path | None,
 ) -> tuple[_Attempt, dict[str, Any], list[str]]:
     """After a check that failed: the guilty rules are found and dropped, and what the others make is checked; in doubt the original."""
+    reason = verdict["reason"]
     tried: dict[tuple[str, ...], tuple[_Attempt, dict[str, Any]]] = {}
     fired = list(fired_rules(failed.trace))
 
@@ -229,7 +230,7 @@ def _mended(
     dropped = guilty(fired, fails) if fired else None
     if dropped is not None:
         attempt, verdict = tried[tuple(name for name in fired if name not in dropped)]
-        attempt.notes.append(f"left out: {', '.join(dropped)}; with what it makes the results differed by more than rounding explains")
+        attempt.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {reason}")
         return attempt, verdict, dropped
     failed.notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
     failed.model = original

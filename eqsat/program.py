@@ -53,6 +53,7 @@ class Program:
         self._folder = folder
         self._text: list[str] = []
         self._names: dict[str, str] = {}  # by token, what people read in its place
+        self._references: dict[Callable[..., object], str] = {}
         self._own: list[int] = []
         self._views: set[int] = set()
         self._start()
@@ -77,7 +78,10 @@ class Program:
 
     def callback(self, function: Callable[..., object], name: str) -> str:
         """How rules refer to a Python function: by a global, since each copy of the function itself costs egglog memory with the square of their number."""
-        reference = f"$c{len(self._own)}_"
+        known = self._references.get(function)
+        if known is not None:
+            return known
+        reference = self._references[function] = f"$c{len(self._own)}_"
         self.add(f"(let {reference} {self._pointer(function)})")
         self._names[reference] = name
         return reference

@@ -27,7 +27,8 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     problem, scale, units = prepare(graph, known)
     if known is not None and any(problem.is_excluded(n) for n in known.values()):
         known = None
-    spent = Work(deadline, work if method == "exact" else 0.0)
+    # What is to take less work is searched for less long as well; alone, a search has all its steps.
+    spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0)
     if method == "tree":
         found = _least_trees(problem)
     elif method == "greedy":
@@ -69,7 +70,7 @@ def _searched(problem: Problem, known: Mapping[int, int] | None, work: Work) -> 
     if known is not None:
         searches.append(_begun(problem, known, work))
     if known is None or problem.free:
-        searches.append(Search(problem, Budget.of(problem, work.deadline)))
+        searches.append(Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction)))
         searches[-1].start()
     if problem.free:
         for search in searches:
@@ -83,7 +84,7 @@ def _lightest(problem: Problem, searches: list[Search]) -> Solution:
 
 
 def _begun(problem: Problem, known: Mapping[int, int], work: Work) -> Search:
-    search = Search(problem, Budget.of(problem, work.deadline))
+    search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))
     search.adopt(known)
     return search
 

@@ -14,11 +14,11 @@ def solve(part: Part, known: Mapping[int, int] | None, work: Work) -> Solution:
     """The best choice found that no term forbids, at most as heavy as `known` where that is one; where none is
     found, one that is forbidden, and weighs more than any other."""
     problem, nodes = part.with_terms()
-    searches = [Search(problem, Budget.of(problem, work.deadline))]
+    searches = [Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))]
     searches[0].start()
     if known is not None:
         local = {n: way for way, n in enumerate(nodes)}
-        search = Search(problem, Budget.of(problem, work.deadline))
+        search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))
         search.adopt({index: local[known[c]] for index, c in enumerate(part.classes) if c in known})
         searches.append(search)
     start = problem.reached(searches[0].pick)

@@ -114,7 +114,7 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
 def _searched(kernel: Kernel, work: Work) -> tuple[Problem, list[int]]:
     """A kernel as a problem, and the ways that the heuristic chooses."""
     problem = arrange(kernel.roots, [list(row) for row in kernel.ways], kernel.owner, kernel.children, kernel.weight, [], [], [])
-    search = Search(problem, Budget.of(problem, work.deadline))
+    search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))
     search.start()
     search.improve()
     return problem, problem.reached(search.pick)

@@ -22,6 +22,7 @@ class Work:
 
     deadline: float | None
     solver: float  # of the exact solver's deterministic time, which is about seconds of one core
+    fraction: int = 1  # searches take one part in this of their usual steps
 
     def late(self) -> bool:
         """Whether no time is left."""
