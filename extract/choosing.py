@@ -121,7 +121,7 @@ def _within_limits(problem: Problem, units: Sequence[int], found: Solution, know
     """The lightest choice within the limits, from one that is not, as well as it can be found or proved."""
     problem = unwound(problem)
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
-    nodes = within_limits(problem, units, [start], known, work.deadline)
+    nodes = within_limits(problem, units, [start], known, work.deadline, work.fraction)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)
     ways, proved = work.improve(problem, begin, None if nodes is None else problem.weigh(begin))
     if not problem.allows(ways):

@@ -25,10 +25,11 @@ EMPHASES = 12
 class _Limited:
     """The search for the best choice within limits; `best` is the least weight so far, with its picks."""
 
-    def __init__(self, problem: Problem, deadline: float | None) -> None:
+    def __init__(self, problem: Problem, deadline: float | None, fraction: int) -> None:
         self.problem = problem
         self.deadline = deadline
-        self.search = Search(problem, Budget.of(problem, deadline), tracked=True)
+        self.fraction = fraction
+        self.search = Search(problem, Budget.of(problem, deadline, fraction=fraction), tracked=True)
         self.best: tuple[int, list[int]] | None = None
         # Amounts of different resources add up as shares of their limits. A resource of limit 0 has no amounts left: nodes that exceed a limit alone are gone.
         bits = FRACTION_BITS + max(limit.bit_length() for limit in problem.limits if limit is not None)
@@ -55,7 +56,7 @@ class _Limited:
         """Improve the present choice, which is within the limits, by exact costs, and remember it if it is the best."""
         search = self.search
         search.reweigh(self.problem.weight)
-        search.budget = Budget.of(self.problem, self.deadline)
+        search.budget = Budget.of(self.problem, self.deadline, fraction=self.fraction)
         search.strict = True
         while self._fill():
             search.resettle()
@@ -110,7 +111,7 @@ class _Limited:
         """Move until the limits hold, least cost for the room first; whether they do."""
         search = self.search
         search.reweigh(self.problem.weight)
-        search.budget = Budget.of(self.problem, self.deadline, fraction=8)
+        search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
         while excess := self.excess():
             before = excess
             search.resettle()
@@ -138,7 +139,7 @@ class _Limited:
         rows = [[self.emphasis[r] * self.share[r] * amount for amount in self.problem.amounts[r]] for r in resources]
         weight = [(w << down) + ((price * sum(shares)) << up) for w, shares in zip(self.problem.weight, zip(*rows, strict=True), strict=True)]
         self.search.reweigh(weight, down)
-        self.search.budget = Budget.of(self.problem, self.deadline, fraction=8)
+        self.search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
         self.search.start()
         self.search.improve()
         return not self.excess()
@@ -183,7 +184,7 @@ class _Limited:
 
 
 def within_limits(
-    problem: Problem, units: Sequence[int], starts: Sequence[Sequence[int]], known: Mapping[int, int] | None, deadline: float | None
+    problem: Problem, units: Sequence[int], starts: Sequence[Sequence[int]], known: Mapping[int, int] | None, deadline: float | None, fraction: int = 1
 ) -> list[int] | None:
     """Picks within the limits, at most the weight of `known` if that is within them, nor of any of `starts` that is; None if none are found.
 
@@ -194,7 +195,7 @@ def within_limits(
         if limit is not None and least > limit:
             unit = units[r]
             raise ExtractionError(f"no choice is within the limits: every one uses at least {least / unit!r} of resource {r}, the limit is {limit / unit!r}")
-    limited = _Limited(problem, deadline)
+    limited = _Limited(problem, deadline, fraction)
     search = limited.search
     if known is not None:
         search.adopt(known)

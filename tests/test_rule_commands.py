@@ -18,7 +18,7 @@ from models import parse
 from eqsat.cli import main
 
 RIGHT = """# A Transpose moves elements, and Relu does not ask where they are.
-exact rule transpose-relu:
+exact rule relu-of-transpose:
     Transpose<perm = p>(Relu(x)) => Relu(Transpose<perm = p>(x))
     test x: T[2, 3], p = [1, 0]
 """
@@ -89,7 +89,7 @@ def test_a_rule_name_in_two_files(folder: Path, capsys: pytest.CaptureFixture[st
     for line in ("check right.rules twin.rules", "list --rules right.rules --rules twin.rules"):
         code, out, err = call(line, capsys)
         assert (code, out) == (2, "")
-        assert err.splitlines()[0] == "twin.rules:2:12: rule transpose-relu: another rule has this name, at right.rules:2"
+        assert err.splitlines()[0] == "twin.rules:2:12: rule relu-of-transpose: another rule has this name, at right.rules:2"
 
 
 def test_a_file_that_is_given_twice_is_one_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,7 +107,7 @@ def test_a_file_that_is_given_twice_is_one_file(folder: Path, capsys: pytest.Cap
         ("check wrong.rules --n 5 --json", 2, {"passed", "rules"}),
         ("format untidy.rules --json", 0, {"changed"}),
         ("format untidy.rules --check --json", 2, {"changed"}),
-        ("why transpose-relu m.onnx --rules right.rules --json", 0, {"rule", "fires", "fires_with_others", "places", "notes"}),
+        ("why relu-of-transpose m.onnx --rules right.rules --json", 0, {"rule", "fires", "fires_with_others", "places", "notes"}),
     ],
 )
 def test_json_is_one_object(line: str, code: int, keys: set[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
