@@ -16,6 +16,8 @@ from eqsat.errors import InputError
 EFFORTS = ("low", "normal", "high")
 BUILT_IN = Path(__file__).resolve().parent / "rules" / "phases.toml"
 EVERYTHING = "*"
+UNLIMITED = (1e9, 0.0)
+"""More e-nodes than any run may have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Phase:
     settle: tuple[str, ...] = ()
     rounds: int = 0
     firings: tuple[float, float] = (0, 0)
-    nodes: tuple[float, float] = (0, 0)
+    nodes: tuple[float, float] = UNLIMITED
 
     def has(self, group: str) -> bool:
         """Whether the rules of a group take part."""
@@ -95,7 +97,9 @@ def _phase(where: str, row: object) -> Phase:
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
     if not isinstance(rounds, int) or isinstance(rounds, bool) or not 0 <= rounds <= 1000:
         raise InputError(f"{where}: rounds is a whole number from 0 to 1000")
-    return Phase(name, groups, settle, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", [0, 0])))
+    return Phase(
+        name, groups, settle, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", list(UNLIMITED)))
+    )
 
 
 def _names(where: str, field: str, value: object) -> tuple[str, ...]:
@@ -106,6 +110,6 @@ def _names(where: str, field: str, value: object) -> tuple[str, ...]:
 
 def _pair(where: str, field: str, value: object) -> tuple[float, float]:
     items = cast(list[Any], value) if isinstance(value, list) else []
-    if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item < 1e9 for item in items):
+    if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item <= 1e9 for item in items):
         raise InputError(f"{where}: {field} is two numbers from 0: [so many, and so many for each node of the graph]")
     return float(items[0]), float(items[1])
