@@ -172,11 +172,17 @@ EXAMPLES = {
         "min-max-order min-min max-max max-relu max-min-clip",
         BOTH,
     ),
-    "bounds of one kind, no bounds": Example(
+    "bounds of one kind": Example(
         """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) <float zero = {0}, float m = {-1}, float six = {6}> {
-            r = Clip(x)  s = Clip(r, m)  y = Clip(s, zero)  t = Clip(x, , six)  u = Min(t, t)  v = Clip(u, , m)  z = Max(v, v) }""",
+            s = Clip(x, m)  y = Clip(s, zero)  t = Clip(x, , six)  u = Min(t, t)  v = Clip(u, , m)  z = Max(v, v) }""",
         {"Relu": 1, "Min": 1},
-        "clip-nothing clip-max clip-min max-itself min-itself max-relu",
+        "clip-max clip-min max-itself min-itself max-relu",
+        BOTH,
+    ),
+    "no bounds": Example(
+        "g (int32[N, 4] x) => (int32[N, 4] y) { r = Clip(x)  y = Neg(r) }",
+        {"Neg": 1},
+        "clip-nothing",
         BOTH,
     ),
     "bounds that do not meet": Example(
