@@ -9,8 +9,8 @@ from typing import Any
 
 from eqsat.emit import trial_name
 from eqsat.engine import Engine
-from eqsat.program import Program
-from eqsat.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Term
+from eqsat.program import HEADS, Program
+from eqsat.terms import Term
 
 
 @dataclass(slots=True)
@@ -49,8 +49,7 @@ def thaw(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:
     found += [(engine.integer(row.inputs[0]), "L", row.output) for row in functions["RefList"].rows]
     # Classes are numbered in the order of the encoding, whatever order the tables come in.
     references = {reference: class_of(sort, value) for reference, sort, value in sorted(found, key=lambda item: item[0])}
-    heads = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
-    heads |= {name: head for head, name in program.constructors.items()}
+    heads = HEADS | {name: head for head, name in program.constructors.items()}
     terms: list[Term] = []
     for row in functions["Opaque"].rows:
         shared, attributes = opaque.get(engine.integer(row.inputs[0]))

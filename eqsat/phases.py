@@ -111,5 +111,5 @@ def _names(where: str, field: str, value: object) -> tuple[str, ...]:
 def _pair(where: str, field: str, value: object) -> tuple[float, float]:
     items = cast(list[Any], value) if isinstance(value, list) else []
     if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item <= 1e9 for item in items):
-        raise InputError(f"{where}: {field} is two numbers from 0: [so many, and so many for each node of the graph]")
+        raise InputError(f"{where}: {field} is two numbers from 0: [so many, and so many for each e-node at its begin]")
     return float(items[0]), float(items[1])

@@ -174,8 +174,9 @@ def _attempt(model: Model, settings: Settings, deadline: float | None, library: 
         left = growth + written_bytes(model.proto.graph) - written_bytes(found.model.graph)
         again = _turn(normalize(found.model, model.folder, None), settings, plan, left, deadline, library)
         if count_nodes(again.model) >= count_nodes(found.model):
-            # What was looked for in vain is part of the record all the same.
+            # What was looked for in vain is part of the record all the same, and so is what ended it.
             found.trace.looked(again.trace)
+            found.hit = again.hit
             break
         again.trace.follow(found.trace)
         again.notes[:0] = [note for note in found.notes if note not in again.notes]

@@ -16,14 +16,15 @@ from pathlib import Path
 from eqsat.encode import Encoding
 from eqsat.facts import Fact
 from eqsat.parameters import realized
-from eqsat.terms import CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
+from eqsat.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
 from eqsat.traits import SYMMETRIC
 
 # egglog finds callbacks by unpickling: a number leads to the function while its run lasts.
 _callbacks: dict[int, Callable[..., object]] = {}
 _tokens = itertools.count()
 
-_BUILT_IN = ("Input", "Constant", "Literal", "Projection", "Absent", "Cons", "Nil", "Opaque")
+HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
+"""The tables of what is no operator, and the heads of their terms."""
 
 
 def _resolve(token: int) -> Callable[..., object]:
@@ -99,7 +100,7 @@ class Program:
     @property
     def terms(self) -> list[str]:
         """The tables that hold e-nodes."""
-        return [*_BUILT_IN, *self.constructors.values()]
+        return [*HEADS, "Opaque", *self.constructors.values()]
 
     def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
         """Appends a rule to a ruleset, which is made on its first use."""

@@ -65,10 +65,9 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
     with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
         program = Program(encoding, Path(folder), watch.watched)
         try:
-            titles = dict.fromkeys(ruleset.groups.get(firing.compiled.rule.name, "") for firing in firings.values())
-            place = {title: index for index, title in enumerate(titles)}
             groups = {number: ruleset.groups.get(firing.compiled.rule.name, "") for number, firing in firings.items()}
-            candidates = _enter(program, firings, watch, {number: place[group] for number, group in groups.items()}, ruleset)
+            places = {group: place for place, group in enumerate(dict.fromkeys(groups.values()))}
+            candidates = _enter(program, firings, watch, groups, places, ruleset)
             engine = Engine(bindings, program, folder, ruleset.rules, record)
             try:
                 if ruleset.trial:
@@ -77,7 +76,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
                     if GROW in program.rulesets:
                         engine.step(GROW)
                 else:
-                    record.hit = Schedule(engine, candidates, groups, place, watch, size).run(ruleset.phases)
+                    record.hit = Schedule(engine, candidates, groups, places, watch, size).run(ruleset.phases)
             except Stop:
                 record.hit = watch.hit
             graph = thaw(engine, program, {number: len(firing.compiled.pattern.roots) for number, firing in firings.items()} if ruleset.trial else {})
@@ -94,27 +93,26 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
     for firing in firings.values():
         name = firing.compiled.rule.name
         record.seconds[name] = record.seconds.get(name, 0.0) + firing.seconds
-        record.refusals.setdefault(firing.compiled.rule.name, Counter()).update(firing.refusals)
+        record.refusals.setdefault(name, Counter()).update(firing.refusals)
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record
 
 
-def _enter(program: Program, firings: Mapping[int, Firing], watch: Watch, groups: Mapping[int, int], ruleset: RuleSet) -> dict[int, Candidates]:
+def _enter(
+    program: Program, firings: Mapping[int, Firing], watch: Watch, groups: Mapping[int, str], places: Mapping[str, int], ruleset: RuleSet
+) -> dict[int, Candidates]:
     """Adds the rules to a program, each to the rulesets of its group; what is known of those that may grow the graph."""
     candidates: dict[int, Candidates] = {}
-
-    def settled(firing: Firing) -> bool:
-        return any(phase.settles(ruleset.groups.get(firing.compiled.rule.name, "")) for phase in ruleset.phases)
-
+    settled = {group for group in places if any(phase.settles(group) for phase in ruleset.phases)}
     for number, firing in firings.items():
-        made = len(firing.compiled.construction.nodes)
+        made, place = len(firing.compiled.construction.nodes), places[groups[number]]
         if ruleset.trial:
             emit(program, firing, number, watch.answering(firing), GROW, trial=True)
         elif firing.compiled.growth < 0:
-            emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY}_{groups[number]}")
-        elif not firing.compiled.growth and settled(firing):
-            emit(program, firing, number, watch.answering(firing, made), f"{SETTLE}_{groups[number]}")
+            emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY}_{place}")
+        elif not firing.compiled.growth and groups[number] in settled:
+            emit(program, firing, number, watch.answering(firing, made), f"{SETTLE}_{place}")
         else:
             one = candidates[number] = Candidates(firing)
-            emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{groups[number]}")
+            emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{place}")
     return candidates

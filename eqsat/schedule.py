@@ -13,7 +13,6 @@ from eqsat.emit import half_name, pick_name
 from eqsat.engine import GROW, LAWS, SEARCH, SETTLE, SIMPLIFY, Engine
 from eqsat.limits import Watch
 from eqsat.phases import Phase
-from eqsat.program import Program
 
 UNFINISHED = ("growth", "rounds")
 """What ends a run that had more to find: begun anew with its result, it may find it."""
@@ -52,12 +51,12 @@ class Schedule:
 
     def _phase(self, number: int, phase: Phase) -> str | None:
         growing = self._growing(phase)
-        program, begin = self._engine.program, self._engine.nodes
+        begin = self._engine.nodes
         most, firings = phase.most_nodes(begin), phase.most_firings(begin)
         groups = {place: group for group, place in self._places.items() if phase.has(group)}
         settling = [f"{SETTLE}_{place}" for place, group in groups.items() if phase.settles(group)]
-        simplify = self._together(f"{SIMPLIFY}_phase_{number}", [*(f"{SIMPLIFY}_{place}" for place in groups), *settling], program)
-        search = self._together(f"{SEARCH}_phase_{number}", [f"{SEARCH}_{place}" for place in groups], program)
+        simplify = self._together(f"{SIMPLIFY}_phase_{number}", [*(f"{SIMPLIFY}_{place}" for place in groups), *settling])
+        search = self._together(f"{SEARCH}_phase_{number}", [f"{SEARCH}_{place}" for place in groups])
         for turn in range(phase.rounds + 1):
             limit = self._simplify(simplify, phase, most)
             if limit is not None:
@@ -72,9 +71,9 @@ class Schedule:
                 break
         return None
 
-    def _together(self, name: str, rulesets: Sequence[str], program: Program) -> str | None:
+    def _together(self, name: str, rulesets: Sequence[str]) -> str | None:
         """One ruleset of those that have rules."""
-        parts = [ruleset for ruleset in rulesets if ruleset in program.rulesets]
+        parts = [ruleset for ruleset in rulesets if ruleset in self._engine.program.rulesets]
         if len(parts) < 2:
             return parts[0] if parts else None
         self._engine.run(f"(unstable-combined-ruleset {name} {' '.join(parts)})")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from growing_rules import ASSOCIATE, PAIRS
 from models import parse
 from onnx import TensorProto, helper, numpy_helper
 
@@ -16,22 +17,6 @@ from eqsat.candidates import REGIONS, Candidates, Row
 from eqsat.language.compile import Compiled
 from eqsat.language.halves import halves, shared
 from eqsat.language.library import load
-
-PAIRS = """
-# Products with one input are one product.
-real rule pairs:
-    y1 = MatMul(x, w1)
-    y2 = MatMul(x, w2)
- => y1, y2 = Split<axis = -1>(MatMul(x, Concat<axis = -1>(w1, w2)), [n1, n2])
-    where w1: T[_, n1], w2: T[_, n2], const w1, const w2
-    test x: T[2, 4, 5], w1: T[5, 3], w2: T[5, 6]
-"""
-GROWS = """
-# A sum of a sum.
-real rule associate:
-    Add(Add(x, y), z) => Add(x, Add(y, z))
-    test x: T[2], y: T[2], z: T[2]
-"""
 
 
 def compiled(text: str) -> Compiled:
@@ -64,8 +49,8 @@ def test_a_rule_with_two_roots_is_searched_by_halves() -> None:
 
 
 def test_a_rule_with_one_root_is_searched_as_a_whole() -> None:
-    (whole,) = halves(compiled(GROWS).pattern)
-    assert set(whole.sources) == set(range(len(compiled(GROWS).pattern.sources)))
+    (whole,) = halves(compiled(ASSOCIATE).pattern)
+    assert set(whole.sources) == set(range(len(compiled(ASSOCIATE).pattern.sources)))
 
 
 def test_one_root_below_the_other_is_one_search() -> None:
@@ -147,7 +132,7 @@ def places(count: int) -> dict[Hashable, int]:
 
 def waiting(count: int) -> tuple[Candidates, list[Row]]:
     """Candidates of a rule with one root that all fire, each of a class of its own."""
-    one = Candidates(Always(compiled(GROWS)))  # pyright: ignore[reportArgumentType]
+    one = Candidates(Always(compiled(ASSOCIATE)))  # pyright: ignore[reportArgumentType]
     root = one.halves[0].root
     rows = [Row(one.note(i), tuple((("root" if v == root else v), i) for v in one.halves[0].variables)) for i in range(count)]
     return one, rows
@@ -167,7 +152,7 @@ def test_growth_without_end_stops_with_candidates_left_and_says_so() -> None:
     sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(60))
     inputs = ", ".join(f"float[2] x{i}" for i in range(60))
     model = parse(f"g (float[2] x, {inputs}) => (float[2] s60) {{ {sums} }}")
-    found = report(model, GROWS.replace("=>", "<=>"), "associate")
+    found = report(model, ASSOCIATE, "associate")
     assert found["limits"]["hit"] in ("rounds", "matches", "nodes")
     assert found["saturation"]["nodes"] < 20_000
 

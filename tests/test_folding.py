@@ -21,7 +21,6 @@ from models import operators, parse
 import eqsat
 
 CHAINS = 2  # in one model
-GROUPS = ("affine", "arithmetic", "convolutions", "layers", "moves", "normalizations")  # the rules that are to suffice
 CHANNELS = 4
 STEPS = ("BatchNormalization", "Mul", "Add", "Sub", "Div", "Sub from", None)
 FACTORS = ("Mul", "Div", None)  # what passes padding

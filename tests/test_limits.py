@@ -1,5 +1,7 @@
 """Whatever limit ends a run, a valid model comes out that computes the same, and the report names the limit."""
 
+from typing import Any
+
 import numpy as np
 import onnx
 import pytest
@@ -97,3 +99,28 @@ def test_a_contradiction_keeps_the_graph(monkeypatch: pytest.MonkeyPatch) -> Non
     result = eqsat.optimize(MODEL)
     assert "2 and 3" in result.report["notes"][0]
     assert_same(MODEL, result.model, FEEDS)
+
+
+def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report named the limit of the turn before, as if nobody had interrupted."""
+    from growing_rules import ASSOCIATE
+
+    import eqsat
+    from eqsat import rewrite
+
+    calls: list[object] = []
+    saturate = rewrite.saturate
+
+    def interrupt(*arguments: Any) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return saturate(*arguments)
+
+    monkeypatch.setattr(rewrite, "saturate", interrupt)
+    sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(20))
+    model = parse(f"g (float[2] x, {', '.join(f'float[2] x{i}' for i in range(20))}) => (float[2] y, float[2] z) {{ {sums} y = Relu(s20) z = Relu(s20) }}")
+    result = eqsat.optimize(model, rules=[ASSOCIATE], only=["associate"])
+    assert len(calls) == 2
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.report["verify"]["status"] == "equal"

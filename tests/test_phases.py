@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from growing_rules import ASSOCIATE
 from models import operators, parse
 
 import eqsat
@@ -16,12 +17,8 @@ from eqsat.errors import InputError
 from eqsat.language.library import built_in
 from eqsat.phases import EFFORTS, load
 
-ADDS = """
-# Sums associate, in both directions.
-real rule associate:
-    Add(Add(x, y), z) <=> Add(x, Add(y, z))
-    test x: T[2], y: T[2], z: T[2]
-
+ADDS = f"""
+{ASSOCIATE}
 # Sums commute. Add matches in either order already: this is a rule file that makes things worse on purpose.
 real rule commute:
     Add(x, y) => Add(y, x)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from growing_rules import ASSOCIATE, PAIRS
 from models import operators, parse
 from onnx import numpy_helper
 
@@ -140,20 +141,7 @@ def test_guilty_rules_are_found_by_bisection() -> None:
 
 def test_growth_is_bounded() -> None:
     """A rule that can fire on what it made, for ever, ends at a limit with a valid result."""
-    rules = """
-# Products with one input are one product, again and again.
-real rule pairs:
-    y1 = MatMul(x, w1)
-    y2 = MatMul(x, w2)
- => y1, y2 = Split<axis = -1>(MatMul(x, Concat<axis = -1>(w1, w2)), [n1, n2])
-    where w1: T[_, n1], w2: T[_, n2], const w1, const w2
-    test x: T[2, 4, 5], w1: T[5, 3], w2: T[5, 6]
-
-# Sums associate.
-real rule sums-associate:
-    Add(Add(x, y), z) <=> Add(x, Add(y, z))
-    test x: T[2], y: T[2], z: T[2]
-"""
+    rules = PAIRS + ASSOCIATE
     outputs = ", ".join(f"float[2, 3] y{i}" for i in range(12))
     products = " ".join(f"y{i} = MatMul(x, w{i})" for i in range(12))
     sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'y0'}, y{i + 1})" for i in range(11))

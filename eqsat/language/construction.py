@@ -97,11 +97,6 @@ class Construction:
     nodes: list[Made] = field(default_factory=list[Made])
     roots: dict[str, Reference] = field(default_factory=dict[str, Reference])
 
-    @property
-    def signatures(self) -> set[Signature]:
-        """The forms of the terms that the right side makes."""
-        return {node.signature for node in self.nodes}
-
 
 class _Right:
     def __init__(self, pattern: Pattern, definitions: Mapping[str, syntax.Definition]) -> None:

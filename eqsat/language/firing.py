@@ -53,10 +53,6 @@ class Firing:
             self._known[handles] = number
         return number
 
-    def fires(self, *handles: int) -> bool:
-        """Whether the rule fires on these columns."""
-        return self(*handles) >= 0
-
     def column(self, number: int, index: int) -> int:
         """One column of the right side of a firing."""
         return self._columns[number][index]
