@@ -34,10 +34,13 @@ def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int]
 
 
 def emit_search(program: Program, firing: Firing, number: int, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
-    """Adds a direction of a rule that may grow: searches, which write down the matches of its halves, and what is applied to those that are picked."""
-    emission = _Emission(program, firing, number)
-    emission.search(parts, note, ruleset)
-    emission.apply(parts)
+    """Adds the searches of a direction of a rule that may grow to a ruleset: they write down the matches of its halves."""
+    _Emission(program, firing, number).search(parts, note, ruleset)
+
+
+def emit_apply(program: Program, firing: Firing, number: int, parts: Sequence[Half]) -> None:
+    """Adds what applies such matches as are picked."""
+    _Emission(program, firing, number).apply(parts)
 
 
 def half_name(number: int, half: int) -> str:
@@ -62,6 +65,7 @@ def rule_text(compiled: Compiled) -> str:
                 emit(program, firing, 0, firing, "simplify")
             else:
                 emit_search(program, firing, 0, halves(compiled.pattern), firing, "search")
+                emit_apply(program, firing, 0, halves(compiled.pattern))
             texts = program.readable("(rule (", ':name "search 0.') + program.readable("(rule (", ':name "rule 0"')
         finally:
             program.close()

@@ -22,10 +22,17 @@ class Engine:
         self._bindings = bindings.EGraph(fact_directory=folder)
         self._rules = rules
         self._record = record
-        for command in program.commands:
-            self.run(command)
+        self._given = 0  # commands of the program, so far
+        self.extend()
         self.run("(run-schedule (saturate (run load)))")
         self._measure()
+
+    def extend(self) -> None:
+        """Gives egglog what was added to the program."""
+        commands = self.program.commands
+        for command in commands[self._given :]:
+            self.run(command)
+        self._given = len(commands)
 
     def run(self, text: str) -> Any:
         """What egglog answers to commands."""
@@ -33,6 +40,7 @@ class Engine:
 
     def step(self, ruleset: str, phase: str = "", step: str = LAWS) -> bool:
         """Runs a ruleset once; whether anything changed."""
+        self.extend()
         clock = time.perf_counter()
         report = self.run(f"(run-schedule (run {ruleset}))")[0].report
         self._measure()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from eqsat.admission import RuleSet
 from eqsat.blame import guilty
 from eqsat.convert import bake, check_dimensions, convert, inline
 from eqsat.decode import Place
@@ -36,28 +37,28 @@ from eqsat.read import Source as ModelSource
 from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
-from eqsat.saturate import RuleSet
 from eqsat.schedule import UNFINISHED
 from eqsat.validity import is_valid
 from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
-from eqsat.write import save
+from eqsat.write import has_external_data, save
 
 SHAPE_CONSTANTS = 2048  # bytes by which constants may outgrow the original's by default
 
 
 @dataclass(slots=True)
 class Result:
-    """An optimized model, the report of the run, and where its external data lie."""
+    """An optimized model, the report of the run, where its external data lie, and whether the original had such."""
 
     model: onnx.ModelProto
     report: Report
     folder: Path | None = None
     source: Path | None = None
+    outside: bool = False
 
     def save(self, path: str | Path) -> None:
         """Writes the model to `path`, whole or not at all; external data go into one file beside it."""
-        save(self.model, self.folder, Path(path), self.source)
+        save(self.model, self.folder, Path(path), self.source, self.outside)
 
 
 @dataclass(slots=True)
@@ -160,7 +161,7 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "notes": notes,
         "seconds": seconds,
     }
-    return Result(result, report, folder, Path(label) if label else None)
+    return Result(result, report, folder, Path(label) if label else None, has_external_data(original))
 
 
 def _attempt(model: Model, settings: Settings, deadline: float | None, library: Library) -> _Attempt:

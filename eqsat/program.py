@@ -10,7 +10,7 @@ import base64
 import itertools
 import pickle
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from eqsat.encode import Encoding
@@ -50,6 +50,7 @@ class Program:
         self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()  # head and attributes of the terms that share a constructor
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
+        self.seen: set[int] = set()  # signatures that the e-graph has terms of
         self._watched = watched
         self._folder = folder
         self._text: list[str] = []
@@ -60,9 +61,9 @@ class Program:
         self._start()
 
     @property
-    def commands(self) -> tuple[str, ...]:
+    def commands(self) -> Sequence[str]:
         """The program, to be given to egglog piece by piece: as one text it would take memory and time that grow with the square of the rules."""
-        return tuple(self._text)
+        return self._text
 
     def close(self) -> None:
         """Forgets the callbacks: the program can not run any more."""
@@ -102,17 +103,24 @@ class Program:
         """The tables that hold e-nodes."""
         return [*HEADS, "Opaque", *self.constructors.values()]
 
+    def ruleset(self, name: str) -> None:
+        """Declares a ruleset, where it is not there yet."""
+        if name not in self.rulesets:
+            self.rulesets.add(name)
+            self.add(f"(ruleset {name})")
+
     def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
-        """Appends a rule to a ruleset, which is made on its first use."""
-        if ruleset not in self.rulesets:
-            self.rulesets.add(ruleset)
-            self.add(f"(ruleset {ruleset})")
+        """Appends a rule to a ruleset."""
+        self.ruleset(ruleset)
         self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
-        """Appends a table and the rule that turns its rows into terms."""
+        """Appends a table and the rule that turns its rows into terms, where there are any."""
+        found = list(rows)
+        if not found:
+            return
         self.table(name, columns)
-        self.add(self.fill(name, rows))
+        self.add(self.fill(name, found))
         self.rule("load", f"load {name}", f"(t_{name} {columns})", action)
 
     def table(self, name: str, columns: str) -> None:
@@ -137,7 +145,9 @@ class Program:
             (function fact (T) PyObject :merge (py-call {merge} old new))
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
+            (ruleset load)
         """)
+        self.rulesets.add("load")
         entries = [*encoding.entries, *encoding.forms]
         rows: dict[int, list[tuple[int, ...]]] = {}
         for entry in entries:
@@ -174,6 +184,7 @@ class Program:
     def _rows(self, index: int, rows: list[tuple[int, ...]]) -> None:
         signature = self.encoding.terms.signatures[index]
         name = self.constructor(index)
+        self.seen.add(index)
         attributes, inputs, rest = _columns(signature)
         loaded = " ".join([*(f"(py-from-int {a})" for a in attributes), *(f"(Ref {x})" for x in inputs), *(f"(RefList {r})" for r in rest)])
         self.load(name, " ".join(["o", *attributes, *inputs, *rest]), f"(union (Ref o) ({name} {loaded}))", rows)
@@ -211,7 +222,12 @@ class Program:
 
     def _deriver(self, index: int) -> Callable[..., int]:
         derivation = self.encoding.derivation
-        return lambda *columns: derivation.term(index, *columns)
+
+        def derive(*columns: int) -> int:
+            self.seen.add(index)
+            return derivation.term(index, *columns)
+
+        return derive
 
     def _parameter(self, index: int, signature: Signature, name: str, term: str) -> None:
         """A shape that is known by names of sizes needs no nodes to compute it where a literal says the same."""

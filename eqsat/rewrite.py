@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import onnx
 
+from eqsat.admission import RuleSet
 from eqsat.choose import Chooser, Chosen, Prices
 from eqsat.constants import Constants
 from eqsat.decode import Decoded, Place, Undecodable, decode
@@ -30,7 +31,7 @@ from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.names import FreshNames, NameClash, captures
 from eqsat.operators import normal_domain
 from eqsat.record import Record
-from eqsat.saturate import EngineFailure, RuleSet, saturate
+from eqsat.saturate import EngineFailure, saturate
 from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+from eqsat.admission import Admission
 from eqsat.candidates import Candidates, Row
 from eqsat.emit import half_name, pick_name
-from eqsat.engine import GROW, LAWS, SEARCH, SETTLE, SIMPLIFY, Engine
+from eqsat.engine import GROW, LAWS, SEARCH, SIMPLIFY, Engine
 from eqsat.limits import Watch
 from eqsat.phases import Phase
 
 UNFINISHED = ("growth", "rounds")
 """What ends a run that had more to find: begun anew with its result, it may find it."""
 
+_STEPS = 100
+"""In which shrinking rules come to an end, and one more for each value of the graph that they can move something across."""
+
 
 class Schedule:
     """Phases over one engine, with what is known of each rule that may grow the graph from round to round."""
 
-    def __init__(
-        self, engine: Engine, candidates: Mapping[int, Candidates], groups: Mapping[int, str], places: Mapping[str, int], watch: Watch, size: int
-    ) -> None:
+    def __init__(self, engine: Engine, admission: Admission, watch: Watch, size: int) -> None:
         self._engine = engine
-        self._candidates = candidates
-        self._groups = groups  # of the rules, by number
-        self._places = places  # of the groups, by which their rulesets are called
+        self._admission = admission
         self._watch = watch
         self._size = size  # of the graph
 
@@ -44,23 +44,18 @@ class Schedule:
     def _left_over(self, phase: Phase) -> str | None:
         if self._watch.full:
             return "growth"
-        return "rounds" if any(one.waiting for one in self._growing(phase).values()) else None
-
-    def _growing(self, phase: Phase) -> dict[int, Candidates]:
-        return {number: one for number, one in self._candidates.items() if phase.has(self._groups[number])} if phase.rounds else {}
+        return "rounds" if any(one.waiting for one in self._admission.growing(phase).values()) else None
 
     def _phase(self, number: int, phase: Phase) -> str | None:
-        growing = self._growing(phase)
         begin = self._engine.nodes
         most, firings = phase.most_nodes(begin), phase.most_firings(begin)
-        groups = {place: group for group, place in self._places.items() if phase.has(group)}
-        settling = [f"{SETTLE}_{place}" for place, group in groups.items() if phase.settles(group)]
-        simplify = self._together(f"{SIMPLIFY}_phase_{number}", [*(f"{SIMPLIFY}_{place}" for place in groups), *settling])
-        search = self._together(f"{SEARCH}_phase_{number}", [f"{SEARCH}_{place}" for place in groups])
+        simplify = self._together(f"{SIMPLIFY}_phase_{number}", self._admission.shrinking(phase))
+        search = self._together(f"{SEARCH}_phase_{number}", self._admission.searching(phase))
         for turn in range(phase.rounds + 1):
             limit = self._simplify(simplify, phase, most)
             if limit is not None:
                 return limit
+            growing = self._admission.growing(phase)
             if search is None or not growing or self._watch.full:
                 break
             # After the last round as well: what is found then tells that there would have been more.
@@ -72,23 +67,27 @@ class Schedule:
         return None
 
     def _together(self, name: str, rulesets: Sequence[str]) -> str | None:
-        """One ruleset of those that have rules."""
-        parts = [ruleset for ruleset in rulesets if ruleset in self._engine.program.rulesets]
-        if len(parts) < 2:
-            return parts[0] if parts else None
-        self._engine.run(f"(unstable-combined-ruleset {name} {' '.join(parts)})")
+        """One ruleset of several; None of none."""
+        if len(rulesets) < 2:
+            return rulesets[0] if rulesets else None
+        self._engine.run(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})")
         return name
 
     def _simplify(self, ruleset: str | None, phase: Phase, most: int) -> str | None:
         """Laws and shrinking rules until nothing changes; the limit that ended it, if one did."""
         changed = True
+        left = _STEPS + self._size
         while changed:
             while (limit := self._watch.reached(self._engine.nodes)) is None and self._engine.step(LAWS, phase.name):
                 pass
             if limit is not None:
                 return limit
-            self._watch.allowance = most - self._engine.nodes
-            changed = ruleset is not None and self._engine.step(ruleset, phase.name, SIMPLIFY)
+            if self._admission.admit():
+                continue  # some laws hold of what the new rules look for
+            # A class that holds itself (a Concat of it and of nothing) can be taken apart without end.
+            self._watch.allowance = most - self._engine.nodes if left > 0 else -1
+            left -= 1
+            changed = ruleset is not None and self._admission.shrinks and self._engine.step(ruleset, phase.name, SIMPLIFY)
         return None
 
     def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:
@@ -103,6 +102,8 @@ class Schedule:
             left -= len(rows) * one.made
             if rows:
                 picked = True
+                self._admission.apply(number)
+                self._engine.extend()
                 self._engine.run(self._engine.program.fill(pick_name(number), rows))
         if not picked:
             return False

@@ -15,6 +15,7 @@ from typing import Any
 
 import onnx
 
+from eqsat.admission import RuleSet
 from eqsat.assignments import Assignment, Assignments, Index, root_of
 from eqsat.derive import Derivation
 from eqsat.egraph import EGraph
@@ -36,7 +37,7 @@ from eqsat.pipeline import speaks_as_model
 from eqsat.read import read
 from eqsat.reasons import Outcome, Reasons, Stop
 from eqsat.rewrite import control_flow_facts
-from eqsat.saturate import EngineFailure, RuleSet, saturate
+from eqsat.saturate import EngineFailure, saturate
 from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 from eqsat.versions import RENAMED

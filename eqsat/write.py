@@ -1,8 +1,9 @@
 """Writing: a model and the folder of its external data come in, a file appears whole or not at all.
 
 External data are written again as external data, copied from file to file by the kernel; where the output
-replaces the input, unchanged data stay where they are. The data file's name depends on the model, so that a
-model file never refers to data that are half of another version; no other file is ever touched or removed.
+replaces the input, unchanged data stay where they are. New weights of a model that had external data join them.
+The data file's name depends on the model, so that a model file never refers to data that are half of another
+version; no other file is ever touched or removed.
 """
 
 from __future__ import annotations
@@ -54,6 +55,11 @@ def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
         graphs.extend(graph for _, graph in attribute_graphs(node))
 
 
+def has_external_data(model: onnx.ModelProto) -> bool:
+    """Whether any tensor of a model lies outside of its file."""
+    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(model))
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     tensor: TensorProto
@@ -62,10 +68,11 @@ class _Part:
     length: int
 
 
-def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Path | None = None) -> None:
+def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Path | None = None, outside: bool = False) -> None:
     """Writes `model`, whose external data lie in `folder`, to `target`; `replaces` is the file it was read from, if any.
 
-    `model` itself is not changed. Raises `InputError` where the target can not be written.
+    `outside`: no large tensor goes into the model file; what is too large for any file of protobuf's never does. `model`
+    itself is not changed. Raises `InputError` where the target can not be written.
     """
     if target.is_symlink():
         target = target.resolve()  # the file that the link names is written, and the link stays
@@ -73,12 +80,11 @@ def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Pa
         raise InputError(f"{target}: is a folder, not a file to write")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: no such folder")
-    external = [tensor for tensor in tensors_of(model) if tensor.data_location == TensorProto.EXTERNAL]
     in_place = replaces is not None and folder is not None and replaces.resolve().parent == target.resolve().parent and _same_file(replaces, target)
-    oversized = _inline_bytes(model) > _PROTOBUF_LIMIT
+    outside = outside or _inline_bytes(model) > _PROTOBUF_LIMIT
     try:
-        if oversized or (external and not in_place):
-            _save_with_data(model, folder, target, oversized)
+        if any(_moves(tensor, outside, in_place) for tensor in tensors_of(model)):
+            _save_with_data(model, folder, target, outside, in_place)
         else:
             with replacing(target) as file:
                 file.write(model.SerializeToString(deterministic=True))
@@ -94,13 +100,20 @@ def _inline_bytes(model: onnx.ModelProto) -> int:
     return sum(len(tensor.raw_data) for tensor in tensors_of(model))
 
 
-def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, oversized: bool) -> None:
+def _moves(tensor: TensorProto, outside: bool, in_place: bool) -> bool:
+    """Whether the bytes of a tensor go into the data file that is written."""
+    return not in_place if tensor.data_location == TensorProto.EXTERNAL else outside and len(tensor.raw_data) >= _LARGE
+
+
+def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, outside: bool, in_place: bool) -> None:
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     parts: list[_Part] = []
     places: dict[External, int] = {}  # weights that share their bytes go on sharing them
     offset = 0
     for tensor in tensors_of(copy):
+        if not _moves(tensor, outside, in_place):
+            continue
         source = None
         if tensor.data_location == TensorProto.EXTERNAL:
             source = read_tensor(tensor, folder).external
@@ -111,10 +124,8 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
                 continue
             offset = _aligned(offset, length)
             places[source] = offset
-        elif oversized and len(tensor.raw_data) >= _LARGE:
-            length = len(tensor.raw_data)
         else:
-            continue
+            length = len(tensor.raw_data)
         offset = _aligned(offset, length)
         parts.append(_Part(tensor, source, offset if length else 0, length))
         offset += length

@@ -40,6 +40,7 @@ LAYERS = [
     ["extract"],
     ["program", "record"],
     ["candidates", "emit", "engine", "limits"],
+    ["admission"],
     ["egraph", "schedule"],
     ["saturate"],
     ["recipes"],

@@ -13,7 +13,7 @@ from onnx import numpy_helper
 
 import eqsat
 from eqsat.blame import guilty
-from eqsat.language.library import load
+from eqsat.language.library import built_in, load
 from eqsat.pipeline import Result
 
 AFFINE = """
@@ -152,6 +152,49 @@ def test_growth_is_bounded() -> None:
     assert result.report["saturation"]["nodes"] < 20_000
     again = optimized(model, rules)
     assert again.model.SerializeToString() == result.model.SerializeToString()
+
+
+def test_rules_meet_operators_that_other_rules_make() -> None:
+    """A rule enters the program when its operators are there: here not before a rule that keeps the size, and one that grows, have made them."""
+    rules = """
+# Turns of a sign.
+real rule first:
+    Neg(x) => Mul(x, T(-1.0))
+    where x: T[.._]
+    test x: T[2, 3]
+
+# A product by a constant and its sum with the factor.
+real rule second:
+    Relu(Mul(x, c)) => Relu(Sub(Mul(x, c), T(0.0)))
+    where x: T[.._], const c
+    test x: T[2, 3], c: T[]
+
+# No less.
+real rule third:
+    Relu(Sub(x, 0.0)) => Max(x, T(0.0))
+    where x: T[.._]
+    test x: T[2, 3]
+"""
+    result = optimized(parse("g (float[2, 3] x) => (float[2, 3] y) { a = Neg(x) y = Relu(a) }"), rules)
+    assert set(fired(result)) == {"first", "second", "third"}
+
+
+def test_a_class_that_holds_itself_is_not_taken_apart_without_end() -> None:
+    """x is the Concat of nothing and itself: flattened, it is one of nothing, nothing and itself, and so on."""
+    result = eqsat.optimize(parse("g (float[0] e, float[4] x) => (float[4] y) { a = Concat<axis = 0>(e, x) b = Concat<axis = 0>(e, a) y = Relu(b) }"))
+    assert operators(result.model) == {"Relu": 1}
+    assert result.report["saturation"]["iterations"] < 500
+
+
+def test_the_library_is_compiled_once() -> None:
+    base = built_in()
+    one, other = (base.select(("algebra",), ()), base.select((), ("algebra",)))
+    assert load([], base) is base
+    name = one.rules[0].rule.name
+    (first, *_) = (compiled for compiled in one.compiled if compiled.rule.name == name)
+    assert any(compiled is first for compiled in base.compiled) and not any(compiled is first for compiled in other.compiled)
+    mine = load(["\n" + NEGATION], base)
+    assert any(compiled is first for compiled in mine.compiled) and "signs" not in base.made
 
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 17, 18, 21, 23])

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from models import parse
 from random_models import models
 
-from eqsat import saturate as engine
+from eqsat import admission
+from eqsat.admission import RuleSet
 from eqsat.assignments import Assignments, Index
 from eqsat.derive import Derivation
 from eqsat.egraph import EGraph
@@ -28,7 +29,7 @@ from eqsat.language.syntax import RuleFile
 from eqsat.limits import Limits
 from eqsat.model import Node
 from eqsat.read import normalize
-from eqsat.saturate import RuleSet, saturate
+from eqsat.saturate import saturate
 from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 from eqsat.why import Answer, why
@@ -153,7 +154,7 @@ def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
     # In trial the rules that shrink run before those that may grow, which would see what those made.
     for group in ([each for each in COMPILED if each.growth < 0], [each for each in COMPILED if each.growth >= 0]):
         with monkeypatch.context() as patched:
-            patched.setattr(engine, "Firing", Spy)
+            patched.setattr(admission, "Firing", Spy)
             trial, record = saturate(encoding, Limits(), RuleSet(group, trial=True))
         assert record.hit is None
         same = dict(zip(trial.class_of, plain.class_of, strict=True))

@@ -14,6 +14,7 @@ from typing import Never
 import onnx
 from onnx import helper
 
+from eqsat.admission import RuleSet
 from eqsat.checker.instances import Instance
 from eqsat.derive import Derivation
 from eqsat.dims import Dim, evaluate
@@ -24,7 +25,7 @@ from eqsat.language.matching import Refusal
 from eqsat.limits import Limits
 from eqsat.operators import read_attributes, to_attribute
 from eqsat.read import normalize
-from eqsat.saturate import RuleSet, saturate
+from eqsat.saturate import saturate
 from eqsat.tensors import ContentIndex, from_array
 from eqsat.terms import CONS, CONSTANT, INPUT, LITERAL, OUTPUTS, PROJECTION, Literal, Term, Terms
 from eqsat.traits import NEWEST

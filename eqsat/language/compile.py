@@ -25,7 +25,6 @@ from eqsat.language.pattern import (
 )
 from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
-from eqsat.terms import Signature
 
 if TYPE_CHECKING:
     from eqsat.language.resolve import Resolved
@@ -49,11 +48,6 @@ class Compiled:
     def growth(self) -> int:
         """How many nodes the right side has more than the left, those that are made of constants only left out. Below 0 a rule ends by itself."""
         return self._constant.count(False) - sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)
-
-    @functools.cached_property
-    def produced(self) -> frozenset[Signature]:
-        """The forms of the terms that the right side makes, but for those that are made of constants only: no rule needs to match what folds."""
-        return frozenset(node.signature for node, constant in zip(self.construction.nodes, self._constant, strict=True) if not constant)
 
     @functools.cached_property
     def _constant(self) -> list[bool]:

@@ -16,7 +16,7 @@ from eqsat.language.building import Building, Wrong
 from eqsat.language.compile import Compiled
 from eqsat.language.expressions import Unevaluable
 from eqsat.language.matching import Refusal, match
-from eqsat.terms import Terms
+from eqsat.terms import Knowledge, Terms, literal_of
 
 
 class Firing:
@@ -31,8 +31,7 @@ class Firing:
         self._derivation = derivation
         # In trial sides of two types are of interest: nothing is joined.
         self._joins = not trial
-        # What is constant folds: other forms of it would only make the graph larger.
-        self._roots = [compiled.pattern.facts[root] for root in compiled.pattern.roots.values()] if compiled.growth >= 0 and not trial else []
+        self._roots = [] if trial else [compiled.pattern.facts[root] for root in compiled.pattern.roots.values()]
         # A rule that is true in real arithmetic keeps every bit of integers, which wrap.
         self._integers_only = exact and compiled.rule.label == syntax.Label.REAL
         self._known: dict[tuple[int, ...], int] = {}
@@ -64,7 +63,7 @@ class Firing:
 
     def _fire(self, handles: tuple[int, ...]) -> tuple[int, ...] | Refusal:
         compiled = self.compiled
-        if self._roots and all(isinstance(fact := self._terms.facts.get(handles[root]), Fact) and fact.const for root in self._roots):
+        if self._roots and all(self._folds(self._terms.facts.get(handles[root])) for root in self._roots):
             return Refusal(compiled.rule.place, "what is constant is folded")
         environment = match(compiled.pattern.steps, self._terms, handles)
         if isinstance(environment, Refusal):
@@ -80,6 +79,10 @@ class Firing:
         if self._integers_only and not building.dtypes | self._dtypes(handles) <= INTEGERS:
             return Refusal(compiled.rule.place, "a rule of real arithmetic, where every bit must stay")
         return columns
+
+    def _folds(self, fact: Knowledge) -> bool:
+        """Whether other forms of a value would only make the graph larger: it is constant, which folds, or even a literal already."""
+        return isinstance(fact, Fact) and ((fact.const and self.compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
 
     def _dtypes(self, handles: tuple[int, ...]) -> set[int]:
         facts = [self._terms.facts.get(handles[source]) for source in self.compiled.pattern.tensors]

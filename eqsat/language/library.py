@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from eqsat.errors import InputError
@@ -41,6 +41,8 @@ class Library:
     """Rules in groups, in the order of the files."""
 
     groups: tuple[Group, ...]
+    made: dict[str, tuple[Compiled, ...]] = field(default_factory=dict[str, "tuple[Compiled, ...]"], compare=False, repr=False)
+    """By rule, its directions once they were compiled; shared by all that is selected of one library."""
 
     @property
     def rules(self) -> tuple[Resolved, ...]:
@@ -59,7 +61,7 @@ class Library:
             return (not only or bool(names & set(only))) and not names & set(skip)
 
         groups = (Group(group.file, tuple(rule for rule in group.rules if kept(group, rule))) for group in self.groups)
-        return Library(tuple(group for group in groups if group.rules))
+        return Library(tuple(group for group in groups if group.rules), self.made)
 
     def rule(self, name: str) -> Resolved:
         """The rule of that name."""
@@ -76,14 +78,20 @@ class Library:
     @functools.cached_property
     def compiled(self) -> tuple[Compiled, ...]:
         """Every direction of every rule."""
-        return tuple(direction for resolved in self.rules for direction in compile_rule(resolved))
+        for resolved in self.rules:
+            if resolved.rule.name not in self.made:
+                self.made[resolved.rule.name] = compile_rule(resolved)
+        return tuple(direction for resolved in self.rules for direction in self.made[resolved.rule.name])
 
 
 def load(sources: Iterable[Source], base: Library | None = None) -> Library:
     """The rules of `base` and of files, or of texts; `RuleErrors` with all that is wrong in them."""
+    waiting = list(sources)
+    if base is not None and not waiting:
+        return base
     problems: list[Problem] = []
     groups = [] if base is None else list(base.groups)
-    for source in sources:
+    for source in waiting:
         try:
             file, found = read(*_text(source))
             rules = resolve(file, found)
@@ -94,7 +102,7 @@ def load(sources: Iterable[Source], base: Library | None = None) -> Library:
     problems += duplicates(group.file for group in groups)
     if problems:
         raise RuleErrors(problems)
-    return Library(tuple(groups))
+    return Library(tuple(groups), {} if base is None else dict(base.made))
 
 
 def built_in() -> Library:

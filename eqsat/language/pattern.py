@@ -7,6 +7,7 @@ and stop at the first that is not known to hold.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -154,7 +155,7 @@ BROADCASTING = frozenset(
 )
 
 
-@dataclass(slots=True)
+@dataclass
 class Pattern:
     """A left side that is ready to be matched."""
 
@@ -167,10 +168,15 @@ class Pattern:
     roots: dict[str, str] = field(default_factory=dict[str, str])  # by name ("" for a lone expression), a class variable
     tensors: list[int] = field(default_factory=list[int])  # the facts of all tensors, for rules that must keep every bit
 
-    @property
-    def signatures(self) -> set[Signature]:
+    @functools.cached_property
+    def signatures(self) -> frozenset[Signature]:
         """The forms of the terms that a graph must have for a match."""
-        return {atom.signature for atom in self.atoms if isinstance(atom, NodeAtom)}
+        return frozenset(atom.signature for atom in self.atoms if isinstance(atom, NodeAtom))
+
+    @functools.cached_property
+    def operators(self) -> frozenset[str]:
+        """The names of the operators that a graph must have for a match."""
+        return frozenset(signature.operator.name for signature in self.signatures)
 
 
 def newest(term: syntax.Term) -> Operator:
