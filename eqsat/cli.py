@@ -167,8 +167,9 @@ def _optimize(options: argparse.Namespace) -> int:
         raise InputError(f"{source}: no such file")
     inputs = _load_inputs(options.inputs)
 
-    from eqsat.pipeline import Settings, run
+    from eqsat.pipeline import run
     from eqsat.report import details, summary
+    from eqsat.settings import Settings
 
     settings = Settings(
         inputs=inputs,

@@ -9,41 +9,32 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
-from eqsat.admission import RuleSet
+from eqsat.attempts import Attempt, Job, attempt, fired_rules
 from eqsat.blame import guilty
 from eqsat.convert import bake, check_dimensions, convert, inline
-from eqsat.decode import Place
 from eqsat.dump import save_dump
-from eqsat.encode import Outer
 from eqsat.errors import InputError
 from eqsat.extract import Method
 from eqsat.language.library import Library, Source, built_in
 from eqsat.language.library import load as load_rules
-from eqsat.limits import Limits
-from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
-from eqsat.names import FreshNames, all_names
-from eqsat.operators import normal_domain
-from eqsat.phases import Plan
+from eqsat.model import Model, count_nodes
 from eqsat.phases import load as load_plan
 from eqsat.read import Source as ModelSource
 from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
-from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
-from eqsat.schedule import UNFINISHED
-from eqsat.validity import is_valid
+from eqsat.rewrite import Trace, written_bytes
+from eqsat.settings import Settings
 from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
 from eqsat.worker import shared
 from eqsat.write import has_external_data, save
-
-SHAPE_CONSTANTS = 2048  # bytes by which constants may outgrow the original's by default
 
 
 @dataclass(slots=True)
@@ -61,44 +52,6 @@ class Result:
         save(self.model, self.folder, Path(path), self.source, self.outside)
 
 
-@dataclass(slots=True)
-class Settings:
-    """Everything that a caller can ask of a run; the command line and `optimize` share the names."""
-
-    inputs: Mapping[str, np.ndarray[Any, Any]] | None = None
-    verify: bool = True
-    time_limit: float | None = None
-    node_limit: int = 2_000_000
-    memory_limit: int = 1 << 30
-    max_growth: int | None = None
-    inline: bool = False
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    assume_dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    custom_op_library: str | Path | None = None
-    opset: str | int = "keep"
-    exact: bool = False
-    rules: Sequence[Source] = ()
-    only: Sequence[str] = ()
-    skip: Sequence[str] = ()
-    needed: bool = False
-    extractor: Method = "exact"
-    extract_time: float | None = None
-    dump_egraph: Path | None = None
-    effort: str = "normal"
-    phases: Path | None = None
-    progress: Callable[[str], None] = lambda stage: None
-
-
-@dataclass(slots=True)
-class _Attempt:
-    """What one rewriting of the model, and its check, came to."""
-
-    model: onnx.ModelProto
-    trace: Trace
-    hit: str | None
-    notes: list[str]
-
-
 def run(source: ModelSource, settings: Settings) -> Result:
     """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
     start = time.perf_counter()
@@ -107,7 +60,8 @@ def run(source: ModelSource, settings: Settings) -> Result:
     settings.progress("read")
     everything = load_rules(settings.rules, built_in())
     library = everything.select(settings.only, settings.skip)
-    load_plan(settings.effort, settings.phases).check(group.name for group in everything.groups)
+    plan = load_plan(settings.effort, settings.phases)
+    plan.check(group.name for group in everything.groups)
     label = str(source) if isinstance(source, (str, Path)) else None
     original, folder = load(source)
     bake(original, settings.dims)
@@ -118,23 +72,23 @@ def run(source: ModelSource, settings: Settings) -> Result:
         model = normalize(proto, folder, label)
     read = time.perf_counter() - start
     settings.progress("optimize")
-    deadline = None if settings.time_limit is None else time.monotonic() + settings.time_limit
-    attempt = _attempt(model, settings, deadline, library)
-    seconds: dict[str, float] = {"read": read, **attempt.trace.seconds}
+    job = Job(settings, plan, None if settings.time_limit is None else time.monotonic() + settings.time_limit)
+    found = attempt(model, job, library)
+    seconds: dict[str, float] = {"read": read, **found.trace.seconds}
     clock = time.perf_counter()
     verdict: dict[str, Any] = {"status": "skipped"}
     dropped: list[str] = []
     if settings.verify:
         settings.progress("verify")
         try:
-            verdict = _verified(original, attempt.model, folder, settings)
+            verdict = _verified(original, found.model, folder, settings)
             if verdict["status"] not in (EQUAL, UNVERIFIED):
-                attempt, verdict, dropped = _mended(model, settings, deadline, library, attempt, verdict, original, folder)
+                found, verdict, dropped = _mended(model, job, library, found, verdict, original, folder)
         except KeyboardInterrupt:
-            attempt.hit, attempt.model = "interrupted", original
+            found.hit, found.model = "interrupted", original
             verdict = {"status": EQUAL, "notes": ["interrupted: the result is the original model, unchanged"]}
     seconds["verify"] = time.perf_counter() - clock
-    result, trace, notes = attempt.model, attempt.trace, attempt.notes
+    result, trace, notes = found.model, found.trace, found.notes
     if verdict["status"] == UNVERIFIED:
         notes.append(f"not verified: {verdict['reason']}")
     if settings.dump_egraph is not None:
@@ -152,101 +106,47 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
         "extraction": _extraction(trace if result is not original else Trace(), settings.extractor),
-        "rules": _rules(trace, dropped, _needed(model, settings, library, attempt) if settings.needed else {}),
+        "rules": _rules(trace, dropped, _needed(model, job, library, found) if settings.needed else {}),
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
         "verify": verdict,
-        "limits": {"hit": attempt.hit},
+        "limits": {"hit": found.hit},
         "notes": notes,
         "seconds": seconds,
     }
     return Result(result, report, folder, Path(label) if label else None, has_external_data(original))
 
 
-def _attempt(model: Model, settings: Settings, deadline: float | None, library: Library) -> _Attempt:
-    """The model rewritten by these rules, valid and no worse, or as it was: as often as there was more to find and a result gets smaller."""
-    plan = load_plan(settings.effort, settings.phases)
-    growth = SHAPE_CONSTANTS if settings.max_growth is None else settings.max_growth
-    found = _turn(model, settings, plan, growth, deadline, library)
-    for _ in range(plan.turns - 1):
-        if found.hit not in UNFINISHED:
-            break
-        left = growth + written_bytes(model.proto.graph) - written_bytes(found.model.graph)
-        again = _turn(normalize(found.model, model.folder, None), settings, plan, left, deadline, library)
-        if count_nodes(again.model) >= count_nodes(found.model):
-            # What was looked for in vain is part of the record all the same, and so is what ended it.
-            found.trace.looked(again.trace)
-            found.hit = again.hit
-            break
-        again.trace.follow(found.trace)
-        again.notes[:0] = [note for note in found.notes if note not in again.notes]
-        found = again
-    return found
-
-
-def _turn(model: Model, settings: Settings, plan: Plan, growth: float, deadline: float | None, library: Library) -> _Attempt:
-    """One rewriting of the model."""
-    proto, trace = model.proto, Trace()
-    found = _Attempt(proto, trace, None, [])
-    try:
-        if proto.training_info:
-            found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
-        else:
-            found.model = _rewrite(model, settings, plan, growth, deadline, library, trace)
-        found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
-        found.notes += trace.notes
-        found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        if count_nodes(found.model) > count_nodes(proto) or (not is_valid(found.model) and is_valid(proto)):
-            found.notes.append("the rewritten model was no better than the original, which stays as it is")
-            found.model = proto
-    except KeyboardInterrupt:
-        found.hit, found.model = "interrupted", proto
-    except MemoryError:
-        found.hit, found.model = "memory", proto
-    return found
-
-
 def _mended(
     model: Model,
-    settings: Settings,
-    deadline: float | None,
+    job: Job,
     library: Library,
-    failed: _Attempt,
+    failed: Attempt,
     verdict: dict[str, Any],
     original: onnx.ModelProto,
     folder: Path | None,
-) -> tuple[_Attempt, dict[str, Any], list[str]]:
+) -> tuple[Attempt, dict[str, Any], list[str]]:
     """After a check that failed: the guilty rules are found and dropped, and what the others make is checked; in doubt the original."""
     reason = verdict["reason"]
-    tried: dict[tuple[str, ...], tuple[_Attempt, dict[str, Any]]] = {}
+    tried: dict[tuple[str, ...], tuple[Attempt, dict[str, Any]]] = {}
     fired = list(fired_rules(failed.trace))
 
     def fails(names: Sequence[str]) -> bool:
         key = tuple(names)
         if key not in tried:
-            attempt = _attempt(model, settings, deadline, library.select(key, ()) if key else Library(()))
-            tried[key] = attempt, _verified(original, attempt.model, folder, settings)
+            other = attempt(model, job, library.select(key, ()) if key else Library(()))
+            tried[key] = other, _verified(original, other.model, folder, job.settings)
         return tried[key][1]["status"] not in (EQUAL, UNVERIFIED)
 
     dropped = guilty(fired, fails) if fired else None
     if dropped is not None:
-        attempt, verdict = tried[tuple(name for name in fired if name not in dropped)]
-        attempt.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {reason}")
-        return attempt, verdict, dropped
+        mended, verdict = tried[tuple(name for name in fired if name not in dropped)]
+        mended.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {reason}")
+        return mended, verdict, dropped
     failed.notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
     failed.model = original
     return failed, verdict, []
-
-
-def fired_rules(trace: Trace) -> dict[str, int]:
-    """How often each rule fired, over all graphs of the model."""
-    fired: dict[str, int] = {}
-    for record in trace.records:
-        for name, count in record.fired.items():
-            if count:
-                fired[name] = fired.get(name, 0) + count
-    return dict(sorted(fired.items()))
 
 
 def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
@@ -257,73 +157,11 @@ def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> 
     return rules + [{"name": name, "matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in dropped]
 
 
-def _needed(model: Model, settings: Settings, library: Library, attempt: _Attempt) -> dict[str, bool]:
+def _needed(model: Model, job: Job, library: Library, found: Attempt) -> dict[str, bool]:
     """By rule that fired, whether all others together leave more."""
-    nodes = count_nodes(attempt.model)
-    return {name: count_nodes(_attempt(model, settings, None, library.select((), (name,))).model) > nodes for name in fired_rules(attempt.trace)}
-
-
-def _rewrite(model: Model, settings: Settings, plan: Plan, growth: float, deadline: float | None, library: Library, trace: Trace) -> onnx.ModelProto:
-    proto = model.proto
-    ruleset = RuleSet(library.compiled, settings.exact, groups=library.group_of, phases=plan.phases)
-    options = Options(
-        Limits(deadline, settings.node_limit, settings.memory_limit),
-        growth,
-        settings.memory_limit,
-        settings.assume_dims,
-        ruleset,
-        settings.extractor,
-        settings.extract_time,
-        settings.dump_egraph is not None,
-    )
-    graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
-    rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
-    result = onnx.ModelProto()
-    copy_fields(proto, result, {"graph", "functions"})
-    decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
-    result.graph.CopyFrom(decoded.graph)
-    for function in model.functions.values():
-        result.functions.append(_function(function, rewriter, proto) if speaks_as_model(function, proto) else function.proto)
-    _drop_uncalled(result)
-    return result
-
-
-def speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
-    """Whether a function imports the opsets that the model does: where it does not, runtimes disagree on which of the two holds inside."""
-    model = {normal_domain(item.domain): item.version for item in proto.opset_import}
-    return all(model.get(normal_domain(item.domain), item.version) == item.version for item in function.proto.opset_import)
-
-
-def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) -> onnx.FunctionProto:
-    result = onnx.FunctionProto()
-    result.CopyFrom(function.proto)
-    opsets = {item.domain: item for item in (*proto.opset_import, *function.proto.opset_import)}
-    decoded, _ = rewriter.graph(function.body, Outer(), Place(constant_nodes=True), list(opsets.values()))
-    del result.node[:]
-    result.node.extend(decoded.graph.node)
-    del result.value_info[:]
-    result.value_info.extend(decoded.graph.value_info)
-    return result
-
-
-def _drop_uncalled(model: onnx.ModelProto) -> None:
-    """Functions that nothing calls any more are dead code."""
-    functions = {function_key(f.domain, f.name, f.overload): f for f in model.functions}
-    called: set[object] = set()
-    waiting = list(model.graph.node)
-    while waiting:
-        node = waiting.pop()
-        key = function_key(node.domain, node.op_type, node.overload)
-        if key in functions and key not in called:
-            called.add(key)
-            waiting.extend(functions[key].node)
-        for _, graph in attribute_graphs(node):
-            waiting.extend(graph.node)
-    kept = [function for key, function in functions.items() if key in called]
-    if len(kept) < len(model.functions):
-        copies = [onnx.FunctionProto.FromString(function.SerializeToString()) for function in kept]
-        del model.functions[:]
-        model.functions.extend(copies)
+    nodes = count_nodes(found.model)
+    timeless = Job(job.settings, job.plan, None)
+    return {name: count_nodes(attempt(model, timeless, library.select((), (name,))).model) > nodes for name in fired_rules(found.trace)}
 
 
 def _verified(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings) -> dict[str, Any]:

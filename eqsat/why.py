@@ -17,6 +17,7 @@ import onnx
 
 from eqsat.admission import RuleSet
 from eqsat.assignments import Assignment, Assignments, Index, root_of
+from eqsat.attempts import speaks_as_model
 from eqsat.derive import Derivation
 from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
@@ -33,7 +34,6 @@ from eqsat.language.syntax import Rule
 from eqsat.limits import Limits
 from eqsat.model import Graph, Model, Node
 from eqsat.phases import load as load_plan
-from eqsat.pipeline import speaks_as_model
 from eqsat.read import read
 from eqsat.reasons import Outcome, Reasons, Stop
 from eqsat.rewrite import control_flow_facts
