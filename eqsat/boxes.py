@@ -33,14 +33,16 @@ def unboxed(node: Node, scope: Scope, fresh: FreshNames) -> list[Node] | None:
     parts = scope.made(source, "SplitToSequence")
     attributes = {item.name: item.i for item in node.attribute}
     if node.op_type == "ConcatFromSequence":
-        stacked = attributes.get("new_axis", 0)
+        stacked, axis = attributes.get("new_axis", 0), attributes.get("axis")
+        if axis is None:
+            return None
         if elements and not stacked:
-            return [helper.make_node("Concat", elements, [node.output[0]], axis=attributes["axis"])]
+            return [helper.make_node("Concat", elements, [node.output[0]], axis=axis)]
         if parts is None:
             return None
         split = {item.name: item.i for item in parts.attribute}
         whole = len(parts.input) > 1 and bool(parts.input[1])
-        same = split.get("axis", 0) == attributes["axis"] and stacked == int(not whole and not split.get("keepdims", 1))
+        same = split.get("axis", 0) == axis and stacked == int(not whole and not split.get("keepdims", 1))
         return [helper.make_node("Identity", [parts.input[0]], [node.output[0]])] if same else None
     place = scope.integer(node.input[1])
     if place is None:

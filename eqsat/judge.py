@@ -328,7 +328,9 @@ def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coar
     if len(model) > _LARGEST_MODEL_TO_NUDGE:
         return None
     proto = onnx.load_model_from_string(model)
-    constants = (attribute.t for node in proto.graph.node if node.op_type == "Constant" for attribute in node.attribute if attribute.name == "value")
+    # A weight that is one number everywhere may be held by the operator that fills it.
+    holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
+    constants = (attribute.t for node in holders for attribute in node.attribute if attribute.name == "value")
     changed = False
     for tensor in (*proto.graph.initializer, *constants):
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:

@@ -115,6 +115,7 @@ CASES = {
 }
 
 LEFT = {
+    "an axis that is missing": "g (float[2] x) => (float[4] y) { s = SequenceConstruct(x, x) y = ConcatFromSequence(s) }",
     "a condition that is not known": f"g (float[2] x, bool c) => (float[2] y) {{ y = If(c) <{EXP_OR_SIN}> }}",
     "a condition that is a default": f"g (float[2] x, bool c) => (float[2] y) <bool c = {{1}}> {{ y = If(c) <{EXP_OR_SIN}> }}",
     "a Loop that may not run computes nothing that may fail": loop("d = Identity(c) a = Add(k, k) w = Mul(v, a)", None),

@@ -77,6 +77,15 @@ def test_whole_numbers_are_not_nudged() -> None:
     )
 
 
+def test_a_weight_that_an_operator_fills_is_nudged() -> None:
+    text = """g (float[N] x) => (float[N] y) { n = Constant<value = int64[1] {1}>() k = ConstantOfShape<value = float[1] {0.3}>(n)
+        z = ConstantOfShape(n) t = Mul(x, k) y = Add(t, z) }"""
+    nudged = nudge_weights(model(text).SerializeToString(), 16, np.random.default_rng(0), None)
+    assert nudged is not None
+    node = next(node for node in onnx.load_model_from_string(nudged).graph.node if node.output[0] == "k")
+    assert 0 < abs(numpy_helper.to_array(node.attribute[0].t)[0] - np.float32(0.3)) < 1e-5
+
+
 def test_a_weight_that_became_constant_gives_the_same_bits() -> None:
     head = "g (float[N, 256] x) => (float[N, 48] y)"
     weight = np.random.default_rng(0).standard_normal((48, 256)).astype(np.float32)

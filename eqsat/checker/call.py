@@ -9,6 +9,7 @@ is there to round: casts and quantization.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -101,6 +102,7 @@ def from_front_all(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return found
 
 
+@functools.cache
 def is_float_type(kind: np.dtype[Any]) -> bool:
     """Whether a type is a floating-point one of any width; those that numpy lacks have a kind of their own."""
     return kind.kind == "f" or "float" in kind.name

@@ -61,10 +61,11 @@ def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
         roots = tuple(egraph.class_of[encoding.values[_renamed(number, info.name)]] for info in instance.model.graph.output)
         by_roots.setdefault(roots, number)
     result = Trials(refusals=record.refusals.get(compiled.rule.name, Counter()))
+    sides = _Sides(encoding, egraph)
     for _, left, right in egraph.trials:
         number = by_roots.get(left)
         if number is not None:
-            result.fired.append(Trial(number, _Sides(encoding, egraph).model(instances[number], number, right)))
+            result.fired.append(Trial(number, sides.model(instances[number], number, right)))
     return result
 
 
@@ -112,6 +113,10 @@ class _Sides:
         self.egraph = egraph
         self.terms = _simplest(egraph)
         self.names = {reference: name for name, reference in encoding.values.items()}
+        self.outputs: dict[int, int] = {}  # by class of a node, how many of its outputs are in use
+        for term in egraph.terms:
+            if term.head == PROJECTION:
+                self.outputs[term.children[0]] = max(self.outputs.get(term.children[0], 1), term.data[0] + 1)
 
     def model(self, instance: Instance, number: int, roots: Sequence[int]) -> onnx.ModelProto:
         result = onnx.ModelProto()
@@ -226,7 +231,7 @@ class _Writing:
             values["allowzero"] = 1  # a named size that is 0 here is a size
         name = f"value_{eclass}"
         flags = values.get(OUTPUTS)
-        count = len(flags) if isinstance(flags, tuple) else self._outputs(eclass)
+        count = len(flags) if isinstance(flags, tuple) else self.sides.outputs.get(eclass, 1)
         node = helper.make_node(signature.operator.name, inputs, [name] if signature.single else [f"{name}_{index}" for index in range(count)])
         defaults = read_attributes(signature.operator, ())
         for key, value in values.items():
@@ -234,7 +239,3 @@ class _Writing:
                 node.attribute.append(to_attribute(signature.operator, key, value))
         self.graph.node.append(node)
         return name
-
-    def _outputs(self, eclass: int) -> int:
-        used = [term.data[0] for term in self.sides.egraph.terms if term.head == PROJECTION and term.children[0] == eclass]
-        return max(used, default=0) + 1

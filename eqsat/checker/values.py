@@ -38,6 +38,9 @@ class Style(StrEnum):
     TOUR = "tour"  # the same in turn: in five turns the first element of each input is each of the first five
 
 
+_STYLES = {style: number for number, style in enumerate(Style)}
+
+
 @dataclass(frozen=True, slots=True)
 class Slot:
     """What is to be drawn: a data type and a shape, and the domain that elements must keep to."""
@@ -52,32 +55,31 @@ class Values:
 
     def __init__(self, slots: Mapping[str, Slot], landmarks: Sequence[float], seed: int) -> None:
         self.slots = slots
+        self._kinds = {name: helper.tensor_dtype_to_np_dtype(slot.dtype) for name, slot in slots.items()}
         self._landmarks = landmarks
         self._seed = seed
 
     def draw(self, style: Style, turn: int) -> dict[str, Array]:
         """An array for each slot. Elements keep to their domains, but for NaN, which no order compares."""
-        generator = np.random.default_rng([self._seed, list(Style).index(style), turn])
+        generator = np.random.default_rng([self._seed, _STYLES[style], turn])
         # A tour's order is one for all its turns, and another for each slot, so that turns pair specials with others.
-        order = np.random.default_rng(self._seed)
-        arrays: dict[str, Array] = {}
-        for name, slot in self.slots.items():
-            kind = helper.tensor_dtype_to_np_dtype(slot.dtype)
-            if kind == np.bool_:
-                arrays[name] = generator.integers(0, 2, slot.shape).astype(np.bool_)
-            elif not is_float_type(kind):
-                arrays[name] = self._integers(kind, slot, style, generator)
-            else:
-                count = prod(slot.shape)
-                if style is Style.TOUR:
-                    elements = _tour(kind, count, turn, order)
-                elif style is Style.LANDMARKS:
-                    elements = self._beside_landmarks(kind, count, turn, order)
-                else:
-                    elements = _floats(kind, count, style, generator)
-                with np.errstate(all="ignore"):
-                    arrays[name] = _kept(elements, slot.domain).astype(kind).reshape(slot.shape)
-        return arrays
+        order = np.random.default_rng(self._seed) if style in (Style.TOUR, Style.LANDMARKS) else generator
+        with np.errstate(all="ignore"):
+            return {name: self._array(self._kinds[name], slot, style, turn, generator, order) for name, slot in self.slots.items()}
+
+    def _array(self, kind: np.dtype[Any], slot: Slot, style: Style, turn: int, generator: np.random.Generator, order: np.random.Generator) -> Array:
+        if kind == np.bool_:
+            return generator.integers(0, 2, slot.shape).astype(np.bool_)
+        if not is_float_type(kind):
+            return self._integers(kind, slot, style, generator)
+        count = prod(slot.shape)
+        if style is Style.TOUR:
+            elements = _tour(kind, count, turn, order)
+        elif style is Style.LANDMARKS:
+            elements = self._beside_landmarks(kind, count, turn, order)
+        else:
+            elements = _floats(kind, count, style, generator)
+        return _kept(elements, slot.domain).astype(kind).reshape(slot.shape)
 
     def _integers(self, kind: np.dtype[Any], slot: Slot, style: Style, generator: np.random.Generator) -> Array:
         information = cast(Any, np.iinfo(kind) if kind.isbuiltin == 1 else ml_dtypes.iinfo(kind))
