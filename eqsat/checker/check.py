@@ -26,6 +26,7 @@ from eqsat.language.matching import Refusal
 from eqsat.language.resolve import Resolved
 
 FIRED = 300  # instances of each direction of a rule, by default
+_THOROUGH = 16  # instances that are judged on values of all styles; each of those that follow has its share of them
 _BATCH = 100  # instances that are tried in one e-graph, at most
 _LEAST = 20  # and at least, where few more have to fire
 _TRIES = 40  # times as many instances are drawn at most as are to fire
@@ -90,6 +91,7 @@ class _Direction:
         self.enough = enough
         self.drawn = 0
         self.fired = 0
+        self.judged = 0
         self.refuted = 0
         self.unjudged: Counter[str] = Counter()
         self.refusals: Counter[Refusal] = Counter()
@@ -132,7 +134,9 @@ class _Direction:
                 break
             instance = batch[trial.instance]
             case = Case(instance.model, trial.right, instance.free, instance.domains)
-            found = judge(case, self.resolved.rule.label, self.seed * 1_000_003 + self.drawn + number)
+            self.judged += 1
+            share = None if self.judged <= _THOROUGH else self.judged
+            found = judge(case, self.resolved.rule.label, self.seed * 1_000_003 + self.drawn + number, share)
             if found.outcome is Outcome.DIFFERENT:
                 self.refuted += 1
                 shown = counterexample(case, found, instance)

@@ -51,11 +51,24 @@ _EXACT_STYLES = {
 }
 _REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
 _REDRAWS = 6
+SHARES = 6
 _SPECIALS = 4  # inputs that get a NaN, and an infinity
 
 
-def judge(case: Case, label: Label, seed: int) -> Verdict:
-    """Whether the sides of `case` are equal as `label` claims."""
+def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verdict:
+    """Whether the sides of `case` are equal as `label` claims.
+
+    `share`, a number from 0, stands for one of the `SHARES` parts of all that can be drawn, for one of many cases of a
+    rule: its values are of some styles, and those of the cases beside it of the others. All are drawn where that decides nothing.
+    """
+    if share is not None:
+        found = _judged(case, label, seed, share % SHARES)
+        if found.outcome in (Outcome.EQUAL, Outcome.DIFFERENT):
+            return found
+    return _judged(case, label, seed, None)
+
+
+def _judged(case: Case, label: Label, seed: int, share: int | None) -> Verdict:
     try:
         left = Program(case.left)
     except IllegalModel as error:
@@ -69,7 +82,7 @@ def judge(case: Case, label: Label, seed: int) -> Verdict:
     except Unsupported as error:
         return Verdict(Outcome.UNDECIDED, reason=str(error))
     try:
-        return _Trial(case, left, right, seed).hold(label)
+        return _Trial(case, left, right, seed, share).hold(label)
     except _Refuted as refuted:
         return refuted.verdict
     except Unsupported as error:
@@ -91,10 +104,11 @@ class _ForeignBits(Exception):
 class _Trial:
     """Both sides of one case, and what has been found so far."""
 
-    def __init__(self, case: Case, left: Program, right: Program, seed: int) -> None:
+    def __init__(self, case: Case, left: Program, right: Program, seed: int, share: int | None) -> None:
         free = {name: program for program in (right, left) for name in sorted(case.free) if name in program.constants}
         self._sides = Sides(left, right)
         self._seed = seed
+        self._share = share
         self._rounds = 0
         self._spreads = False
         self._refusal = ""
@@ -132,6 +146,8 @@ class _Trial:
         floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
         generator.shuffle(floats)
         for turn, name in enumerate(floats[:_SPECIALS]):
+            if not self._is_mine(turn):
+                continue
             position = tuple(int(generator.integers(size)) for size in slots[name].shape)
             for value in (math.nan, -math.inf if generator.random() < 0.5 else math.inf):
                 self._compare_special(Special(name, position, value), turn + 1)
@@ -141,13 +157,21 @@ class _Trial:
     def _draws(self, styles: Mapping[Style, int], mode: Mode) -> Iterator[tuple[dict[str, Array], Run, Style]]:
         """Values that the left side accepts, and what it computes of them."""
         seen: set[bytes] = set()
+        number = 0
         for style, turns in styles.items():
             for turn in range(turns):
+                number += 1
+                if not self._is_mine(number):
+                    continue
                 found = self._accepted((self._values.draw(style, turn + turns * redraw) for redraw in range(_REDRAWS)), mode, seen)
                 if found is not None:
                     yield *found, style
                     if style is Style.SIGNS and not found[1].exact:
                         break  # it is there for the ties and poles of exact arithmetic
+
+    def _is_mine(self, number: int) -> bool:
+        """Whether what has this number among all that can be drawn is part of this trial's share."""
+        return self._share is None or number % SHARES == self._share
 
     def _accepted(self, draws: Iterable[dict[str, Array]], mode: Mode, seen: set[bytes]) -> tuple[dict[str, Array], Run] | None:
         """The first of the draws that is new and that the left side accepts, and what it computes of it."""
