@@ -54,7 +54,7 @@ class Result:
 
 def run(source: ModelSource, settings: Settings) -> Result:
     """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
-    start = time.perf_counter()
+    start, begun = time.perf_counter(), time.monotonic()
     worker = shared()
     worker.start()
     settings.progress("read")
@@ -72,7 +72,7 @@ def run(source: ModelSource, settings: Settings) -> Result:
         model = normalize(proto, folder, label)
     read = time.perf_counter() - start
     settings.progress("optimize")
-    job = Job(settings, plan, None if settings.time_limit is None else time.monotonic() + settings.time_limit)
+    job = Job(settings, plan, None if settings.time_limit is None else begun + settings.time_limit)
     found = attempt(model, job, library)
     seconds: dict[str, float] = {"read": read, **found.trace.seconds}
     clock = time.perf_counter()

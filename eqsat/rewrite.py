@@ -36,6 +36,7 @@ from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker
 
+_SATURATION = 0.5  # of the time that is left when it begins
 _ATTEMPTS = 4  # at a graph whose file is no larger than the original's
 
 
@@ -132,7 +133,7 @@ class Rewriter:
         encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
         # Bodies are rewritten while the graph around them is encoded: their time is counted with their own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
-        egraph, record = saturate(encoding, self._options.limits, self._options.ruleset)
+        egraph, record = saturate(encoding, self._limits(), self._options.ruleset)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
         opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
@@ -165,6 +166,14 @@ class Rewriter:
                 return decoded, tuple(chooser.fact(root) for root in roots)
             stored = max(0.0, stored - (grown - growth))
         raise ExtractionError("nothing was found whose file is no larger")
+
+    def _limits(self) -> Limits:
+        """What saturation may use: of the time that is left no more than its share, for what is found has to be chosen and written."""
+        limits = self._options.limits
+        if limits.deadline is None:
+            return limits
+        now = time.monotonic()
+        return dataclasses.replace(limits, deadline=now + _SATURATION * (limits.deadline - now))
 
     def _choose(self, chooser: Chooser, constants: Constants, roots: list[int], stored: float) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
         """A choice whose folded constants have been evaluated; what fails or turns out larger than thought is priced anew."""

@@ -29,6 +29,9 @@ BITS = 46
 WIDEST = 61
 """Bits of any sum that a model may meet."""
 
+_SHARE = 0.8
+"""Of what may still be spent, for one call: what comes after a large problem is mostly small, and proved in no time."""
+
 SUBSOLVERS = ("max_lp", "core")
 """One that follows the relaxation and one that grows a bound from conflicts: what resists the one mostly yields to the other."""
 
@@ -181,7 +184,7 @@ class _Model:
         parameters.linearization_level = 2
         # With limits of many bits this step of the presolve drops choices that just fit, and then proves too much (found by drawing thousands of graphs).
         parameters.presolve_inclusion_work_limit = 0
-        parameters.max_deterministic_time = work.solver
+        parameters.max_deterministic_time = _SHARE * work.solver
         if work.deadline is not None:
             parameters.max_time_in_seconds = max(0.0, work.deadline - time.perf_counter())
         status = solver.solve(self.model)

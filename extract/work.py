@@ -33,7 +33,7 @@ class Work:
 
         Where `weight` is None the nodes given are no lawful choice, and come back if none is found.
         """
-        if self.solver <= 0 or self.late() or sum(map(len, problem.nodes_of)) > LARGEST:
+        if self.late() or sum(map(len, problem.nodes_of)) > LARGEST:
             return nodes, None
         try:
             found = best(problem, nodes, weight, STEPS)
@@ -41,6 +41,8 @@ class Work:
                 raise impossible()
             return found
         except TooMany:
+            if self.solver <= 0:
+                return nodes, None
             # Its library takes longer to import than most extractions take.
             from .solver import improve
 
