@@ -24,7 +24,7 @@ from eqsat.read import normalize
 from eqsat.rewrite import Options, Rewriter, Trace, written_bytes
 from eqsat.schedule import UNFINISHED
 from eqsat.settings import Settings
-from eqsat.validity import is_valid
+from eqsat.validity import is_typed, is_valid
 from eqsat.worker import shared
 
 _OPENED = 8  # turns that control flow may take which becomes known in the one before
@@ -84,6 +84,10 @@ def _turn(model: Model, job: Job, most: float, library: Library) -> Attempt:
         else:
             known = simplify(proto)
             found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace)
+            if known is not proto and not is_typed(found.model) and is_typed(proto):
+                # A body hid what no runtime takes in the open: a Range up to a tensor that is no scalar, say.
+                trace = found.trace = Trace()
+                found.model = _rewrite(model, job, most, library, trace)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]

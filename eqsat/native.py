@@ -23,6 +23,15 @@ def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     return _run("infer", model)
 
 
+def infers(model: onnx.ModelProto) -> bool:
+    """Whether onnx infers the types of the whole model without an objection; runtimes do not load one of which it does not."""
+    try:
+        _run("infer_strictly", model)
+    except NativeFailure:
+        return False
+    return True
+
+
 def inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with every call of a local function replaced by the function's body."""
     return _run("inline", model) if model.functions else model
@@ -50,6 +59,14 @@ def infer(model: bytes) -> bytes:
     from onnx import shape_inference
 
     return shape_inference.infer_shapes(onnx.ModelProto.FromString(model), data_prop=True).SerializeToString()
+
+
+def infer_strictly(model: bytes) -> bytes:
+    """Runs inside the worker: raises what onnx objects to."""
+    from onnx import shape_inference
+
+    shape_inference.infer_shapes(onnx.ModelProto.FromString(model), check_type=True, strict_mode=True, data_prop=True)
+    return b""
 
 
 def inline(model: bytes) -> bytes:

@@ -1,16 +1,31 @@
-"""Validity by onnx's checker, for comparing a result with its original: a valid model must not become an invalid one."""
+"""Validity by onnx's checker and by its inference, for comparing a result with its original: a valid model must not become an invalid one."""
 
 from __future__ import annotations
 
 import onnx
 
 from eqsat.model import copy_fields
+from eqsat.native import infers
 
 _SMALL = 1024  # bytes
 
 
 def is_valid(proto: onnx.ModelProto) -> bool:
-    """Whether onnx's checker accepts the model; large and external weights stand as inputs of their type, and are not copied."""
+    """Whether onnx's checker accepts the model."""
+    try:
+        onnx.checker.check_model(_light(proto))  # pyright: ignore[reportUnknownMemberType]
+    except (onnx.checker.ValidationError, ValueError, RuntimeError, MemoryError):
+        return False
+    return True
+
+
+def is_typed(proto: onnx.ModelProto) -> bool:
+    """Whether onnx infers the types of the model without an objection."""
+    return infers(_light(proto))
+
+
+def _light(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with large and external weights as inputs of their type, which are not copied."""
     light = onnx.ModelProto()
     copy_fields(proto, light, {"graph"})
     copy_fields(proto.graph, light.graph, {"initializer"})
@@ -20,8 +35,4 @@ def is_valid(proto: onnx.ModelProto) -> bool:
             light.graph.initializer.append(tensor)
         elif tensor.name not in known:
             light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    try:
-        onnx.checker.check_model(light)  # pyright: ignore[reportUnknownMemberType]
-    except (onnx.checker.ValidationError, ValueError, RuntimeError, MemoryError):
-        return False
-    return True
+    return light

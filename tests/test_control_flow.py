@@ -9,6 +9,7 @@ import onnx
 import pytest
 from models import assert_same, operators, parse, random_feeds
 
+import eqsat
 from eqsat.control import simplify
 
 EXP_OR_SIN = "then_branch = t () => (float[2] u) { u = Exp(x) }, else_branch = e () => (float[2] u) { u = Sin(x) }"
@@ -190,3 +191,15 @@ def test_a_model_without_control_flow_is_not_copied() -> None:
 def test_bodies_that_do_not_fit_their_node_stay(text: str) -> None:
     model = parse(text)
     assert simplify(model) is model
+
+
+def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() -> None:
+    """Range wants scalars; of what an If gives nobody knows that it is none."""
+    model = parse("""g (float[2] x) => (float[2] y) <bool c = {1}, int64[1] n = {2}, int64[1] m = {3}, int64 zero = {0}, int64 one = {1}> {
+        r = If(c) <then_branch = t () => (u) { u = Identity(n) }, else_branch = e () => (v) { v = Identity(m) }>
+        i = Range(zero, r, one)  f = Cast<to = 1>(i)  a = Add(x, f)  b = Identity(a)  y = Exp(b) }""")
+    onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+    result = eqsat.optimize(model, verify=False).model
+    onnx.shape_inference.infer_shapes(result, check_type=True, strict_mode=True, data_prop=True)
+    assert operators(result)["If"] == 1
+    assert_same(model, result, feeds(model, 0))
