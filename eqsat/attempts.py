@@ -52,6 +52,7 @@ class Attempt:
     trace: Trace
     hit: str | None
     notes: list[str]
+    closed: bool = False  # whether bodies that are known stay bodies
 
 
 def attempt(model: Model, job: Job, library: Library) -> Attempt:
@@ -60,9 +61,10 @@ def attempt(model: Model, job: Job, library: Library) -> Attempt:
     found = _turn(model, job, most, library)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # What was found may have made a condition known, and more can be found in the branch.
-        if not (found.hit in UNFINISHED and turn < job.plan.turns) and (found.hit in ("interrupted", "time", "memory") or simplify(found.model) is found.model):
+        opens = not found.closed and found.hit not in ("interrupted", "time", "memory") and simplify(found.model) is not found.model
+        if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
             break
-        again = _turn(normalize(found.model, model.folder, None), job, most, library)
+        again = _turn(normalize(found.model, model.folder, None), job, most, library, found.closed)
         if count_nodes(again.model) >= count_nodes(found.model):
             # What was looked for in vain is part of the record all the same, and so is what ended it.
             found.trace.looked(again.trace)
@@ -74,24 +76,27 @@ def attempt(model: Model, job: Job, library: Library) -> Attempt:
     return found
 
 
-def _turn(model: Model, job: Job, most: float, library: Library) -> Attempt:
+def _turn(model: Model, job: Job, most: float, library: Library, closed: bool = False) -> Attempt:
     """One rewriting of the model, which may take so many bytes."""
     proto, trace = model.proto, Trace()
-    found = Attempt(proto, trace, None, [])
+    found = Attempt(proto, trace, None, [], closed)
     try:
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            known = simplify(proto)
+            known = proto if closed else simplify(proto)
             found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A body hid what no runtime takes in the open: a Range up to a tensor that is no scalar, say.
-                trace = found.trace = Trace()
+                trace, found.closed = Trace(), True
+                found.trace = trace
                 found.model = _rewrite(model, job, most, library, trace)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        if count_nodes(found.model) > count_nodes(proto) or (not is_valid(found.model) and is_valid(proto)):
+        # What was folded can show a type that nobody saw before, and that no runtime takes.
+        lawful = all(holds(found.model) or not holds(proto) for holds in (is_valid, is_typed))
+        if count_nodes(found.model) > count_nodes(proto) or not lawful:
             found.notes.append("the rewritten model was no better than the original, which stays as it is")
             found.model = proto
     except KeyboardInterrupt:
