@@ -190,7 +190,7 @@ def outputs_matter(operator: Operator) -> bool:
     schema = operator.schema
     if schema is None or not operator.pure:
         return True
-    if operator.name in ("BatchNormalization", "Dropout") and operator.version < 14:
+    if operator.version < {"BatchNormalization": 14, "Dropout": 12}.get(operator.name, 0):
         return True  # naming further outputs chose training mode once
     return bool(schema.outputs) and schema.outputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
 

@@ -79,6 +79,17 @@ def test_dropout_whose_mask_is_used() -> None:
     assert_same(model, optimize(model), {"x": np.ones((2, 3), np.float32)})
 
 
+@pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 21])
+def test_dropout_in_every_form_goes(opset: int) -> None:
+    """Whatever ratio it states, and whether its mask has a name: only training reads the one, and writes the other."""
+    forms = ["a = Dropout(x)", "a, m = Dropout(x)"] if opset >= 12 else ["a = Dropout<ratio = 0.5>(x)"]
+    forms += ["a = Dropout(x, half)", "a = Dropout(x, half, no)", "a = Dropout(x, half, yes)", "a, m = Dropout(x, zero, yes)"] if opset >= 12 else []
+    for form in forms:
+        constants = "float half = {0.5}, float zero = {0}, bool no = {0}, bool yes = {1}"
+        model = parse(f"g (float[2] x) => (float[2] y) <{constants}> {{ {form} y = Exp(a) }}", f'<ir_version: 8, opset_import: ["" : {opset}]>')
+        assert operators(optimize(model)) == ({"Dropout": 1, "Exp": 1} if "yes" in form else {"Exp": 1}), form
+
+
 def test_dropout_in_training_mode_stays() -> None:
     model = parse("""g (float[1000] x) => (float[1000] y, float[1000] z) {
         ratio = Constant <value_float = 0.5> ()

@@ -1,0 +1,71 @@
+"""Measures how time grows with repeated blocks: `python tests/benchmarks/scaling.py [--layers N ...] [--plot FILE.svg]`.
+
+Transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all rules. Seconds are those of one core that this process used, the least
+of several runs in one process that is warm, so that other work of the machine counts little. The plot has a line of slope one beside them; it needs the extra
+`plot`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import eqsat
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from transformer import transformer
+
+
+def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
+    """Nodes before and after, and the seconds of the stages and of all in the quickest run."""
+    model = transformer(layers)
+    quickest: dict[str, float] = {}
+    nodes = 0
+    for _ in range(runs):
+        begin = time.process_time()
+        report = eqsat.optimize(model, verify=False).report
+        seconds = time.process_time() - begin
+        nodes = int(report["nodes"]["after"])
+        if not quickest or seconds < quickest["all"]:
+            quickest = {**report["seconds"], "all": seconds}
+    return eqsat.count_nodes(model), nodes, quickest
+
+
+def plot(path: Path, layers: list[int], seconds: list[float]) -> None:
+    """Draws seconds over layers, both axes logarithmic."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
+    axes.loglog(layers, seconds, "o-", label="eqsat, all rules")
+    axes.loglog(layers, [seconds[-1] * count / layers[-1] for count in layers], ":", label="linear")
+    axes.set_xlabel("layers of 70 nodes")
+    axes.set_ylabel("seconds of one core")
+    axes.set_xticks(layers, [str(count) for count in layers])
+    axes.minorticks_off()
+    axes.legend()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--layers", type=int, nargs="+", default=[1, 4, 16, 64], metavar="N", help="how many (default: 1 4 16 64)")
+    parser.add_argument("--runs", type=int, default=3, metavar="N", help="of each, of which the quickest counts (default: 3)")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the seconds there")
+    options = parser.parse_args()
+    measure(1, 1)
+    found: list[float] = []
+    print("| layers | nodes | seconds | per layer | encode | saturate | extract |\n|---|---|---|---|---|---|---|")
+    for layers in options.layers:
+        before, after, seconds = measure(layers, options.runs)
+        found.append(seconds["all"])
+        stages = " | ".join(f"{seconds[stage]:.2f}" for stage in ("encode", "saturate", "extract"))
+        print(f"| {layers} | {before} -> {after} | {seconds['all']:.2f} | {seconds['all'] / layers:.3f} | {stages} |", flush=True)
+    if options.plot is not None:
+        plot(options.plot, options.layers, found)
+
+
+if __name__ == "__main__":
+    main()
