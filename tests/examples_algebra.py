@@ -173,10 +173,17 @@ EXAMPLES = {
         BOTH,
     ),
     "bounds of one kind": Example(
-        """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) <float zero = {0}, float m = {-1}, float six = {6}> {
+        """g (int32[N, 4] x) => (int32[N, 4] y, int32[N, 4] z) <int32 zero = {0}, int32 m = {-1}, int32 six = {6}> {
             s = Clip(x, m)  y = Clip(s, zero)  t = Clip(x, , six)  u = Min(t, t)  v = Clip(u, , m)  z = Max(v, v) }""",
-        {"Relu": 1, "Min": 1},
-        "clip-max clip-min max-itself min-itself max-relu",
+        {"Max": 1, "Min": 1},
+        "clip-max clip-min max-itself min-itself",
+        (13,),
+    ),
+    "a Clip of floats bounds infinities, whatever bounds it states": Example(
+        """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z, float[N, 4] r) <float zero = {0}, float m = {-1}> {
+            s = Clip(x, m)  y = Clip(s, zero)  z = Clip(x, , m)  t = Max(x, zero)  u = Max(t, t)  r = Neg(u) }""",
+        {"Clip": 1, "Min": 1, "Relu": 1, "Neg": 1},
+        "max-itself max-relu",
         BOTH,
     ),
     "no bounds": Example(

@@ -11,8 +11,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
+from onnx import helper
 
 from eqsat.checker.call import Array, Call, Illegal, Kernel, is_float, is_integer
 from eqsat.checker.sums import largest, maximum, minimum, smallest
@@ -174,6 +177,12 @@ def _clip(call: Call) -> list[Array]:
     x, low, high = call.input(0), call.given(1), call.given(2)
     if any(bound is not None and bound.ndim for bound in (low, high)):
         raise Illegal("a bound of Clip that is no scalar")
+    if is_float(x):
+        # Bounds that are absent are the least and the greatest number of the type, which infinities are beyond.
+        kind = helper.tensor_dtype_to_np_dtype(call.dtype(0))
+        information = cast(Any, ml_dtypes.finfo(kind))
+        low = np.asarray(float(information.min)).astype(x.dtype) if low is None else low
+        high = np.asarray(float(information.max)).astype(x.dtype) if high is None else high
     x = x if low is None else maximum(x, low)
     return [x if high is None else minimum(x, high)]
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from eqsat.checker import casts, convolutions, moves, normalizations, pointwise, pools, products, reductions
+from eqsat.checker import casts, convolutions, moves, normalizations, pointwise, pools, products, reductions, rotary
 from eqsat.checker.call import Array, Kernel, is_float
 from eqsat.operators import Attributes
 
@@ -25,6 +25,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     **pools.KERNELS,
     **products.KERNELS,
     **reductions.KERNELS,
+    **rotary.KERNELS,
 }
 
 # Results are operands, integers or truths: nothing is rounded but what the operator is there to round.

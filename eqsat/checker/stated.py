@@ -20,8 +20,10 @@ _PLAIN = 32
 def is_plain(programs: Iterable[Program], free: frozenset[str]) -> bool:
     """Whether all stated floats are small halves of integers, to which no other number rounds, even in bfloat16."""
     for array in _stated(programs, free):
-        doubled = 2 * array.astype(np.float64)
-        if is_float(array) and not ((doubled == np.rint(doubled)) & (np.abs(doubled) <= 2 * _PLAIN)).all():
+        if not is_float(array):
+            continue
+        doubled = np.clip(array.astype(np.float64), -2 * _PLAIN, 2 * _PLAIN) * 2
+        if not ((doubled == np.rint(doubled)) & (np.abs(doubled) <= 2 * _PLAIN)).all():
             return False
     return True
 
