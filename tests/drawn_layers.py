@@ -209,6 +209,19 @@ def layer(inputs: int) -> Callable[[Random], Drawn]:
     return draw
 
 
+def rotary(random: Random) -> Drawn:
+    """Heads apart or in one axis, all of each head turned or its first part, angles by position or for each token."""
+    heads, width = int(random.integers(1, 4)), 2 * int(random.integers(1, 4))
+    turned = pick(random, width, 2)
+    attributes = some(random, interleaved=int(random.integers(2))) | ({"rotary_embedding_dim": turned} if turned != width or random.random() < 0.3 else {})
+    apart = random.random() < 0.5
+    x = floats(random, [2, heads, 3, width] if apart else [2, 3, heads * width])
+    attributes |= {} if apart else {"num_heads": heads}
+    if random.random() < 0.5:
+        return [x, floats(random, [2, 3, turned // 2]), floats(random, [2, 3, turned // 2])], attributes
+    return [x, floats(random, [5, turned // 2]), floats(random, [5, turned // 2]), whole(random, [2, 3], np.int64, 0, 5)], attributes
+
+
 def local(random: Random) -> Drawn:
     attributes = some(random, alpha=number(0.01, 1)(random), beta=number(0.3, 1)(random), bias=number(0.5, 2)(random))
     return [floats(random, [2, 5, 3, 3])], {"size": pick(random, 1, 3, 5), **attributes}
@@ -331,6 +344,7 @@ LAYERS: dict[str, Callable[[Random], Drawn]] = {
     "LayerNormalization": layer(3),
     "MeanVarianceNormalization": lambda random: ([floats(random, [2, 3, 4, 4])], some(random, axes=pick(random, [0, 2, 3], [2, 3], [1]))),
     "RMSNormalization": layer(2),
+    "RotaryEmbedding": rotary,
     "BitCast": bit_cast,
     "Cast": cast,
     "CastLike": cast_like,
