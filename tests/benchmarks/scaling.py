@@ -36,7 +36,7 @@ def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
 
 def plot(path: Path, layers: list[int], seconds: list[float]) -> None:
     """Draws seconds over layers, both axes logarithmic."""
-    from matplotlib import pyplot
+    from matplotlib import pyplot  # pyright: ignore[reportMissingImports]
 
     figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")
     axes.loglog(layers, seconds, "o-", label="eqsat, all rules")
