@@ -62,7 +62,7 @@ def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -
         ("turns = 3\n[[normal]]\nname = 'a'\n", "turns is a table"),
         ("[turns]\nnormal = 0\n[[normal]]\nname = 'a'\n", "turns is a table"),
         ("[[normal]]\nname = 'a'\nnodes = [1, -1]\n", "nodes is two numbers from 0"),
-        ("[[normal]]\nname = 'a'\ngroups = ['nothing']\n", "names the group 'nothing', which is not there"),
+        ("[[normal]]\nname = 'a'\ngroups = ['nowhere']\n", "names the group 'nowhere', which is not there"),
     ],
 )
 def test_a_bad_file_of_phases_is_one_clear_line(text: str, message: str, tmp_path: Path) -> None:
