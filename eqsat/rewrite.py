@@ -36,7 +36,7 @@ from eqsat.tensors import ContentIndex, dense_bytes
 from eqsat.terms import FOLDED, Term, Terms
 from eqsat.worker import Worker
 
-_SATURATION = 0.5  # of the time that is left when it begins
+_SATURATION = 1 / 3  # of the time that is left when it begins; reading, choosing and writing grow with the graph as it does
 _ATTEMPTS = 4  # at a graph whose file is no larger than the original's
 
 

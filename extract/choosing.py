@@ -27,8 +27,8 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     problem, scale, units = prepare(graph, known)
     if known is not None and any(problem.is_excluded(n) for n in known.values()):
         known = None
-    # What is to take less work is searched for less long as well; alone, a search has all its steps.
-    spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0)
+    # What is to take less work is searched for less long as well; alone, a search finds in half of its steps what it finds in all.
+    spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
     if method == "tree":
         found = _least_trees(problem)
     elif method == "greedy":

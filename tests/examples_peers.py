@@ -92,16 +92,6 @@ EXAMPLES = {
         "transpose-mul-dequantize transpose-add-dequantize",
         BOTH,
     ),
-    "Rotary embedding": Example(
-        """g (float[1, 2, 3, 8] x, float[1, 3, 4] f) => (float[1, 2, 3, 8] y)
-            <int64[1] zero = {0}, int64[1] four = {4}, int64[1] eight = {8}, int64[1] last = {3}, int64[1] one = {1}> {
-            e = Concat<axis = -1>(f, f)  c = Cos(e)  s = Sin(e)  c4 = Unsqueeze(c, one)  s4 = Unsqueeze(s, one)
-            x1 = Slice(x, zero, four, last)  x2 = Slice(x, four, eight, last)  n = Neg(x2)  r = Concat<axis = -1>(n, x1)
-            p = Mul(x, c4)  q = Mul(r, s4)  y = Add(p, q) }""",
-        {"Cos": 1, "Sin": 1, "RotaryEmbedding": 1},
-        "cos-concat-itself sin-concat-itself rotary-embedding",
-        (23, 24),
-    ),
     "Gelu spelled out": Example(
         """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) <float half = {0.5}, float one = {1}, float root = {1.4142135}, float inverse = {0.70710677}> {
             a = Div(x, root)  b = Erf(a)  c = Add(b, one)  d = Mul(x, c)  y = Mul(d, half)

@@ -70,7 +70,8 @@ class Difference:
 
     def disturbed(self, side: int, array: Array, delta: float) -> None:
         """Take note of what a side (0: left) became when rounding was disturbed by `delta`."""
-        np.maximum(self._spread, self._moved(side, array) / delta, out=self._spread)
+        with np.errstate(over="ignore"):
+            np.maximum(self._spread, self._moved(side, array) / delta, out=self._spread)
 
     def stated(self, left: Array, right: Array) -> None:
         """Take note of what both sides became when stated numbers were disturbed, equal ones alike: what counts is how far they moved apart."""
