@@ -26,6 +26,7 @@ from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
 from eqsat.shapes import SHAPES, TO_THE_END
 
 Imports = tuple[tuple[str, int], ...]
+_Items = tuple[tuple[str, AttributeValue], ...]
 
 # Operators whose inference in ONNX has a defect on some nodes: `_fatal` and `_misread` say on which.
 _FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
@@ -42,10 +43,28 @@ _REFUSALS = (InferenceError, onnx.checker.ValidationError, defs.SchemaError, Key
 
 def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> tuple[Fact, ...]:
     """A fact for each of `outputs` outputs; an absent optional input is None. `opset_imports` are those of the model, by default the operator's."""
-    if any(_hidden(value) for value in attributes.values()):
-        return (UNKNOWN,) * outputs
+    items = tuple(attributes.items())
+    if any(isinstance(value, AttributeProto) for _, value in items):
+        return (UNKNOWN,) * outputs if any(_hidden(value) for _, value in items) else _infer(Node(operator, attributes, inputs, outputs), opset_imports)
+    return _infer_cached(operator, items, _kinds(items), inputs, outputs, opset_imports)
+
+
+# Layers of a model repeat each other, and so do the turns of an optimization.
+@functools.lru_cache(maxsize=1 << 14)
+def _infer_cached(
+    operator: Operator, attributes: _Items, _kinds: tuple[type, ...], inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports
+) -> tuple[Fact, ...]:
+    return _infer(Node(operator, dict(attributes), inputs, outputs), opset_imports)
+
+
+def _kinds(attributes: _Items) -> tuple[type, ...]:
+    """What tells attributes apart that are equal to a cache, but not to ONNX: 1 and 1.0."""
+    return tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in attributes)
+
+
+def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
+    operator, attributes, inputs, outputs = node
     const = operator.pure and operator.name != "DequantizeLinear" and all(fact is None or fact.const for fact in inputs)
-    node = Node(operator, attributes, inputs, outputs)
     if operator.schema is None:
         return tuple(fact._replace(const=const) for fact in _contributed(node))
     if operator.standard and operator.name == "Constant":
@@ -186,9 +205,7 @@ def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
     items = tuple(node.attributes.items())
     if any(isinstance(value, AttributeProto) for _, value in items):
         return _build(node.operator, items, present, _outputs(node))
-    # 1 and 1.0 are equal to a cache, but not to ONNX.
-    kinds = tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in items)
-    return _build_cached(node.operator, items, present, _outputs(node), kinds)
+    return _build_cached(node.operator, items, present, _outputs(node), _kinds(items))
 
 
 def _outputs(node: Node) -> int:
@@ -197,7 +214,7 @@ def _outputs(node: Node) -> int:
     return 1 if infers else node.outputs
 
 
-def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:
+def _build(operator: Operator, attributes: _Items, present: tuple[bool, ...], outputs: int) -> onnx.NodeProto:
     proto = onnx.NodeProto(
         op_type=operator.name,
         domain=operator.domain,
@@ -209,9 +226,7 @@ def _build(operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...
 
 
 @functools.lru_cache(maxsize=1 << 13)
-def _build_cached(
-    operator: Operator, attributes: tuple[tuple[str, AttributeValue], ...], present: tuple[bool, ...], outputs: int, _kinds: tuple[type, ...]
-) -> onnx.NodeProto:
+def _build_cached(operator: Operator, attributes: _Items, present: tuple[bool, ...], outputs: int, _kinds: tuple[type, ...]) -> onnx.NodeProto:
     return _build(operator, attributes, present, outputs)
 
 

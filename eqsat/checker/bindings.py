@@ -2,30 +2,90 @@
 
 Comes in: patterns of attributes and parameters, values drawn for them, facts of tensors. Goes out: an environment for
 the language's expressions. Promised: a name keeps its first value; a condition counts as broken only where it is known
-not to hold.
+not to hold; each is decided as soon as the names that it mentions have values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from eqsat.checker.dtypes import RULE, Key
 from eqsat.checker.site import Setting, Slot
 from eqsat.facts import Fact
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.judgements import judge
-from eqsat.language.scope import condition_names, names
-from eqsat.language.syntax import Condition, Const, Definition, Expression, Guard, Items, Judgement, Name, Near, Spread, Term, Wildcard
+from eqsat.language.scope import names
+from eqsat.language.syntax import (
+    Call,
+    Comparison,
+    Comprehension,
+    Condition,
+    Const,
+    Definition,
+    Expression,
+    Guard,
+    Index,
+    Items,
+    Judgement,
+    Logic,
+    Name,
+    Near,
+    Number,
+    Spread,
+    Term,
+    Wildcard,
+)
 from eqsat.language.values import DTYPES, DType, Tensor, Value
 from eqsat.operators import AttributeValue
+
+_LENGTHS = 16  # no list that a rule prescribes is longer
+_INDEXED = 2  # items of a list that rules compare one by one
+_FAR = 1 << 31  # beyond which an integer is no size and no place in a tensor
+
+
+class Open(NamedTuple):
+    """A condition that is not decided yet, and the names that have to have values before it can be."""
+
+    condition: Judgement | Definition | Guard
+    needs: frozenset[str]
+
+
+def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
+    """The conditions that a draw may break. What holds where all its parts do is taken apart: `i < j < k` is known to be broken by `i` and `j`."""
+    return tuple(_open(part) for condition in conditions for part in _parts(condition))
+
+
+def _open(condition: Judgement | Definition | Guard) -> Open:
+    match condition:
+        case Judgement(name):
+            return Open(condition, frozenset({name}))
+        case Guard(value) | Definition(_, value):
+            return Open(condition, frozenset(name for name in names(value) if name not in DTYPES))
+
+
+def _parts(condition: Condition) -> Iterator[Judgement | Definition | Guard]:
+    match condition:
+        case Const():
+            return
+        case Guard(Logic("and", operands)):
+            for operand in operands:
+                yield from _parts(Guard(operand, condition.place))
+        case Guard(Comparison(operands, operators)):
+            for left, symbol, right in zip(operands, operators, operands[1:], strict=False):
+                yield Guard(Comparison((left, right), (symbol,), condition.place), condition.place)
+        case Definition(_, Term()):
+            return
+        case _:
+            yield condition
 
 
 @dataclass
 class Bindings:
     """The environment of one draw: names with values, `..p` with attributes, and the conditions that are still open."""
 
-    pending: tuple[Condition, ...]
+    pending: tuple[Open, ...]
     values: dict[str, Value | None] = field(default_factory=dict[str, "Value | None"])
     carried: dict[str, dict[str, Setting]] = field(default_factory=dict[str, "dict[str, Setting]"])
     deferred: tuple[tuple[Expression, Setting], ...] = ()  # expressions with names that are not bound yet, and what they must equal
@@ -46,19 +106,30 @@ class Bindings:
             case Wildcard():
                 return Slot(carried=True)
             case Name(name) if name not in self.values and name not in DTYPES:
-                return Slot(given=given.get(name))
+                length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
+                items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
+                near = [self._near(pattern), *(self._near(Index(pattern, Number(place, str(place)))) for place in range(1, _INDEXED))]
+                near[0] += self._near(Index(pattern, Number(0, "0")))
+                return Slot(items=items, given=given.get(name), rivals=tuple(near))
             case Items(items) if not self._is_known(pattern):
                 if any(isinstance(item, Spread) for item in items):
                     return Slot()
                 known = [self.evaluate(item) if self._is_known(item) else None for item in items]
                 if not all(value is None or isinstance(value, int) for value in known):
                     return None
-                return Slot(items=tuple(value if isinstance(value, int) else None for value in known))
+                items = tuple(value if isinstance(value, int) else None for value in known)
+                return Slot(items=items, rivals=tuple(self._near(item) if value is None else () for item, value in zip(pattern.items, items, strict=True)))
             case _ if not self._is_known(pattern):
                 return Slot()
             case _:
                 value = setting(self.evaluate(pattern))
                 return None if value is None else Slot(value)
+
+    def _near(self, read: Expression) -> tuple[int, ...]:
+        """Integers that the one which `read` stands for is compared with."""
+        if not isinstance(read, Name | Index):
+            return ()
+        return tuple(rival for symbol, rival in self.rivals(read) if isinstance(rival, int) and symbol != "in" and abs(rival) < _FAR)
 
     def bind(self, pattern: Expression, value: Setting) -> bool:
         """Matches a drawn value: binds the names of `pattern` that are new; False where the value does not match.
@@ -116,9 +187,9 @@ class Bindings:
             self.values.setdefault(name, Tensor(fact))
         progress = True
         while progress:
-            left: list[Condition] = []
+            left: list[Open] = []
             for condition in self.pending:
-                decided = self._decide(condition)
+                decided = self._decide(condition.condition) if all(name in self.values for name in condition.needs) else None
                 if decided is False:
                     return False
                 if decided is None:
@@ -129,13 +200,11 @@ class Bindings:
         self.deferred = tuple(pair for pair in self.deferred if pair not in due)
         return all(setting(self.evaluate(pattern)) == value for pattern, value in due)
 
-    def _decide(self, condition: Condition) -> bool | None:
-        """Whether a condition holds; None where it can not be said yet."""
+    def _decide(self, condition: Judgement | Definition | Guard) -> bool | None:
+        """Whether a condition holds of whose names all have values; None where it can not be said yet."""
         match condition:
-            case Const():
-                return True
             case Judgement(name, type_):
-                found = self.values.get(name)
+                found = self.values[name]
                 if not isinstance(found, Tensor):
                     return None
                 environment = dict(self.values)
@@ -147,18 +216,53 @@ class Bindings:
                     self.values = environment
                 return holds
             case Definition(targets, value):
-                if isinstance(value, Term) or not all(name in self.values or name in DTYPES for name in names(value)):
-                    return None
                 self.values[targets[0]] = self.evaluate(value)
                 return True
             case Guard(expression):
-                if not all(name in self.values or name in DTYPES for name in condition_names(condition)):
-                    return None
                 try:
                     found = evaluate(expression, self.values)
                 except Unevaluable:
                     return False
                 return found is not False
+
+    def equal(self, read: Expression) -> list[tuple[int | float, ...]]:
+        """The lists that the one which `read` stands for has to be, as far as they are known: one, or none."""
+        found: list[tuple[int | float, ...]] = []
+        for condition, needs in self.pending:
+            match condition:
+                case Guard(Comparison((left, right), ("==",))) if read in (left, right) and len([name for name in needs if name not in self.values]) == 1:
+                    value = self.evaluate(right if left == read else left)
+                    if isinstance(value, tuple):
+                        found.append(tuple(item for item in value if isinstance(item, int | float)))
+                case _:
+                    pass
+        return found
+
+    def rivals(self, read: Expression) -> list[tuple[str, float | None]]:
+        """What open conditions compare the number that `read` stands for with, and how; None is a number that is not known yet."""
+        unknown = {name for name in names(read) if name not in self.values}
+        found: list[tuple[str, float | None]] = []
+        for condition, needs in self.pending:
+            if not isinstance(condition, Guard) or not unknown or not unknown <= needs:
+                continue
+            known = all(name in self.values for name in needs - unknown)
+            for symbol, rival in _rivals(condition.condition, read):
+                value = self.evaluate(rival) if known else None
+                items = value if isinstance(value, tuple) else (value,)
+                found.extend((symbol, item) for item in items if item is None or isinstance(item, int | float))
+        return found
+
+
+def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Expression]]:
+    """What an expression compares `read` with; in a condition on all items of a list, a list."""
+    match expression:
+        case Comparison((left, right), (symbol,)) if read in (left, right):
+            yield symbol, (right if left == read else left)
+        case Call("all", (Comprehension() as each,)):
+            for symbol, rival in _rivals(each.item, read):
+                yield symbol, replace(each, item=rival)
+        case _:
+            return
 
 
 def _has_wildcard(expression: Expression) -> bool:

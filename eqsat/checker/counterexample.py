@@ -12,13 +12,14 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, printer, shape_inference
 
-from eqsat.checker import engines
-from eqsat.checker.call import Unsupported
 from eqsat.checker.differences import unequal_bits
 from eqsat.checker.instances import Instance
 from eqsat.checker.verdict import Case, Kind, Verdict, explain
 from eqsat.language import syntax
 from eqsat.traits import COMMUTATIVE
+from eqsat.worker import RemoteError, WorkerDied, WorkerTimeout, shared
+
+_SECONDS = 60.0  # that ONNX Runtime may take for a counterexample
 
 
 @dataclass(frozen=True)
@@ -69,10 +70,12 @@ def _named(term: syntax.Term) -> bool:
 def _evidence(example: Counterexample) -> str:
     ours = "" if example.kind is Kind.FAILS else "; what is shown was computed by eqsat's own kernels"
     try:
-        outputs = engines.run(example.model)
-    except Unsupported as refusal:
-        reason = str(refusal).rpartition(" : ")[2].partition(" Name:")[0].partition(" with node name ")[0]
+        outputs = shared().call("eqsat.checker.engines:run", example.model, timeout=_SECONDS)
+    except RemoteError as refusal:
+        reason = refusal.message.rpartition(" : ")[2].partition(" Name:")[0].partition(" with node name ")[0]
         return f"ONNX Runtime does not run it ({reason}){ours}"
+    except (WorkerDied, WorkerTimeout) as end:
+        return f"ONNX Runtime does not survive it ({end}){ours}"
     half = len(outputs) // 2
     differ = any(a.shape != b.shape or a.dtype != b.dtype or unequal_bits(a, b).any() for a, b in zip(outputs[:half], outputs[half:], strict=True))
     return "in ONNX Runtime its outputs differ" if differ else f"in ONNX Runtime its outputs do not differ{ours}"

@@ -7,7 +7,7 @@ node is accepted by ONNX's inference with concrete shapes, no tensor is large, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
@@ -20,17 +20,18 @@ from eqsat.checker.domains import DECISIVE, Domain, direct
 from eqsat.checker.dtypes import DECIDING, Key
 from eqsat.checker.elements import draw_elements, draw_uniform, number
 from eqsat.checker.laws import breaks_law
-from eqsat.checker.left import UNIFORM, Leaf, Left, Step
+from eqsat.checker.left import UNIFORM, VALUES, Leaf, Left, Step
 from eqsat.checker.samplers import sample
 from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_size
 from eqsat.checker.site import Setting, Site, Slot, Unfit
 from eqsat.checker.spellings import Spelling, respell
 from eqsat.facts import INTEGERS, Array, Fact, from_array
 from eqsat.inference import infer
+from eqsat.language.syntax import Call, Name
 from eqsat.nodes import Node
 from eqsat.operators import AttributeValue
 
-_TRIES = 8  # draws of one node before the whole graph is drawn anew
+_TRIES = 5  # draws of one node before the whole graph is drawn anew
 
 
 @dataclass(frozen=True)
@@ -78,19 +79,27 @@ class Drawing:
 
     def run(self) -> bool:
         """Draws every node; False where one of them has no legal draw."""
-        return all(any(self._place(place, step) for _ in range(_TRIES)) for place, step in enumerate(self.left.steps))
+        return all(self._drawn(place, step) for place, step in enumerate(self.left.steps))
 
-    def _place(self, place: int, step: Step) -> bool:
-        bindings = self.bindings.copy()
-        slots = self._slots(step, bindings)
+    def _drawn(self, place: int, step: Step) -> bool:
+        slots = self._slots(step)
         if slots is None:
             return False
-        inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
         new = frozenset(position for position, name in enumerate(step.inputs) if name is not None and name not in self.facts)
+        lists = self._lists()
+        failed: set[Hashable] = set()
+        return any(self._place(place, self._site(step, slots, new, lists), step, new, failed) for _ in range(_TRIES))
+
+    def _site(self, step: Step, slots: Mapping[str, Slot], new: frozenset[int], lists: Sequence[Sizes]) -> Site:
+        inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
         numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
         # A tensor that stands at two inputs has one shape: no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
-        site = Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], self._lists(), self.symbolic)
+        return Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], lists, self.symbolic)
+
+    def _place(self, place: int, site: Site, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
+        """Draws one node; `failed` are the choices for it that are known to break something, to which this one is added if it does."""
+        bindings = self.bindings.copy()
         try:
             sample(site)
         except Unfit:
@@ -99,7 +108,28 @@ class Drawing:
         settings = self._bound(step, site, bindings)
         if settings is None or any(prod(site.shape(position)) > ELEMENT_LIMIT for position in new):
             return False
-        return self._commit(step, site, settings, new, bindings)
+        choice = (tuple(settings.items()), tuple(site.inputs[position] for position in new))
+        if choice in failed:
+            return False
+        written = frozenset(position for position in new if self._is_written(step, position))
+        arrays: dict[str, Array] | None = None
+        # What the inputs decide is cheaper to know than what inference says.
+        if bindings.settle(self._inputs(step, site, frozenset(range(len(step.inputs))) - written)):
+            arrays = self._new_arrays(step, site, written, settings, bindings)
+            if arrays is not None and self._commit(step, site, settings, arrays, bindings):
+                return True
+        if not arrays:  # or else other elements may do
+            failed.add(choice)
+        return False
+
+    def _is_written(self, step: Step, position: int) -> bool:
+        """Whether a new input is one whose elements inference or the rule's numbers need now."""
+        name = step.inputs[position]
+        assert name is not None
+        leaf = self.leaves[name]
+        if leaf.number is not None:
+            return True
+        return name in self.constants and bool(leaf.read or self.dtypes[name] in INTEGERS or position in DECISIVE.get(step.operator.name, ()))
 
     def _lists(self) -> list[Sizes]:
         shapes = [fact.shape for fact in self.facts.values() if fact.shape]
@@ -113,15 +143,15 @@ class Drawing:
             shape = self.random.choice(others) if others and self.random.random() < 0.7 else (draw_size(self.random),)
         return Fact(self.dtypes[name], shape, name in self.constants)
 
-    def _slots(self, step: Step, bindings: Bindings) -> dict[str, Slot] | None:
+    def _slots(self, step: Step) -> dict[str, Slot] | None:
         slots: dict[str, Slot] = {}
         for key, pattern in step.slots.items():
-            slot = bindings.slot(pattern, self.given)
+            slot = self.bindings.slot(pattern, self.given)
             if slot is None:
                 return None
             slots[key] = slot
         if step.carried is not None:
-            bound = bindings.carried.get(step.carried)
+            bound = self.bindings.carried.get(step.carried)
             assert step.operator.schema is not None
             for key in step.operator.schema.attributes:
                 if key in slots:
@@ -148,40 +178,43 @@ class Drawing:
             bindings.carried.setdefault(step.carried, {key: value for key, value in site.chosen.items() if key not in step.slots})
         return dict(site.chosen)
 
-    def _commit(self, step: Step, site: Site, settings: dict[str, Setting], new: frozenset[int], bindings: Bindings) -> bool:
-        arrays = self._new_arrays(step, site, new, settings)
-        if arrays is None:
-            return False
+    def _commit(self, step: Step, site: Site, settings: dict[str, Setting], arrays: Mapping[str, Array], bindings: Bindings) -> bool:
         for position, name in enumerate(step.inputs):
-            if name in arrays:
+            if name is not None and name in arrays:
                 site.inputs[position] = from_array(arrays[name])
-        facts = {name: fact for name, fact in zip(step.inputs, site.inputs, strict=True) if name is not None and fact is not None}
-        node, found = self._inferred(step, site, settings)
-        if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)) or breaks_law(node):
+        node = _node(step, site, settings)
+        if not bindings.settle(self._inputs(step, site, frozenset(range(len(step.inputs))))) or breaks_law(node):
             return False
-        facts.update(zip(step.outputs, found, strict=True))
-        named = {name: facts[value] for name, value in self.left.names.items() if value in facts}
-        if not bindings.settle(named):
+        found = infer(*node)
+        if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)):
+            return False
+        results = dict(zip(step.outputs, found, strict=True))
+        if not bindings.settle(self._named(results)):
             return False
         self.bindings = bindings
-        self.facts.update(facts)
+        self.facts.update({name: fact for name, fact in zip(step.inputs, site.inputs, strict=True) if name is not None and fact is not None})
+        self.facts.update(results)
         self.arrays.update(arrays)
         self.nodes.append(self._spelled(step, site, settings, node, found))
         return True
 
-    def _inferred(self, step: Step, site: Site, settings: Mapping[str, Setting]) -> tuple[Node, tuple[Fact, ...]]:
-        inputs = list(site.inputs)
-        for position, key in step.parameters.items():
-            inputs[position] = parameter(settings[key]) if key in settings else None
-        keys = set(step.parameters.values())
-        attributes = {key: attribute(value) for key, value in settings.items() if key not in keys}
-        return Node(step.operator, attributes, tuple(inputs), len(step.outputs)), infer(step.operator, attributes, tuple(inputs), len(step.outputs))
+    def _inputs(self, step: Step, site: Site, positions: frozenset[int]) -> dict[str, Fact]:
+        facts: dict[str, Fact] = {}
+        for position in positions:
+            name, fact = step.inputs[position], site.inputs[position]
+            if name is not None and fact is not None:
+                facts[name] = fact
+        return self._named(facts)
 
-    def _new_arrays(self, step: Step, site: Site, new: frozenset[int], settings: Mapping[str, Setting]) -> dict[str, Array] | None:
-        """Elements of new initializers that inference or the rule's numbers need now."""
+    def _named(self, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+        """The facts by the names that the rule gives their tensors."""
+        return {name: facts[value] for name, value in self.left.names.items() if value in facts}
+
+    def _new_arrays(self, step: Step, site: Site, written: frozenset[int], settings: Mapping[str, Setting], bindings: Bindings) -> dict[str, Array] | None:
+        """Elements of the new initializers that need them now; None where a type can not hold a number."""
         arrays: dict[str, Array] = {}
         wanted: Mapping[int, Domain] | None = None
-        for position in new:
+        for position in written:
             name = step.inputs[position]
             assert name is not None
             dtype, shape, leaf = self.dtypes[name], site.shape(position), self.leaves[name]
@@ -190,11 +223,18 @@ class Drawing:
                 if array is None:
                     return None
                 arrays[name] = array
-            elif name in self.constants and (leaf.read or dtype in INTEGERS or position in DECISIVE.get(step.operator.name, ())):
-                if wanted is None:
-                    wanted = direct(self._inferred(step, site, settings)[0])
-                function = draw_uniform if leaf.read == UNIFORM else draw_elements
-                arrays[name] = function(self.generator, dtype, shape, wanted.get(position))
+                continue
+            if wanted is None:
+                wanted = direct(_node(step, site, settings))
+            read = Call(leaf.read, (Name(leaf.given),))
+            if leaf.read == UNIFORM:
+                rivals = [rival for _, rival in bindings.rivals(read)]
+                arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
+                continue
+            arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
+            known = bindings.equal(read) if leaf.read == VALUES else []
+            if known and len(known[0]) == arrays[name].size and self.random.random() < 0.5:
+                arrays[name] = np.array(known[0]).astype(arrays[name].dtype).reshape(shape)
         return arrays
 
     def _spelled(self, step: Step, site: Site, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
@@ -208,9 +248,18 @@ class Drawing:
             step.operator, dict(settings), site.shape(0) if site.present(0) else (), tuple(size for size in y if isinstance(size, int)), weights
         )
         respell(self.random, spelling)
-        again, same = self._inferred(step, site, spelling.settings)
+        again = _node(step, site, spelling.settings)
+        same = infer(*again)
         # A spelling that inference reads otherwise would be another node.
         return Placed(step, spelling.settings, again) if [_type(fact) for fact in same] == [_type(fact) for fact in found] else plain
+
+
+def _node(step: Step, site: Site, settings: Mapping[str, Setting]) -> Node:
+    inputs = list(site.inputs)
+    for position, key in step.parameters.items():
+        inputs[position] = parameter(settings[key]) if key in settings else None
+    keys = set(step.parameters.values())
+    return Node(step.operator, {key: attribute(value) for key, value in settings.items() if key not in keys}, tuple(inputs), len(step.outputs))
 
 
 def parameter(value: Setting) -> Fact:

@@ -5,6 +5,7 @@ Comes in: a type, a shape, a domain. Goes out: an array. The same generator stat
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -15,6 +16,9 @@ from eqsat.checker.shapes import Sizes
 from eqsat.facts import Array
 
 _HALVES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)  # numbers that guards tell apart, and that leave arithmetic exact
+_LARGE = 1000.0
+_LARGEST = 60000.0  # that all types of floats hold which a number is drawn for
+_BESIDE = (0.0, 0.0, -1.0, 1.0, -16.0, 16.0)  # how far beside a number that it is compared with
 _SMALL = 4  # integers that are not indices are mostly this small, so that products of them stay exact
 
 
@@ -45,9 +49,17 @@ def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array
     return found if domain.zero else np.where(found == 0, 1, found)
 
 
-def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None) -> Array:
-    """The same, but that all elements are equal."""
+def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None, rivals: Sequence[float | None] = ()) -> Array:
+    """The same, but that all elements are equal. `rivals` are numbers that a rule compares the element with, None for one that is not known:
+    half of the time it is beside the least or the greatest of them, or large."""
     kind = helper.tensor_dtype_to_np_dtype(dtype)
+    if rivals and kind != np.bool_ and generator.random() < 0.5:
+        known = [rival for rival in rivals if rival is not None] or [-_LARGE, _LARGE]
+        near = float(generator.choice([min(known), max(known)]) + generator.choice(_BESIDE))
+        if abs(near) <= _LARGEST and (domain is None or domain.holds(np.array(near))):
+            found = number(dtype, shape, float(np.rint(near)) if kind.kind in "iu" else near)
+            if found is not None:
+                return found
     if kind.kind in "biu" or domain is not None:
         return np.broadcast_to(draw_elements(generator, dtype, (), domain), shape).copy()
     return np.full(shape, generator.choice(_HALVES)).astype(kind)

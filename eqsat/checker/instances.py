@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from eqsat.checker.bindings import Bindings, setting
+from eqsat.checker.bindings import Bindings, Open, opened, setting
 from eqsat.checker.domains import Domain, domains
 from eqsat.checker.drawing import Drawing, Placed, parameter
 from eqsat.checker.dtypes import RULE, Dtypes, Key
@@ -101,6 +101,10 @@ class _Sketch:
         return choices(self._rule)
 
     @cached_property
+    def _conditions(self) -> tuple[Open, ...]:
+        return opened(self._rule.rule.conditions)
+
+    @cached_property
     def _constants(self) -> frozenset[str]:
         return constants(self._rule)
 
@@ -167,7 +171,7 @@ class _Sketch:
         return leaf.number is not None or leaf.given in self._constants
 
     def _bindings(self, types: Mapping[Key, int]) -> Bindings:
-        bindings = Bindings(self._rule.rule.conditions)
+        bindings = Bindings(self._conditions)
         bindings.set_dtypes(types)
         return bindings
 

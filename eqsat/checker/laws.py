@@ -47,7 +47,8 @@ def _same_pads(node: Node, kernel: tuple[int, ...], least: int) -> bool:
         return True
     strides, dilations = node.integers("strides") or (1,) * len(kernel), node.integers("dilations") or (1,) * len(kernel)
     spatial = _sizes(node, 0)[2:]
-    return all(
+    # Of an image without rows ONNX's inference makes one where the stride is longer than the kernel.
+    return 0 not in spatial and all(
         (-(-size // step) - 1) * step + (length - 1) * wide + 1 - size >= least
         for size, step, wide, length in zip(spatial, strides, dilations, kernel, strict=True)
     )

@@ -6,6 +6,7 @@ Promised: an interrupt reaches this process alone, and no process outlives it, h
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import threading
@@ -14,6 +15,8 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
+
+_GARBAGE = 100_000  # objects that are made before Python looks for cycles among them
 
 
 @contextlib.contextmanager
@@ -47,6 +50,7 @@ def _uninterrupted() -> Generator[None, None, None]:
 
 def _follow(ended: Connection) -> None:
     """Ends this process as soon as the other end of the pipe is closed, by whom or what ever."""
+    gc.set_threshold(_GARBAGE)  # graphs and rules are many small objects, and few of them are garbage
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
 

@@ -31,6 +31,7 @@ class Slot:
     value: Setting | None = None  # prescribed, or bound by an earlier node
     items: tuple[int | None, ...] | None = None  # the items of a list whose length is prescribed
     given: Setting | None = None  # what a test line gives
+    rivals: tuple[tuple[int, ...], ...] = ()  # of an integer, or of each item of such a list, what guards compare it with
     carried: bool = False  # one of "all the other attributes": it may be left out
 
 
@@ -137,6 +138,8 @@ class Site:
         value = slot.given if usable and slot.given is not None and self.chance(0.15) else draw()
         if slot.items is not None:
             value = self._complete(slot.items, value)
+        if any(slot.rivals) and self.chance(0.4):
+            value = self._near(slot, value)
         self.chosen[key] = value
         return value
 
@@ -144,6 +147,16 @@ class Site:
         """Whether ONNX requires the attribute."""
         schema = self.operator.schema
         return schema is not None and key in schema.attributes and schema.attributes[key].required
+
+    def _near(self, slot: Slot, value: Setting) -> Setting:
+        """The value, each part that guards compare with a number replaced by that number, or one beside it."""
+        if isinstance(value, tuple):
+            rivals = (*slot.rivals, *((),) * len(value))
+            return tuple(self._beside(near) if near else int(item) for item, near in zip(value, rivals, strict=False))
+        return self._beside(slot.rivals[0]) if isinstance(value, int) and slot.rivals[0] else value
+
+    def _beside(self, near: Sequence[int]) -> int:
+        return self.random.choice(near) + self.random.choice((0, 0, 1, -1))
 
     def _complete(self, items: tuple[int | None, ...], value: Setting) -> Setting:
         if not isinstance(value, tuple) or len(value) != len(items):

@@ -89,7 +89,7 @@ class _Evaluation:
         return found
 
     def _value(self, expression: Expression, names: Names) -> Value | None:
-        match expression:
+        match expression:  # what rules are mostly made of comes first
             case syntax.Name(name):
                 if name in names:
                     return names[name]
@@ -98,6 +98,14 @@ class _Evaluation:
                 raise NoValue(f"{name} has no value")
             case syntax.Number(value):
                 return dims.whole(value) if isinstance(value, int) else value
+            case syntax.Call(function, arguments):
+                return self._call(function, tuple([self.value(argument, names) for argument in arguments]))
+            case syntax.Index(source, index):
+                return _item(self.value(source, names), self.value(index, names))
+            case syntax.Binary(symbol, left, right):
+                return self._binary(symbol, self.value(left, names), self.value(right, names))
+            case syntax.Comparison(operands, operators):
+                return every(self._comparisons(operands, operators, names))
             case syntax.Text(value):
                 return value
             case syntax.Items(items):
@@ -108,21 +116,13 @@ class _Evaluation:
                 value = self.value(operand, names)
                 self._operate(value)
                 return negation(condition(value)) if symbol == "not" else negative(value)
-            case syntax.Binary(symbol, left, right):
-                return self._binary(symbol, self.value(left, names), self.value(right, names))
-            case syntax.Comparison(operands, operators):
-                return every(self._comparisons(operands, operators, names))
             case syntax.Logic(symbol, operands):
                 truths = (condition(self.value(operand, names)) for operand in operands)
                 return every(truths) if symbol == "and" else some(truths)
             case syntax.Conditional():
                 return self._conditional(expression, names)
-            case syntax.Index(source, index):
-                return _item(self.value(source, names), self.value(index, names))
             case syntax.Slice():
                 return self._slice(expression, names)
-            case syntax.Call(function, arguments):
-                return self._call(function, tuple([self.value(argument, names) for argument in arguments]))
             case _:
                 raise NoValue("this is no number, list, string, condition or data type")
 

@@ -45,8 +45,10 @@ def narrowed(site: Site, shape: Sizes) -> Sizes:
 
 def widened(site: Site, shape: Sizes) -> Sizes:
     """A shape that broadcasts with `shape` and may make the result larger."""
-    if not site.chance(0.2) or len(shape) >= RANK_LIMIT:
+    if not site.chance(0.25) or len(shape) >= RANK_LIMIT:
         return narrowed(site, shape)
+    if site.chance(0.3):  # the rank grows, and no size does
+        return (1, *(size if site.chance(0.3) else 1 for size in shape))
     if 1 in shape and site.chance(0.5):
         return tuple(draw_size(site.random) if size == 1 else size for size in shape)
     return (draw_size(site.random), *shape)
