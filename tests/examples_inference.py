@@ -85,12 +85,6 @@ EXAMPLES = {
         "reducesum-nothing",
         BOTH,
     ),
-    "ArgMax(Exp)": Example(
-        "g (float[N, 4] x) => (int64[N, 1] y) { a = Exp(x)  y = ArgMax<axis = 1>(a) }",
-        {"ArgMax": 1},
-        "argmax-exp",
-        BOTH,
-    ),
     "Einsum -> Transpose, Einsum of a transposed operand -> MatMul": Example(
         """g (float[N, 4] x, float[B, H, L, 4] q, float[B, H, 4, M] k) => (float[N, 4] y, float[B, H, L, M] z) {
             a = Einsum<equation = "ij->ji">(x)  b = Transpose(a)  y = Exp(b)

@@ -13,12 +13,6 @@ EXAMPLES = {
         "dropout-nothing",
         (7, 11, 12, 13, 21),
     ),
-    "ArgMax of Exp": Example(
-        "g (float[N, 4] x) => (int64[N, 1] y) { a = Exp(x)  b = Exp(a)  y = ArgMax<axis = 1>(b) }",
-        {"ArgMax": 1},
-        "argmax-exp",
-        BOTH,
-    ),
     "Pad by nothing, with a value": Example(
         "g (float[N, 4] x) => (float[N, 4] y) <int64[4] p = {0, 0, 0, 0}, float v = {1}> { a = Pad(x, p, v)  y = Exp(a) }",
         {"Exp": 1},

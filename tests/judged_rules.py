@@ -213,6 +213,13 @@ RIGHT: dict[str, Rule] = {
         (),
         {"s": Domain(0, None, False)},
     ),
+    "a cast of what is cut off": Rule(
+        EXACT,
+        "float[1] x",
+        "int8[0] o",
+        "s = Constant<value = int64[1] {0}>() a = Expand(x, s) o = Cast<to = 3>(a)",
+        "s = Constant<value = int64[1] {0}>() a = Cast<to = 3>(x) o = Expand(a, s)",
+    ),
     "widening and back": Rule(EXACT, floats("x", dtype="float16"), "float16[2,3] o", "a = Cast<to = 1>(x) o = Cast<to = 10>(a)", "o = Identity(x)"),
     "dividing integers": Rule(
         EXACT,

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from eqsat.checker.check import OK, REFUTED, check_rule
+from eqsat.checker.counterexample import Counterexample, with_evidence
 from eqsat.checker.verdict import Kind
 from eqsat.language.library import load, rule_files
 from eqsat.language.resolve import Resolved
@@ -90,3 +92,14 @@ def test_scalars_are_moved_too() -> None:
     ).rules
     verdict = check_rule(rule, 20, 0)
     assert verdict.status == OK
+
+
+def test_a_counterexample_that_ends_the_runtime_is_told_all_the_same() -> None:
+    low = onnx.helper.make_node("Mod", ["a", "b"], ["left_0"])
+    same = onnx.helper.make_node("Identity", ["a"], ["right_0"])
+    outputs = [onnx.helper.make_tensor_value_info(f"{side}_0", TensorProto.INT64, [1]) for side in ("left", "right")]
+    constants = [numpy_helper.from_array(np.array([value]), name) for name, value in (("a", -(2**63)), ("b", -1))]
+    graph = onnx.helper.make_graph([low, same], "counterexample", [], outputs, constants)
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10).SerializeToString()
+    example = with_evidence(Counterexample("", "", "", model, "", 0, Kind.VALUE), WRONG[0].rule)
+    assert example.evidence.startswith(("ONNX Runtime does not survive it", "in ONNX Runtime its outputs differ"))

@@ -7,6 +7,7 @@ not to hold; each is decided as soon as the names that it mentions have values.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -106,6 +107,8 @@ class Bindings:
             case Wildcard():
                 return Slot(carried=True)
             case Name(name) if name not in self.values and name not in DTYPES:
+                if not any(name in needs for _, needs in self.pending):
+                    return Slot(given=given.get(name))
                 length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
                 items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
                 near = [self._near(pattern), *(self._near(Index(pattern, Number(place, str(place)))) for place in range(1, _INDEXED))]
@@ -165,9 +168,8 @@ class Bindings:
         return head_fits and tail_fits and self.bind(spread.item, rest)  # type: ignore[arg-type]
 
     def _is_known(self, expression: Expression) -> bool:
-        return (
-            not isinstance(expression, Wildcard) and all(name in self.values or name in DTYPES for name in names(expression)) and not _has_wildcard(expression)
-        )
+        mentioned = _mentioned(expression)
+        return mentioned is not None and all(name in self.values for name in mentioned)
 
     def evaluate(self, expression: Expression) -> Value | None:
         """The value of an expression over the names that are bound; None where it has none, or it is not known."""
@@ -240,7 +242,7 @@ class Bindings:
 
     def rivals(self, read: Expression) -> list[tuple[str, float | None]]:
         """What open conditions compare the number that `read` stands for with, and how; None is a number that is not known yet."""
-        unknown = {name for name in names(read) if name not in self.values}
+        unknown = {name for name in _mentioned(read) or () if name not in self.values}
         found: list[tuple[str, float | None]] = []
         for condition, needs in self.pending:
             if not isinstance(condition, Guard) or not unknown or not unknown <= needs:
@@ -263,6 +265,14 @@ def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Exp
                 yield symbol, replace(each, item=rival)
         case _:
             return
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _mentioned(expression: Expression) -> frozenset[str] | None:
+    """The names that have to have values before an expression has one; None where it stands for anything."""
+    if isinstance(expression, Wildcard) or _has_wildcard(expression):
+        return None
+    return frozenset(name for name in names(expression) if name not in DTYPES)
 
 
 def _has_wildcard(expression: Expression) -> bool:

@@ -25,6 +25,10 @@ class Illegal(Exception):
     """ONNX gives these values no meaning here: an index out of range, an integer divided by zero, a kernel larger than its image."""
 
 
+class Undefined(Illegal):
+    """A step has a value that ONNX leaves open. It fails nowhere: only who reads the value is in trouble."""
+
+
 class Unsupported(Exception):
     """No engine computes this node: the text says which and why."""
 

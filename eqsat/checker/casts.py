@@ -13,7 +13,7 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
-from eqsat.checker.call import Array, Call, Illegal, Kernel, Unsupported, is_float, is_integer, per_channel
+from eqsat.checker.call import Array, Call, Illegal, Kernel, Undefined, Unsupported, is_float, is_integer, per_channel
 from eqsat.checker.convolutions import convolve
 from eqsat.checker.products import matmul
 from eqsat.checker.sums import largest, smallest
@@ -45,7 +45,7 @@ def _cast(call: Call) -> list[Array]:
         whole = np.trunc(x.astype(np.float64))
         # The bounds of the widest integers are no doubles: the upper one is the first that is too large.
         if not ((whole >= float(np.iinfo(kind).min)) & (whole < float(int(np.iinfo(kind).max) + 1))).all():
-            raise Illegal("a float out of the range of the integer type it is cast to")
+            raise Undefined("a float out of the range of the integer type it is cast to")
         return [whole.astype(kind)]
     return [x.astype(kind)]
 

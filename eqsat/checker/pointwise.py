@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 from onnx import helper
 
-from eqsat.checker.call import Array, Call, Illegal, Kernel, is_float, is_integer
+from eqsat.checker.call import Array, Call, Illegal, Kernel, Undefined, is_float, is_integer
 from eqsat.checker.sums import largest, maximum, minimum, smallest
 
 Scalar = Callable[[float], float]
@@ -149,7 +149,7 @@ def _to_the_power(call: Call) -> list[Array]:
     powers = np.asarray(np.frompyfunc(_power, 2, 1)(base.astype(np.float64), exponent.astype(np.float64)), np.float64)
     information = np.iinfo(base.dtype)
     if not ((information.min <= powers) & (powers <= information.max)).all():
-        raise Illegal("a power is out of the range of its integer type")
+        raise Undefined("a power is out of the range of its integer type")
     return [powers.astype(base.dtype)]
 
 

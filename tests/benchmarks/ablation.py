@@ -1,4 +1,5 @@
 """Finds which rules a result needs: `python tests/benchmarks/ablation.py MODEL ...`, or of transformers of some layers with `--layers N`.
+With `--examples`, which rules can be left out, each alone, without any change to what becomes of the examples of the tests.
 
 Rules that fired are left out one after the other, those that fired least first, as long as the result keeps its number of nodes: what is left is a set
 of which none can go. Beside it stands how far the best of them comes alone. Where that is not far, the result is due to rules that compose.
@@ -18,6 +19,9 @@ from eqsat.language.library import built_in
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from examples import filled
+from models import parse
+from test_rules import EXAMPLES
 from transformer import transformer
 
 EVERYTHING = frozenset(resolved.rule.name for resolved in built_in().rules)
@@ -51,15 +55,43 @@ def rows(models: Iterable[tuple[str, onnx.ModelProto | Path]]) -> Iterator[str]:
         yield f"| {name} | {before} | {left(model, ())} | {alone} | {after} | {len(fired)} | {len(kept)}: {', '.join(sorted(kept))} |"
 
 
+def outcome(model: onnx.ModelProto, skip: Iterable[str]) -> tuple[object, frozenset[str]]:
+    """What becomes of a model, its operators by what they are joined to, and the rules that fired."""
+    result = eqsat.optimize(model, max_growth=1 << 16, verify=False, skip=list(skip))
+    nodes = result.model.graph.node
+    makers = {name: node.op_type for node in nodes for name in node.output}
+    joins = sorted((makers.get(name, ""), node.op_type, position) for node in nodes for position, name in enumerate(node.input))
+    return joins, frozenset(rule["name"] for rule in result.report["rules"] if rule["matches"])
+
+
+def spare() -> Iterator[str]:
+    """The rules without which every example, at its oldest and its newest opset, becomes what it does with them."""
+    firing: dict[str, list[tuple[onnx.ModelProto, object]]] = {name: [] for name in sorted(EVERYTHING)}
+    for example in EXAMPLES.values():
+        for opset in {example.opsets[0], example.opsets[-1]}:
+            model = filled(parse(example.text, f'<ir_version: 8, opset_import: ["" : {opset}]>'))
+            joins, fired = outcome(model, ())
+            for name in fired:
+                firing[name].append((model, joins))
+    for name, models in firing.items():
+        if all(outcome(model, [name])[0] == joins for model, joins in models):
+            yield name
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
     parser.add_argument("--layers", type=int, action="append", default=[], metavar="N", help="a transformer of N layers; may be given several times")
+    parser.add_argument("--examples", action="store_true", help="the rules that no example of the tests needs, a line each")
     options = parser.parse_args()
+    if options.examples:
+        for name in spare():
+            print(name, flush=True)
     models: list[tuple[str, onnx.ModelProto | Path]] = [(path.stem, path) for path in options.models]
     models += [(f"transformer of {layers} layers", transformer(layers)) for layers in options.layers]
-    for row in rows(models):
-        print(row, flush=True)
+    if models:
+        for row in rows(models):
+            print(row, flush=True)
 
 
 if __name__ == "__main__":
