@@ -42,7 +42,6 @@ from eqsat.language.values import DTYPES, DType, Tensor, Value
 from eqsat.operators import AttributeValue
 
 _LENGTHS = 16  # no list that a rule prescribes is longer
-_INDEXED = 2  # items of a list that rules compare one by one
 _FAR = 1 << 31  # beyond which an integer is no size and no place in a tensor
 
 
@@ -63,7 +62,7 @@ def _open(condition: Judgement | Definition | Guard) -> Open:
         case Judgement(name):
             return Open(condition, frozenset({name}))
         case Guard(value) | Definition(_, value):
-            return Open(condition, frozenset(name for name in names(value) if name not in DTYPES))
+            return Open(condition, _free(value))
 
 
 def _parts(condition: Condition) -> Iterator[Judgement | Definition | Guard]:
@@ -111,9 +110,8 @@ class Bindings:
                     return Slot(given=given.get(name))
                 length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
                 items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
-                near = [self._near(pattern), *(self._near(Index(pattern, Number(place, str(place)))) for place in range(1, _INDEXED))]
-                near[0] += self._near(Index(pattern, Number(0, "0")))
-                return Slot(items=items, given=given.get(name), rivals=tuple(near))
+                first, second = (self._near(Index(pattern, Number(place, str(place)))) for place in range(2))
+                return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second))
             case Items(items) if not self._is_known(pattern):
                 if any(isinstance(item, Spread) for item in items):
                     return Slot()
@@ -132,7 +130,8 @@ class Bindings:
         """Integers that the one which `read` stands for is compared with."""
         if not isinstance(read, Name | Index):
             return ()
-        return tuple(rival for symbol, rival in self.rivals(read) if isinstance(rival, int) and symbol != "in" and abs(rival) < _FAR)
+        rivals = numbers_in(rival for symbol, rival in self.rivals(read) if symbol != "in")
+        return tuple(rival for rival in rivals if isinstance(rival, int) and abs(rival) < _FAR)
 
     def bind(self, pattern: Expression, value: Setting) -> bool:
         """Matches a drawn value: binds the names of `pattern` that are new; False where the value does not match.
@@ -227,32 +226,21 @@ class Bindings:
                     return False
                 return found is not False
 
-    def equal(self, read: Expression) -> list[tuple[int | float, ...]]:
-        """The lists that the one which `read` stands for has to be, as far as they are known: one, or none."""
-        found: list[tuple[int | float, ...]] = []
+    def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
+        """What open conditions compare the value that `read` stands for with, and how; None is a value that is not known yet."""
+        unknown = {name for name in _mentioned(read) or () if name not in self.values}
+        found: list[tuple[str, Value | None]] = []
         for condition, needs in self.pending:
-            match condition:
-                case Guard(Comparison((left, right), ("==",))) if read in (left, right) and len([name for name in needs if name not in self.values]) == 1:
-                    value = self.evaluate(right if left == read else left)
-                    if isinstance(value, tuple):
-                        found.append(tuple(item for item in value if isinstance(item, int | float)))
-                case _:
-                    pass
+            if isinstance(condition, Guard) and unknown and unknown <= needs:
+                known = all(name in self.values for name in needs - unknown)
+                found.extend((symbol, self.evaluate(rival) if known else None) for symbol, rival in _rivals(condition.condition, read))
         return found
 
-    def rivals(self, read: Expression) -> list[tuple[str, float | None]]:
-        """What open conditions compare the number that `read` stands for with, and how; None is a number that is not known yet."""
-        unknown = {name for name in _mentioned(read) or () if name not in self.values}
-        found: list[tuple[str, float | None]] = []
-        for condition, needs in self.pending:
-            if not isinstance(condition, Guard) or not unknown or not unknown <= needs:
-                continue
-            known = all(name in self.values for name in needs - unknown)
-            for symbol, rival in _rivals(condition.condition, read):
-                value = self.evaluate(rival) if known else None
-                items = value if isinstance(value, tuple) else (value,)
-                found.extend((symbol, item) for item in items if item is None or isinstance(item, int | float))
-        return found
+
+def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
+    """The numbers among values, those in lists included, and None for each value that is not known."""
+    items = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    return [item for item in items if item is None or isinstance(item, int | float)]
 
 
 def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Expression]]:
@@ -272,6 +260,10 @@ def _mentioned(expression: Expression) -> frozenset[str] | None:
     """The names that have to have values before an expression has one; None where it stands for anything."""
     if isinstance(expression, Wildcard) or _has_wildcard(expression):
         return None
+    return _free(expression)
+
+
+def _free(expression: Expression) -> frozenset[str]:
     return frozenset(name for name in names(expression) if name not in DTYPES)
 
 

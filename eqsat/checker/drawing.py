@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 from onnx import TensorProto
 
-from eqsat.checker.bindings import Bindings, attribute
+from eqsat.checker.bindings import Bindings, attribute, numbers_in
 from eqsat.checker.domains import DECISIVE, Domain, direct
 from eqsat.checker.dtypes import DECIDING, Key
 from eqsat.checker.elements import draw_elements, draw_uniform, number
@@ -114,7 +114,8 @@ class Drawing:
         written = frozenset(position for position in new if self._is_written(step, position))
         arrays: dict[str, Array] | None = None
         # What the inputs decide is cheaper to know than what inference says.
-        if bindings.settle(self._inputs(step, site, frozenset(range(len(step.inputs))) - written)):
+        known = {name: fact for position, (name, fact) in enumerate(zip(step.inputs, site.inputs, strict=True)) if name and fact and position not in written}
+        if bindings.settle(self._named(known)):
             arrays = self._new_arrays(step, site, written, settings, bindings)
             if arrays is not None and self._commit(step, site, settings, arrays, bindings):
                 return True
@@ -179,11 +180,10 @@ class Drawing:
         return dict(site.chosen)
 
     def _commit(self, step: Step, site: Site, settings: dict[str, Setting], arrays: Mapping[str, Array], bindings: Bindings) -> bool:
-        for position, name in enumerate(step.inputs):
-            if name is not None and name in arrays:
-                site.inputs[position] = from_array(arrays[name])
+        elements = {name: from_array(array) for name, array in arrays.items()}
+        site.inputs = [fact if name is None else elements.get(name, fact) for name, fact in zip(step.inputs, site.inputs, strict=True)]
         node = _node(step, site, settings)
-        if not bindings.settle(self._inputs(step, site, frozenset(range(len(step.inputs))))) or breaks_law(node):
+        if not bindings.settle(self._named(elements)) or breaks_law(node):
             return False
         found = infer(*node)
         if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)):
@@ -197,14 +197,6 @@ class Drawing:
         self.arrays.update(arrays)
         self.nodes.append(self._spelled(step, site, settings, node, found))
         return True
-
-    def _inputs(self, step: Step, site: Site, positions: frozenset[int]) -> dict[str, Fact]:
-        facts: dict[str, Fact] = {}
-        for position in positions:
-            name, fact = step.inputs[position], site.inputs[position]
-            if name is not None and fact is not None:
-                facts[name] = fact
-        return self._named(facts)
 
     def _named(self, facts: Mapping[str, Fact]) -> dict[str, Fact]:
         """The facts by the names that the rule gives their tensors."""
@@ -228,13 +220,13 @@ class Drawing:
                 wanted = direct(_node(step, site, settings))
             read = Call(leaf.read, (Name(leaf.given),))
             if leaf.read == UNIFORM:
-                rivals = [rival for _, rival in bindings.rivals(read)]
+                rivals = numbers_in(rival for _, rival in bindings.rivals(read))
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
-            known = bindings.equal(read) if leaf.read == VALUES else []
-            if known and len(known[0]) == arrays[name].size and self.random.random() < 0.5:
-                arrays[name] = np.array(known[0]).astype(arrays[name].dtype).reshape(shape)
+            lists = [rival for symbol, rival in bindings.rivals(read) if symbol == "==" and isinstance(rival, tuple)] if leaf.read == VALUES else []
+            if lists and len(lists[0]) == arrays[name].size and self.random.random() < 0.5:
+                arrays[name] = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
         return arrays
 
     def _spelled(self, step: Step, site: Site, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:

@@ -24,7 +24,7 @@ def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
     """As `submit` of an executor of `count` processes. They end at once when the block is left by an exception."""
     context = get_context("spawn")
     ended, alive = context.Pipe(duplex=False)
-    with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_follow, initargs=(ended,)) as pool:
+    with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_begin, initargs=(ended,)) as pool:
 
         def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
             with _uninterrupted():
@@ -48,9 +48,13 @@ def _uninterrupted() -> Generator[None, None, None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _begin(ended: Connection) -> None:
+    gc.set_threshold(_GARBAGE)  # graphs and rules are many small objects, and few of them are garbage
+    _follow(ended)
+
+
 def _follow(ended: Connection) -> None:
     """Ends this process as soon as the other end of the pipe is closed, by whom or what ever."""
-    gc.set_threshold(_GARBAGE)  # graphs and rules are many small objects, and few of them are garbage
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
 
