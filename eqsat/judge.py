@@ -7,6 +7,7 @@ differ, the original's own sensitivity says whether that matters (eqsat/compare.
 
 from __future__ import annotations
 
+import functools
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from eqsat import compare, samples
+from eqsat import compare, native, samples
 from eqsat.runtime import ReferenceSession, Session, open_runtime
+from eqsat.steering import Decided, Steering, steering
 
 EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
 
@@ -270,7 +272,7 @@ class _Trial:
         for position, differences in open_:
             output = self._judgement.outputs[position]
             for _, difference in differences:
-                finding = difference.judge()
+                finding = difference.judge(self._decided(position))
                 if finding.max_error is None or output.max_error is None:
                     output.max_error = None
                 elif finding.max_error >= output.max_error:
@@ -280,25 +282,43 @@ class _Trial:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
-    @staticmethod
-    def _explained(open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
-        return not any(difference.judge().unexplained for _, differences in open_ for _, difference in differences)
+    def _explained(self, open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
+        return not any(difference.judge(self._decided(position)).unexplained for position, differences in open_ for _, difference in differences)
+
+    def _decided(self, position: int) -> Decided:
+        """How floats decide the integers of an output."""
+        return self._steering.decided.get(self._request.outputs[position], Decided.CHOSEN)
+
+    @functools.cached_property
+    def _steering(self) -> Steering:
+        import onnx
+
+        proto = onnx.load_model_from_string(self._request.original)
+        return steering(onnx.load_model_from_string(native.inline(self._request.original)) if proto.functions else proto)
 
     def _nudged(self, run: _Run) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """The original on nudged inputs; then with its weights nudged too; then by the last place of its narrowest type."""
+        """The original on nudged inputs; then with its weights nudged too; then by the last place of its narrowest type.
+
+        What decides sizes, indices and bounds stays as it is.
+        """
         generator = np.random.default_rng([self._request.seed, 1])
         coarsest = samples.numpy_dtype(self._request.coarsest) if self._request.coarsest else None
+
+        def feeds(units: int, narrow: np.dtype[Any] | None = None) -> dict[str, Any]:
+            kept = self._steering.inputs
+            return {name: value if name in kept else compare.nudge(value, units, generator, narrow) for name, value in run.feeds.items()}
+
         for number in range(_NUDGES):
             units = compare.MULTIPLE if number % 2 else 1
-            yield self._original, compare.nudge(run.feeds, units, generator), compare.MULTIPLE / units
+            yield self._original, feeds(units), compare.MULTIPLE / units
         for narrow in (None, coarsest) if coarsest is not None else (None,):
             for number in range(_WEIGHT_NUDGES):
                 units = compare.MULTIPLE if number % 2 and narrow is None else 1
-                model = nudge_weights(self._request.original, units, generator, narrow)
+                model = nudge_weights(self._request.original, units, generator, narrow, self._steering.constants)
                 if model is None:
                     return
                 session = self._opener(model, self._request.original_folder, self._request)
-                yield session, compare.nudge(run.feeds, units, generator, narrow), compare.MULTIPLE / units
+                yield session, feeds(units, narrow), compare.MULTIPLE / units
 
 
 def _attempts(plan: samples.Plan) -> Iterator[tuple[dict[str, int], str]]:
@@ -317,10 +337,10 @@ def _all_nan(outputs: Sequence[Any]) -> bool:
     return bool(arrays) and all(bool(np.isnan(compare.plain(array)).all()) for array in arrays)
 
 
-def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None) -> bytes | None:
+def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None, kept: frozenset[str] = frozenset()) -> bytes | None:
     """The model with the floating-point weights that it holds nudged; None if it holds none, or too many bytes of them.
 
-    Weights that hold whole numbers stay: they may be cast to sizes or indices, which a nudge would break.
+    Those that are `kept` stay, and those that hold whole numbers: they may mean what a nudge would break, a count or a sign.
     """
     import onnx
     from onnx import numpy_helper
@@ -330,10 +350,10 @@ def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coar
     proto = onnx.load_model_from_string(model)
     # A weight that is one number everywhere may be held by the operator that fills it.
     holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
-    constants = (attribute.t for node in holders for attribute in node.attribute if attribute.name == "value")
+    constants = ((node.output[0], attribute.t) for node in holders for attribute in node.attribute if attribute.name == "value")
     changed = False
-    for tensor in (*proto.graph.initializer, *constants):
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
+    for name, tensor in (*((tensor.name, tensor) for tensor in proto.graph.initializer), *constants):
+        if name not in kept and tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
             array = numpy_helper.to_array(tensor)
             if compare.is_float(array) and not _is_whole(array):
                 tensor.CopyFrom(numpy_helper.from_array(compare.nudge(array, units, generator, coarsest), tensor.name))

@@ -55,6 +55,7 @@ LAYERS = [
     ["constants"],
     ["dump"],
     ["rewrite"],
+    ["steering"],
     ["ranges", "compare"],
     ["subject"],
     ["regions", "samples"],
