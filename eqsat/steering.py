@@ -9,17 +9,22 @@ nothing is run. In doubt a constant steers, and an integer is exact.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import onnx
-from onnx import TensorProto, defs
+from onnx import TensorProto, defs, numpy_helper
 
 from eqsat.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain
 
 _FLOATS = frozenset(code for name, code in TensorProto.DataType.items() if "FLOAT" in name or name in ("DOUBLE", "COMPLEX64", "COMPLEX128"))
+_INTEGERS = frozenset({TensorProto.INT32, TensorProto.INT64})
+_BOUNDS = frozenset({"ends", "pads", "paddings", "shape", "split", "starts"})  # attributes that older opsets have in place of inputs
+_FEW = 64  # elements of a constant that states sizes
+_ENDLESS = 1 << 20  # a bound from here on means "to the end"
 _COUNTS = frozenset({"tensor(int32)", "tensor(int64)"})
 
 # Steering inputs that may be floating-point, boolean, or of any number's type. Integer ones are told by their schema.
@@ -86,6 +91,28 @@ def steering(proto: onnx.ModelProto) -> Steering:
     forward = _Forward(opset)
     forward.graph(proto.graph)
     return Steering(frozenset(backward.bounds | backward.indices), frozenset(backward.bounds), forward.decided)
+
+
+def size_bounds(proto: onnx.ModelProto, steers: Steering) -> frozenset[int]:
+    """The integer constants that bound the size of some axis, or may, by their amount; those are left out that no size can reach."""
+    found: set[int] = set()
+    waiting = [proto.graph]
+    while waiting:
+        graph = waiting.pop()
+        tensors = [(tensor.name, tensor) for tensor in graph.initializer]
+        for node in graph.node:
+            waiting.extend(body for _, body in attribute_graphs(node))
+            for attribute in node.attribute:
+                if attribute.name in _BOUNDS:
+                    found.update(attribute.ints)
+                elif node.op_type == "Constant" and node.output[0] in steers.constants:
+                    found.update((attribute.i,) if attribute.name == "value_int" else attribute.ints)
+                    tensors += [(node.output[0], attribute.t)] if attribute.name == "value" else []
+        for name, tensor in tensors:
+            small = tensor.data_location != TensorProto.EXTERNAL and math.prod(tensor.dims) <= _FEW
+            if name in steers.constants and small and tensor.data_type in _INTEGERS:
+                found.update(numpy_helper.to_array(tensor).ravel().tolist())
+    return frozenset(abs(bound) for bound in found if 1 < abs(bound) < _ENDLESS)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -157,7 +157,8 @@ def test_what_a_loop_carries_steers_if_its_body_says_so() -> None:
 def test_what_a_scan_carries_steers_if_its_body_says_so() -> None:
     seen = found(
         "g (float[1, 1, 10, 4] x, float[4] a, float[3, 4] b, float[3, 4] e) => (y) { s, y, z = Scan (a, b, e)"
-        "<num_scan_inputs = 2, body = t (float[4] p, float[4] q, float[4] h) => (float[4] u, float[o, o, o, o] w, float[4] j) { u = Mul (p, q) w = Resize (x, , p) j = Neg (h) }> }"
+        "<num_scan_inputs = 2, body = t (float[4] p, float[4] q, float[4] h) => (float[4] u, float[o, o, o, o] w, float[4] j)"
+        "{ u = Mul (p, q) w = Resize (x, , p) j = Neg (h) }> }"
     )
     assert seen.inputs & {"a", "b", "e", "x"} == {"a", "b"}
 
