@@ -21,6 +21,7 @@ import onnx
 
 from eqsat.errors import InputError
 from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
+from eqsat.names import stored_names
 from eqsat.ranges import nodes_in_order
 from eqsat.regions import Cut, Region
 from eqsat.samples import Plan, Spec, make_plan, numpy_dtype
@@ -321,7 +322,7 @@ def _folder(subject: Subject) -> str | None:
 
 def _defaults(proto: onnx.ModelProto) -> list[str]:
     """The inputs that have a default value; before IR version 4 an initializer had to be an input and was no default."""
-    given = {tensor.name for tensor in proto.graph.initializer}
+    given = set(stored_names(proto.graph))
     return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
 
 
@@ -338,7 +339,7 @@ def _interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
     """How the names, order or types of inputs and outputs differ; empty if they do not."""
     required: list[list[onnx.ValueInfoProto]] = []
     for proto in (a, b):
-        given = {tensor.name for tensor in proto.graph.initializer}
+        given = set(stored_names(proto.graph))
         required.append([value for value in proto.graph.input if value.name not in given])
     missing = sorted(set(_defaults(a)) - {value.name for value in b.graph.input})
     if missing:
