@@ -12,13 +12,14 @@ import numpy as np
 import onnx
 
 from eqsat.errors import InputError
+from eqsat.names import stored_names
 from eqsat.samples import Plan, Spec, numpy_dtype
 from eqsat.subject import Subject, has_external_data
 
 
 def defaults(proto: onnx.ModelProto) -> list[str]:
     """The inputs that have a default value; before IR version 4 an initializer had to be an input and was no default."""
-    given = {tensor.name for tensor in proto.graph.initializer}
+    given = set(stored_names(proto.graph))
     return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
 
 
@@ -36,7 +37,7 @@ def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
     """How the names, order or types of inputs and outputs differ; empty if they do not."""
     required: list[list[onnx.ValueInfoProto]] = []
     for proto in (a, b):
-        given = {tensor.name for tensor in proto.graph.initializer}
+        given = set(stored_names(proto.graph))
         required.append([value for value in proto.graph.input if value.name not in given])
     missing = sorted(set(defaults(a)) - {value.name for value in b.graph.input})
     if missing:

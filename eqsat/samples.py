@@ -95,10 +95,11 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
 
     Raises `NotImplementedError` naming an input whose type no sample can be drawn for.
     """
+    from eqsat.names import stored_names
     from eqsat.ranges import input_ranges, nodes_in_order
 
     graph = model.graph
-    given = {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
+    given = set(stored_names(graph))
     shapes = _Shapes(model)
     specs: dict[str, Spec] = {}
     wants: dict[str, Want] = input_ranges(_with_functions_inlined(model).graph, shapes.find) if graph.input else {}
