@@ -34,11 +34,11 @@ _NODE_WORK = 16
 class Examiner:
     """How one verification runs models: its seed, its limits and its worker."""
 
-    seed: int
     memory_limit: int
     custom_op_library: str | None
-    time_limit: float
     worker: Worker
+    seed: int = 0
+    time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
 
     def request(self, original: Subject, optimized: Subject, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True) -> Request:

@@ -133,6 +133,21 @@ def judge(request: Request) -> Judgement:
     return judgement
 
 
+def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:
+    """What the original of `request` computes under `names`, on a draw or, without one, on the first that it takes; its inputs too."""
+    import onnx
+
+    proto = onnx.load_model_from_string(request.original)
+    known = {value.name for value in proto.graph.output}
+    proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    session = open_runtime(proto.SerializeToString(), request.original_folder, request.custom_op_library, request.threads)
+    feeds = request.inputs
+    if feeds is None:
+        trial = _Trial(request, Judgement(UNVERIFIED))
+        feeds = samples.draw(request.plan, draw if draw is not None else trial.first(session)[1])
+    return {**feeds, **dict(zip(names, session.run(feeds, names), strict=True))} if names else dict(feeds)
+
+
 class _OutOfMemory(Exception):
     """The optimized model ran into the memory limit, which says nothing about what it computes."""
 
@@ -226,7 +241,7 @@ class _Trial:
             except Exception as error:
                 raise _NoDraw(_line(error)) from None
             return
-        first, draw = self._first(original)
+        first, draw = self.first(original)
         yield first
         if not request.plan.inputs:
             return
@@ -288,7 +303,7 @@ class _Trial:
             found.append(Draw(sizes, first.style, seed))
         return found
 
-    def _first(self, original: Session) -> tuple[_Run, Draw]:
+    def first(self, original: Session) -> tuple[_Run, Draw]:
         """The first run that the original accepts, and its draw."""
         refusal = ""
         hollow: tuple[_Run, Draw] | None = None
