@@ -8,7 +8,7 @@ blamed on what comes behind it, and each in a process that may crash.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -39,7 +39,7 @@ def locate(original: Subject, optimized: Subject, draw: Draw | None, inputs: Map
     given = {value.name for value in original.proto.graph.input}
     names = list(dict.fromkeys(name for border in borders for name in border if name not in given))
     try:
-        whole = examiner.request(original, optimized, make_plan(original.proto), inputs)
+        whole = replace(examiner.request(original, optimized, make_plan(original.proto), inputs), optimized=None)
         values: dict[str, Any] = examiner.run("eqsat.judge:observe", whole, names, draw)
     except (NotImplementedError, ValueError, RemoteError, WorkerDied, WorkerTimeout):
         return []
