@@ -16,8 +16,8 @@ import onnx
 from onnx import helper
 
 from eqsat.examiner import Examiner
-from eqsat.judge import DIFFERENT
 from eqsat.regions import GIVEN, Cut
+from eqsat.request import DIFFERENT
 from eqsat.samples import Draw, make_plan
 from eqsat.subject import Subject
 from eqsat.worker import RemoteError, WorkerDied, WorkerTimeout
@@ -40,7 +40,7 @@ def locate(original: Subject, optimized: Subject, draw: Draw | None, inputs: Map
     names = list(dict.fromkeys(name for border in borders for name in border if name not in given))
     try:
         whole = replace(examiner.request(original, optimized, make_plan(original.proto), inputs), optimized=None)
-        values: dict[str, Any] = examiner.run("eqsat.judge:observe", whole, names, draw)
+        values: dict[str, Any] = examiner.run("eqsat.runs:observe", whole, names, draw)
     except (NotImplementedError, ValueError, RemoteError, WorkerDied, WorkerTimeout):
         return []
     cut.learn({name: kind for name, value in values.items() if (kind := _type(value)) is not None})

@@ -106,7 +106,7 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
         "extraction": _extraction(trace if result is not original else Trace(), settings.extractor),
-        "rules": _rules(trace, checked.dropped, _needed(model, job, library, found) if settings.needed else {}),
+        "rules": _rules(trace, checked.dropped, _needed(model, job, library, checked) if settings.needed else {}),
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
@@ -127,11 +127,11 @@ def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> 
     return rules + [{"name": name, "matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in dropped]
 
 
-def _needed(model: Model, job: Job, library: Library, found: Attempt) -> dict[str, bool]:
+def _needed(model: Model, job: Job, library: Library, checked: Mended) -> dict[str, bool]:
     """By rule that fired, whether all others together leave more."""
-    nodes = count_nodes(found.model)
+    nodes, kept = count_nodes(checked.found.model), frozenset(checked.left)
     timeless = Job(job.settings, job.plan, None)
-    return {name: count_nodes(attempt(model, timeless, library.select((), (name,))).model) > nodes for name in fired_rules(found.trace)}
+    return {name: count_nodes(attempt(model, timeless, library.select((), (name,)), kept).model) > nodes for name in fired_rules(checked.found.trace)}
 
 
 def _checked(model: Model, job: Job, library: Library, found: Attempt, original: onnx.ModelProto, folder: Path | None) -> Mended:

@@ -19,8 +19,8 @@ import numpy as np
 
 from eqsat.examiner import Examiner
 from eqsat.interface import checked_inputs, defaults, interface_change, same_graph
-from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
 from eqsat.regions import Cut, Region
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
 from eqsat.samples import Draw, Edge, Plan, make_plan
 from eqsat.subject import Subject, read_subject, weight_bytes
 from eqsat.worker import Worker, shared
