@@ -23,7 +23,7 @@ from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_hel
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from eqsat.dims import Dim, equal
-from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor
+from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, without_shapes
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.nodes import Node, Shape, broadcast
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
@@ -237,7 +237,7 @@ def _fact(found: TypeProto | None) -> Fact:
     if found is None or kind is None:
         return UNKNOWN
     if kind != "tensor_type":
-        return Fact(other=found.SerializeToString(deterministic=True))
+        return Fact(other=without_shapes(found.SerializeToString()))
     tensor = found.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)

@@ -5,10 +5,9 @@ A node that an engine refuses must not hide what those before it give, so of suc
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 
@@ -18,30 +17,36 @@ Feeds = dict[str, Any]
 Values = dict[str, Any]
 
 
-def observe(model: bytes, runs: Sequence[Feeds]) -> list[tuple[Values, Values]]:
-    """For each run the values that the runtime and the reference give, as far as they do."""
+class Observed(NamedTuple):
+    """What the engines gave for one run: values by name, and whether the runtime has no kernel for some node."""
+
+    runtime: Values
+    reference: Values
+    lacks: bool
+
+
+def observe(model: bytes, runs: Sequence[Feeds]) -> list[Observed]:
+    """For each run the values that the engines give, as far as they do."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         proto = onnx.load_model_from_string(model)
-        return list(zip(_values(proto, runs, open_runtime), _values(proto, runs, ReferenceSession), strict=True))
+        refusals: list[Exception] = []
+        runtime = _values(proto, runs, open_runtime, refusals)
+        lacks = any(type(refusal).__name__ == "NotImplemented" for refusal in refusals)
+        return [Observed(*values, lacks) for values in zip(runtime, _values(proto, runs, ReferenceSession, []), strict=True)]
 
 
-def reference_only(model: bytes, runs: Sequence[Feeds]) -> list[tuple[Values, Values]]:
-    """The same where the runtime does not survive."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [({}, values) for values in _values(onnx.load_model_from_string(model), runs, ReferenceSession)]
-
-
-def _values(proto: onnx.ModelProto, runs: Sequence[Feeds], engine: Callable[[bytes], Session]) -> list[Values]:
+def _values(proto: onnx.ModelProto, runs: Sequence[Feeds], engine: Callable[[bytes], Session], refusals: list[Exception]) -> list[Values]:
     sessions: dict[int, tuple[Session, list[str]] | None] = {}
 
     def session(count: int) -> tuple[Session, list[str]] | None:
         if count not in sessions:
             sessions[count] = None
-            with contextlib.suppress(Exception):
-                cut = prefix(proto, count)
+            cut = prefix(proto, count)
+            try:
                 sessions[count] = engine(cut.SerializeToString()), [value.name for value in cut.graph.output]
+            except Exception as refusal:
+                refusals.append(refusal)
         return sessions[count]
 
     def run(count: int, feeds: Feeds) -> Values | None:

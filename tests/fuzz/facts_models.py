@@ -68,7 +68,8 @@ class Drawn:
         for name, (dtype, shape) in self.inputs.items():
             infos.append(helper.make_tensor_value_info(name, dtype, shape))
         infos += [helper.make_tensor_value_info(name, int(helper.np_dtype_to_tensor_dtype(array.dtype)), array.shape) for name, array in self.fixed.items()]
-        outputs = [onnx.ValueInfoProto(name=name) for node in self.nodes for name in node.output if name]
+        # Of optionals no engine gives the value.
+        outputs = [onnx.ValueInfoProto(name=name) for node in self.nodes if node.op_type != "Optional" for name in node.output]
         graph = helper.make_graph(self.nodes, "g", infos, outputs, [numpy_helper.from_array(array, name) for name, array in self.constants.items()])
         return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", self.opset)])
 
