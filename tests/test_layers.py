@@ -19,7 +19,7 @@ LAYERS = [
     ["dims"],
     ["facts"],
     ["arithmetic", "nodes"],
-    ["layouts", "windows"],
+    ["gathers", "layouts", "products", "windows"],
     ["shapes"],
     ["integers"],
     ["inference"],
