@@ -11,7 +11,7 @@ bit by bit on values of all kinds. Where a runtime had to round in an order of i
 arithmetic was exact, and any difference counts: so polynomials, ties and poles are judged on small integers. Elsewhere
 a difference counts if rounding does not explain it (eqsat/checker/differences.py). An element that is finite on one side alone
 counts, unless an infinity occurred in some step: an overflow, or a pole, where sides may rightly part. Values of which a
-step may have made a number too small to be held decide nothing. Then NaN and infinities are put in, one at a time
+step may have made a number too small to be held decide nothing. Then NaN and infinities are put in, one or two at a time
 (eqsat/checker/specials.py).
 
 Integers and truths are compared by bits under either label.
@@ -19,7 +19,6 @@ Integers and truths are compared by bits under either label.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
@@ -52,7 +51,6 @@ _EXACT_STYLES = {
 _REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
 _REDRAWS = 6
 SHARES = 6
-_SPECIALS = 4  # inputs that get a NaN, and an infinity
 
 
 def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verdict:
@@ -141,16 +139,11 @@ class _Trial:
     def _judge_reals(self) -> None:
         for feeds, run, style in self._draws(_REAL_STYLES, Mode.REAL):
             self._compare_reals(feeds, run, style)
-        generator = np.random.default_rng([self._seed, len(_REAL_STYLES)])
         slots = self._values.slots
-        floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
-        generator.shuffle(floats)
-        for turn, name in enumerate(floats[:_SPECIALS]):
-            if not self._is_mine(turn):
-                continue
-            position = tuple(int(generator.integers(size)) for size in slots[name].shape)
-            for value in (math.nan, -math.inf if generator.random() < 0.5 else math.inf):
-                self._compare_special(Special(name, position, value), turn + 1)
+        floats = {name: slot.shape for name, slot in slots.items() if is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))}
+        for turn, special in enumerate(specials.draw(floats, np.random.default_rng([self._seed, len(_REAL_STYLES)]))):
+            if self._is_mine(turn):
+                self._compare_special(special, turn + 1)
 
     # --- values ---
 
@@ -242,7 +235,7 @@ class _Trial:
                 self._undecided.discard(name)
 
     def _compare_special(self, special: Special, turn: int) -> None:
-        feeds = special.placed(self._values.draw(Style.NORMAL, turn), special.value)
+        feeds = special.placed(self._values.draw(Style.NORMAL, turn))
         runs = specials.compute(self._sides, special, feeds)
         if runs is None:
             return

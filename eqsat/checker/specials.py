@@ -1,22 +1,24 @@
-"""What may become of a NaN or an infinity under a rule that is equal in real arithmetic.
+"""What may become of NaN and infinities under a rule that is equal in real arithmetic.
 
-Comes in: both sides, and values of which one element of one input is special. Goes out: for each output, the elements that refute the rule.
+Comes in: both sides, and values of which one element is special, or two are, of one input or of two. Goes out: for each output, the
+elements that refute the rule.
 
 A rule may not need that there is no NaN and no infinity; but infinities come from overflow too, which real
 arithmetic does not know, and a*(b+c) is infinite where a*b + a*c is NaN. So:
 
-* One NaN in one input: wherever the left side is NaN, the right one is not finite. A NaN that is lost refutes: x*0 => 0,
+* NaN: wherever the left side is NaN, the right one is not finite. A NaN that is lost refutes: x*0 => 0,
   x-x => 0, x/x => 1. Where the right side alone is NaN, it must not depend on the number that the NaN stands for: kernels
   padded with zeros, Strassen's and Winograd's products spread a NaN so, and are let pass, which is noted; Where(x > 0, x, 0) =>
   Relu(x) is not. An empty tensor may cut a NaN off rightly (a sum of nothing), so then nothing is asked.
-* One infinity in one input is a limit. If no step on either side is NaN, both sides have a limit, and must be infinite, or
+* An infinity is a limit. If no step on either side is NaN, both sides have a limit, and must be infinite, or
   finite, in the same elements. If some step is NaN, nothing is asked.
+* A NaN beside an infinity is a NaN beside a limit: it is asked about where a number in its place makes no step NaN.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -28,24 +30,63 @@ from eqsat.checker.evaluate import Feeds, Mode, Run
 from eqsat.checker.sides import Sides, changed_by
 
 _FINITE = (0.75, -2.5, 37.0, -41.0)  # near what is drawn, and far above and below it
+_ALONE = 4  # inputs that get a NaN, and an infinity
+_PAIRS = ((math.nan, math.nan), (math.inf, math.inf), (math.nan, math.inf), (math.inf, math.nan))  # infinities of either sign
+
+
+class Element(NamedTuple):
+    """A place in an input."""
+
+    name: str
+    position: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Special:
-    """One element of one input that is NaN or infinite."""
+    """Elements of inputs that are NaN or infinite."""
 
-    name: str
-    position: tuple[int, ...]
-    value: float
+    values: tuple[tuple[Element, float], ...]
 
-    def placed(self, feeds: Feeds, value: float) -> dict[str, Array]:
-        """The values with another one in this place."""
-        array = feeds[self.name].copy()
-        array[self.position] = value
-        return {**feeds, self.name: array}
+    @property
+    def undefined(self) -> bool:
+        """Whether one is NaN."""
+        return any(math.isnan(value) for _, value in self.values)
+
+    @property
+    def infinite(self) -> bool:
+        """Whether one is infinite."""
+        return any(math.isinf(value) for _, value in self.values)
+
+    def placed(self, feeds: Feeds, number: float = math.nan) -> dict[str, Array]:
+        """The values with the special ones in their places; `number` stands where a NaN would."""
+        placed = {element.name: feeds[element.name].copy() for element, _ in self.values}
+        for element, value in self.values:
+            placed[element.name][element.position] = number if math.isnan(value) else value
+        return {**feeds, **placed}
 
     def __str__(self) -> str:
-        return f"one {'NaN' if math.isnan(self.value) else 'infinity'} in {self.name}, else normal"
+        named = [f"a{' NaN' if math.isnan(value) else 'n infinity'} in {element.name}" for element, value in self.values]
+        return f"{' and '.join(named)}, else normal"
+
+
+def draw(shapes: Mapping[str, tuple[int, ...]], generator: np.random.Generator) -> list[Special]:
+    """What is put into inputs of these shapes: into some of them a NaN and an infinity, each at its own place; then pairs, in two inputs and in one."""
+    names = [name for name, shape in shapes.items() if 0 not in shape]
+    generator.shuffle(names)
+
+    def element(name: str) -> Element:
+        return Element(name, tuple(int(generator.integers(size)) for size in shapes[name]))
+
+    def signed(value: float) -> float:
+        return -value if generator.random() < 0.5 else value
+
+    found = [Special(((element(name), signed(value)),)) for name in names[:_ALONE] for value in (math.nan, math.inf)]
+    for one, other in ((names[0], names[-1]), (names[-1], names[-1])) if names else ():
+        for first, second in _PAIRS:
+            pair = (element(one), signed(first)), (element(other), signed(second))
+            if pair[0][0] != pair[1][0]:
+                found.append(Special(pair))
+    return found
 
 
 class Finding(NamedTuple):
@@ -56,25 +97,29 @@ class Finding(NamedTuple):
 
 
 def compute(sides: Sides, special: Special, feeds: Feeds) -> tuple[Run, Run] | None:
-    """What both sides compute; None where one refuses the values, or where nothing can be asked of them."""
+    """What both sides compute of values that hold the special ones; None where one refuses them, or where nothing can be asked of them."""
     try:
         left, right = sides.left.run(feeds, Mode.REAL), sides.right.run(feeds, Mode.REAL)
+        if not special.undefined:
+            return None if left.undefined or right.undefined else (left, right)
+        if special.infinite:
+            limit = special.placed(feeds, _FINITE[0])
+            if sides.left.run(limit, Mode.REAL).undefined or sides.right.run(limit, Mode.REAL).undefined:
+                return None
     except Illegal:
         return None
-    if math.isnan(special.value):
-        return None if left.empty or right.empty else (left, right)
-    return None if left.undefined or right.undefined else (left, right)
+    return None if left.empty or right.empty else (left, right)
 
 
 def find(sides: Sides, special: Special, feeds: Feeds, place: int, left: Array, right: Array, seed: Sequence[int]) -> Finding:
-    """What the special value did to the output number `place`, which is `left` and `right`."""
+    """What the special values did to the output number `place`, which is `left` and `right`."""
     if not is_float(left):
         difference = Difference(left, right, poles=False)
         if difference.any:
             # The others say nothing here; they only keep the places.
             sides.explain(feeds, [*(Difference(left, left, poles=False),) * place, difference], seed)
         return Finding(difference.unexplained, False)
-    if not math.isnan(special.value):
+    if not special.undefined:
         return Finding(np.isfinite(left) != np.isfinite(right), False)
     lost = np.isnan(left) & np.isfinite(right)
     spread = np.isfinite(left) & np.isnan(right)
