@@ -4,8 +4,8 @@ Comes in: a `Case`, a label, a seed. Goes out: a `Verdict`; the same case, label
 equal as claimed are not called different, whatever the seed; two that are not are called different as soon as one of
 the values tried shows it.
 
-`exact`: both sides are computed in their declared types, by kernels whose bits do not depend on position, and compared
-bit by bit on values of all kinds. Where a runtime had to round in an order of its own and bits differ, reals decide.
+`exact`: both sides are computed in their declared types, and compared bit by bit on values of all kinds: by kernels whose bits do
+not depend on position, and by runtimes, whose may (eqsat/checker/runtimes.py).
 
 `finite`: both are computed in double precision. Where all numbers on both sides are short (eqsat/checker/reference.py) the
 arithmetic was exact, and any difference counts: so polynomials, ties and poles are judged on small integers. Elsewhere
@@ -29,6 +29,7 @@ from eqsat.checker import specials
 from eqsat.checker.call import Array, Illegal, Undefined, Unsupported
 from eqsat.checker.differences import Difference, unequal_bits
 from eqsat.checker.evaluate import Feeds, IllegalModel, Mode, Program, Run
+from eqsat.checker.runtimes import Runtimes
 from eqsat.checker.sides import Sides
 from eqsat.checker.specials import Specials
 from eqsat.checker.stated import is_plain, landmarks
@@ -50,6 +51,7 @@ _EXACT_STYLES = {
     Style.SPECIAL: 1,
 }
 _REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
+_RUN = frozenset({Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL})  # of which runtimes compute some of a case's values
 _REDRAWS = 6
 SHARES = 6
 
@@ -101,6 +103,7 @@ class _Trial:
 
     def __init__(self, case: Case, left: Program, right: Program, seed: int, share: int | None) -> None:
         free = {name: program for program in (right, left) for name in sorted(case.free) if name in program.constants}
+        self._case = case
         self._sides = Sides(left, right)
         self._seed = seed
         self._share = share
@@ -119,8 +122,7 @@ class _Trial:
         """The verdict; a difference is raised."""
         self._compare_types()
         if label is Label.EXACT:
-            for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
-                self._compare_bits(feeds, run, style)
+            self._judge_bits()
         else:
             self._judge_reals(label)
         if not self._rounds:
@@ -128,6 +130,15 @@ class _Trial:
         if self._undecided:
             return Verdict(Outcome.UNDECIDED, reason=f"no values decide anything of {', '.join(sorted(self._undecided))}", rounds=self._rounds)
         return Verdict(Outcome.EQUAL, rounds=self._rounds)
+
+    def _judge_bits(self) -> None:
+        runtimes = Runtimes(self._case, self._sides.left, self._sides.right) if self._is_mine(0) else None
+        ran: set[Style] = set()
+        for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
+            self._compare_bits(feeds, run, style)
+            if runtimes is not None and style in _RUN - ran:
+                ran.add(style)
+                self._compare_runtimes(runtimes, feeds, run, style)
 
     def _judge_reals(self, label: Label) -> None:
         for feeds, run, style in self._draws(_REAL_STYLES, Mode.REAL):
@@ -208,6 +219,11 @@ class _Trial:
         for name, a, b in self._pairs(left, right, feeds):
             self._refute(name, a, b, unequal_bits(a, b), feeds, style)
             self._undecided.discard(name)
+
+    def _compare_runtimes(self, runtimes: Runtimes, feeds: Feeds, left: Run, style: str) -> None:
+        for found in runtimes.parted(feeds, left.outputs):
+            name = self._sides.left.outputs[found.place]
+            self._refute(name, found.left, found.right, found.unequal, feeds, f"by {found.engine}, {style}")
 
     def _compare_reals(self, feeds: Feeds, left: Run, style: str) -> None:
         right = self._run_right(feeds, left, Mode.REAL, style)

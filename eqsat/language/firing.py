@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from eqsat.derive import Derivation
 from eqsat.facts import INTEGERS, Fact
@@ -16,7 +16,8 @@ from eqsat.language.building import Building, Wrong
 from eqsat.language.compile import Compiled
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.matching import Environment, Refusal, match
-from eqsat.language.syntax import Expression, Label
+from eqsat.language.syntax import Label, Rule
+from eqsat.language.values import Value
 from eqsat.terms import Knowledge, Terms, literal_of
 
 
@@ -91,12 +92,12 @@ class Firing:
 
     def _objection(self, made: set[int], facts: list[Fact], environment: Environment) -> str | None:
         """Why the rule promises too little of these values; None where it may fire."""
-        rule = self.compiled.rule
-        if rule.label is Label.EXACT or made.union(fact.dtype for fact in facts) <= INTEGERS or _is_exact(rule.exact_if, environment):
-            return None  # of integers, which wrap and are finite, every rule keeps the bits
-        if not rule.label.covers(self._least):
-            return f"a rule that is {rule.label} here, where {self._least} ones are asked for"
-        if rule.label is Label.FINITE and any(map(self._special, facts)):
+        # Integers wrap and are finite: of them every rule keeps the bits.
+        integers = made.union(fact.dtype for fact in facts) <= INTEGERS
+        label = Label.EXACT if integers else promised(self.compiled.rule, environment)
+        if not label.covers(self._least):
+            return f"a rule that is {label} here, where {self._least} ones are asked for"
+        if label is Label.FINITE and any(map(self._special, facts)):
             return "a rule of finite numbers, where a constant holds a NaN or an infinity"
         return None
 
@@ -109,8 +110,9 @@ class Firing:
         return [fact for fact in facts if isinstance(fact, Fact)]
 
 
-def _is_exact(condition: Expression | None, environment: Environment) -> bool:
+def promised(rule: Rule, environment: Mapping[str, Value | None]) -> Label:
+    """What a rule promises of one match: its label, or more where `exact if` holds of the names there."""
     try:
-        return condition is not None and evaluate(condition, environment) is True
+        return Label.EXACT if rule.exact_if is not None and evaluate(rule.exact_if, environment) is True else rule.label
     except Unevaluable:
-        return False
+        return rule.label
