@@ -22,8 +22,8 @@ from eqsat.checker.trial import try_rule
 from eqsat.checker.verdict import Case, Outcome
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.errors import Problem
-from eqsat.language.matching import Refusal
 from eqsat.language.firing import promised
+from eqsat.language.matching import Refusal
 from eqsat.language.resolve import Resolved
 
 FIRED = 300  # instances of each direction of a rule, by default
