@@ -20,8 +20,8 @@ import sys
 import time
 from collections import Counter
 
-from .campaign import outcomes
-from .trial import DIFFERENT, NOTHING, RUNTIME, Outcome
+from .campaign import outcomes, smaller
+from .trial import FAILURES, SAME, Outcome
 
 
 def main() -> int:
@@ -37,13 +37,15 @@ def main() -> int:
     for number, outcome in enumerate(outcomes(range(given.start, given.start + given.seeds), given.exact), 1):
         counts[outcome.status] += 1
         runs += outcome.runs
-        if outcome.status in (DIFFERENT, RUNTIME) or (outcome.status == NOTHING and outcome.reason):
+        if outcome.status != SAME and outcome.reason:
             print(_told(outcome), flush=True)
+            if outcome.status in FAILURES and not given.quick:
+                print(smaller(outcome.seed, given.exact), flush=True)
         if number % 500 == 0:
             print(f"... {number} seeds, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     print(f"{given.seeds} models, {runs} runs: {told}; {time.perf_counter() - begun:.0f} s")
-    return 1 if counts[DIFFERENT] else 0
+    return 1 if any(counts[status] for status in FAILURES) else 0
 
 
 def _told(outcome: Outcome) -> str:

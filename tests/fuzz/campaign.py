@@ -33,3 +33,14 @@ def _outcome(worker: Worker, seed: int, exact: bool) -> Outcome:
         except (WorkerDied, WorkerTimeout, RemoteError):
             return Outcome(seed, NOTHING, f"the runtime {failure} on the original model")
         return Outcome(seed, DIFFERENT, f"the process {failure} on the optimized model, or on the way there")
+
+
+def smaller(seed: int, exact: bool) -> str:
+    """The case that goes wrong, made small, as text."""
+    worker = Worker()
+    try:
+        return worker.call(f"{_HERE}.minimize:minimized", seed, exact, timeout=10 * SECONDS)
+    except (RemoteError, WorkerDied, WorkerTimeout) as failure:
+        return f"it could not be made small: {failure}"
+    finally:
+        worker.stop()

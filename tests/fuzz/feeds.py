@@ -97,6 +97,7 @@ def _elements(given: Given, shape: list[int], chance: Chance, style: str) -> Arr
         corners = np.array([0.0, -0.0, 1.0, -1.0, 0.5, 1e-6]).astype(kind)
         return corners[chance.generator.integers(0, len(corners), shape)]
     if style == "extreme":
-        corners = np.array([np.finfo(np.float32).max, -np.finfo(np.float32).max, 1e-40, 1.0, np.inf, -np.inf, np.nan, -0.0, 65504.0]).astype(kind)
+        with np.errstate(over="ignore"):
+            corners = np.array([np.finfo(np.float32).max, -np.finfo(np.float32).max, 1e-40, 1.0, np.inf, -np.inf, np.nan, -0.0, 65504.0]).astype(kind)
         return corners[chance.generator.integers(0, len(corners), shape)]
     return chance.ordinary(kind, shape)

@@ -26,6 +26,7 @@ from .scope import NAMED, Emitter, Given, Scope, Value, element_code, ir_version
 OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
 _KINDS = (np.float32,) * 5 + (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
+_OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,9 @@ class Model:
 
 
 class Generator:
-    """Draws models. What it learns of missing kernels holds for all of them."""
+    """Draws models."""
 
     def __init__(self) -> None:
-        self.kernels: dict[Any, bool] = {}
         self.table: dict[str, Emitter] = {**POINTWISE, **MOVES, **LAYERS, **emitters(self.grow)}
         self.names = sorted(self.table)
 
@@ -51,7 +51,7 @@ class Generator:
         opset = chance.pick([*OPSETS, 26, 26, 24, 21, 18, 17, 17, 13, 10])
         symbols = NAMED[: chance.pick([0, 0, 1, 1, 1, 2, 2, 3])]
         floats = [chance.pick(_FLOATS)] * 3 + [np.float32]
-        s = Scope(chance, opset, symbols, odd=chance.often(0.08), kernels=self.kernels, floats=floats)
+        s = Scope(chance, opset, symbols, odd=chance.often(0.08), floats=floats)
         shape = s.sizes(1 if chance.often(0.9) else 0, 4)
         for _ in range(chance.number(1, 2)):
             s.given(chance.ordinary(s.floating() if chance.often(0.7) else chance.pick(_KINDS), shape if chance.often() else s.sizes(0, 4)))
@@ -83,6 +83,8 @@ class Generator:
             operator = s.chance.weighted(readers)
         else:
             operator = s.chance.pick(self.names)
+        if x.dtype == object:
+            operator = s.chance.pick(_OF_STRINGS)
         emitter = self.table.get(operator)
         if emitter is None or (emitter.__name__ in ("choice", "loop", "scan") and s.prefix.count("b") > 1):
             return False

@@ -173,7 +173,7 @@ def normalization(s: Scope, x: Value, operator: str) -> list[Value] | None:
         scale = s.tensor(x.dtype, x.shape[axis:] if s.chance.often() or axis == -x.rank else x.shape[-1:])
         bias = [s.tensor(x.dtype, scale.shape)] if operator == "LayerNormalization" and s.chance.often(0.7) else []
         return s.node(operator, [x, scale, *bias], axis=axis, epsilon=epsilon)
-    if x.rank < 2 + (operator != "BatchNormalization") or x.shape[1] in s.symbols or not x.shape[1]:
+    if not is_float(x.dtype) or x.rank < 2 + (operator != "BatchNormalization") or x.shape[1] in s.symbols or not x.shape[1]:
         return None
     channels = x.shape[1]
     if operator == "GroupNormalization":
@@ -182,8 +182,10 @@ def normalization(s: Scope, x: Value, operator: str) -> list[Value] | None:
         return s.node(operator, [x, s.tensor(x.dtype, (count,)), s.tensor(x.dtype, (count,))], num_groups=groups, epsilon=epsilon)
     scale, bias = s.tensor(x.dtype, (channels,)), s.tensor(x.dtype, (channels,))
     if operator == "InstanceNormalization":
+        if set(x.shape[2:]) & {0, *s.symbols}:
+            return None  # the runtime crashes where there are no elements
         return s.node(operator, [x, scale, bias], epsilon=epsilon)
-    mean, variance = s.tensor(x.dtype, (channels,)), s.literal(np.abs(s.chance.ordinary(x.dtype, (channels,))) + np.asarray(0.5, x.dtype))
+    mean, variance = s.tensor(x.dtype, (channels,)), s.literal((np.abs(s.chance.ordinary(np.float64, (channels,))) + 0.5).astype(x.dtype))
     return s.node(operator, [x, scale, bias, mean, variance], epsilon=epsilon)
 
 

@@ -120,6 +120,8 @@ def _channels(s: Scope, x: Value) -> tuple[tuple[int, ...], dict[str, Any]]:
 
 
 def quantize(s: Scope, x: Value, operator: str) -> list[Value] | None:
+    if not is_float(x.dtype):
+        return None
     shape, settings = _channels(s, x)
     if set(shape) & set(s.symbols):
         shape, settings = (), {}

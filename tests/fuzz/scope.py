@@ -100,7 +100,6 @@ class Scope:
     givens: list[Given] = field(default_factory=list)
     odd: bool = False
     count: int = 0
-    kernels: dict[Any, bool] = field(default_factory=dict)
     floats: Sequence[Any] = (np.float32,)
 
     # --- names and values ---
@@ -118,7 +117,7 @@ class Scope:
         """The scope of a body of a node that is added next."""
         self.count += 1
         return Scope(
-            self.chance, self.opset, self.symbols, f"{self.prefix}b{self.count}_", self.known, odd=self.odd, kernels=self.kernels, floats=self.floats
+            self.chance, self.opset, self.symbols, f"{self.prefix}b{self.count}_", self.known, odd=self.odd, floats=self.floats
         )
 
     def given(self, data: Any, fixed: bool = False, high: int | None = None) -> Value:
@@ -236,14 +235,9 @@ class Scope:
 
     def add(self, node: NodeProto, operands: Sequence[Value]) -> list[Value] | None:
         """Adds a node as it is, if the runtime takes it and its results are small."""
-        key = self._kernel_key(node, operands)
-        if self.kernels.get(key) is False:
-            return None
         try:
             results = self._results(node, operands)
-        except Exception as error:
-            if "NOT_IMPLEMENTED" in str(error):
-                self.kernels[key] = False
+        except Exception:
             return None
         if any(result is None or not _is_small(result) for result in results):
             return None
@@ -251,9 +245,6 @@ class Scope:
         self.nodes.append(node)
         self.values += values
         return values
-
-    def _kernel_key(self, node: NodeProto, operands: Sequence[Value]) -> Any:
-        return (node.op_type, self.opset, tuple(value.dtype.name for value in operands))
 
     def _results(self, node: NodeProto, operands: Sequence[Value]) -> list[Any]:
         captured = captures(node)
