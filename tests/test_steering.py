@@ -80,7 +80,7 @@ def test_a_number_made_of_a_size_is_no_near_tie(given: bool) -> None:
     stored: dict[str, Any] = {"one": np.float32(1)} | ({} if given else {"k": SCALES})
     inputs = {"x": np.ones((1, 1, 10, 4), np.float32)} | ({"k": SCALES} if given else {})
     a = model(f"{head} {{ r = Resize (x, , k) s = Shape (r) {end} }}", **stored)
-    b = model(f"{head} {{ {end} }}", **{"one": np.float32(1), "s": np.array([1, 1, 6, 4])})
+    b = model(f"{head} {{ {end} }}", one=np.float32(1), s=np.array([1, 1, 6, 4]))
     assert check(a, b, inputs=inputs).status == DIFFERENT
 
 
