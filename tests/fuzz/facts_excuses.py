@@ -33,14 +33,14 @@ def _empty(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 
 def _outgrown(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    """A window that is larger than the padded image, which ONNX does not define."""
+    """A window that is larger than the padded image, or empty, which ONNX does not define."""
     spatial = _shape(node, values)[2:]
     rank = len(spatial)
     weights = _shape(node, values, 3 if node.op_type == "QLinearConv" else 1)
     kernel = _attribute(node, "kernel_shape", weights[2:])
     dilations, pads = _attribute(node, "dilations", [1] * rank), _attribute(node, "pads", [0] * 2 * rank)
     extents = [(length - 1) * dilation + 1 for length, dilation in zip(kernel, dilations, strict=False)]
-    return any(size + head + tail < extent for size, head, tail, extent in zip(spatial, pads, pads[rank:], extents, strict=False))
+    return any(extent < 1 or size + head + tail < extent for size, head, tail, extent in zip(spatial, pads, pads[rank:], extents, strict=False))
 
 
 def _unsorted(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -53,7 +53,23 @@ def _unlike(*places: int) -> Excuse:
 
 
 def _channels(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    return any(_shape(node, values, place) != _shape(node, values)[1:2] for place in range(1, 5))
+    return any(_shape(node, values, place) != _shape(node, values)[1:2] for place in range(1, len(node.input)))
+
+
+def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    hidden, states = _attribute(node, "hidden_size", 0), _shape(node, values, 2)
+    return len(states) != 3 or hidden not in (0, states[2])
+
+
+def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    pads = _attribute(node, "pads", [])
+    return _outgrown(node, values) or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
+
+
+def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    shapes = [_shape(node, values, place) for place in range(len(node.input))]
+    axis = _attribute(node, "axis", 0)
+    return any(0 in shape for shape in shapes) and len({tuple(np.delete(shape, axis)) for shape in shapes if shape}) > 1
 
 
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -61,18 +77,29 @@ _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 # The runtime's kernels for empty tensors leave reduced axes as they were, or take one axis for another.
 # It divides towards zero where a window does not fit, and so finds one.
-RUNTIME: dict[str, Excuse] = {**dict.fromkeys(_REDUCTIONS.split(), _empty), **dict.fromkeys(_WINDOWS.split(), _outgrown)}
+# It joins empty tensors whose other sizes differ.
+RUNTIME: dict[str, Excuse] = {
+    **dict.fromkeys(_REDUCTIONS.split(), _empty),
+    **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    "Concat": _different,
+}
 
 # The reference takes the last two axes for all of space, or the first for all others.
+# It reads the pads of a pool in another order, and those of one axis not at all.
 # It takes lists that belong together at the length of the shorter.
+# It does not clamp the first and the last axis of Shape.
 # It returns what is unique in the order of a broken sort, and keeps the axes of an empty tensor.
-# To it an optional is a list.
+# It takes a depth below 1. To it an optional is a list.
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
+    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
     "OptionalGetElement": _always,
-    "BatchNormalization": _channels,
+    **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
+    **dict.fromkeys("GRU LSTM RNN".split(), _states),
+    "MaxPool": _padded,
     "RoiAlign": _unlike(1, 2),
+    "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
     "Unique": _unsorted,
 }
 

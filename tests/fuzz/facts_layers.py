@@ -74,7 +74,9 @@ def transposed_convolution(draw: Draw) -> Case:
     group, rank = draw.number(1, 2), draw.number(1, 2)
     kernel, strides = draw.numbers(rank, 1, 3), draw.numbers(rank, 1, 3)
     x = image(draw, rank, 2 * group, 1)
-    attributes: dict[str, Any] = {"strides": strides} | draw.some(kernel_shape=kernel, dilations=draw.numbers(rank, 1, 2)) | ({"group": group} if group > 1 else {})
+    attributes: dict[str, Any] = (
+        {"strides": strides} | draw.some(kernel_shape=kernel, dilations=draw.numbers(rank, 1, 2)) | ({"group": group} if group > 1 else {})
+    )
     kind = draw.number(0, 2)
     if kind == 0:
         attributes["auto_pad"] = draw.pick(*_SAME, "VALID")
@@ -137,7 +139,9 @@ def gemm(draw: Draw) -> Case:
 def einsum(draw: Draw) -> Case:
     sizes = {letter: draw.size() for letter in "bijk"}
     batch = draw.shape(1, 2)
-    equation = draw.pick("ij,jk->ik", "bij,bjk->bik", "bij,bjk", "ij->ji", "ii->i", "ii", "ij->", "i,j->ij", "...ij,...jk->...ik", "ij, jk", "b...->...b", "b...")
+    equation = draw.pick(
+        "ij,jk->ik", "bij,bjk->bik", "bij,bjk", "ij->ji", "ii->i", "ii", "ij->", "i,j->ij", "...ij,...jk->...ik", "ij, jk", "b...->...b", "b..."
+    )
     terms = equation.split("->")[0].split(",")
     shapes = [tuple(size for letter in term.strip().replace("...", ".") for size in (batch if letter == "." else (sizes[letter],))) for term in terms]
     return Case([Free(shape) for shape in shapes], {"equation": equation})
@@ -257,7 +261,11 @@ def fourier(draw: Draw) -> Case:
     inverse = draw.chance(0.3) and shape[3] == 2
     attributes = ({"inverse": 1} if inverse else draw.some(onesided=1) if shape[3] == 1 else {}) | draw.some(axis=axis)
     length = draw.pick(None, scalar(draw.number(2, 6)))
-    return Case([Free(shape), length], attributes) if draw.version < 20 else Case([Free(shape), length, draw.pick(None, scalar(draw.pick(axis, axis - 4)))], attributes)
+    return (
+        Case([Free(shape), length], attributes)
+        if draw.version < 20
+        else Case([Free(shape), length, draw.pick(None, scalar(draw.pick(axis, axis - 4)))], attributes)
+    )
 
 
 def short_fourier(draw: Draw) -> Case:

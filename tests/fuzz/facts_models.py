@@ -296,7 +296,9 @@ def _shape_program(drawn: Drawn, draw: Draw, x: str) -> None:
         drawn.add("Expand", [drawn.constant(np.array(1.0, np.float32)), last])
     elif kind == 3 and drawn.opset >= 10:
         first = drawn.add("Gather", [last, drawn.constant(np.array([0]))])[0]
-        drawn.add("Slice", [x, drawn.constant(np.array([draw.pick(0, 1, -2)])), first, drawn.constant(np.array([0])), drawn.constant(np.array([draw.pick(1, 2)]))])
+        drawn.add(
+            "Slice", [x, drawn.constant(np.array([draw.pick(0, 1, -2)])), first, drawn.constant(np.array([0])), drawn.constant(np.array([draw.pick(1, 2)]))]
+        )
     elif kind == 4 and drawn.opset >= 11:
         first = drawn.add("Gather", [last, drawn.constant(np.array(0))])[0]
         drawn.add("Range", [drawn.constant(np.array(draw.number(-1, 1))), first, drawn.constant(np.array(draw.pick(1, 2, -1)))])
@@ -341,7 +343,9 @@ def _integers(drawn: Drawn, draw: Draw, values: list[str], x: str) -> str:
     if kind == 13 and drawn.opset >= 9:
         less = drawn.add(draw.pick("Less", "Equal", "Greater"), [a, b if draw.chance() else drawn.constant(np.array([draw.number(0, 4)]))])[0]
         less = drawn.add("Not", [less])[0] if draw.chance(0.3) else less
-        return drawn.add("Where", [less, a, drawn.constant(np.array([draw.number(-1, 5)]))])[0] if draw.chance() else drawn.add("Cast", [less], {"to": INT64})[0]
+        return (
+            drawn.add("Where", [less, a, drawn.constant(np.array([draw.number(-1, 5)]))])[0] if draw.chance() else drawn.add("Cast", [less], {"to": INT64})[0]
+        )
     if kind == 14:
         return drawn.listed("Unsqueeze", drawn.add("Size", [x])[0], "axes", [0])
     if kind == 15 and drawn.opset >= 11:

@@ -97,7 +97,13 @@ def quantized(draw: Draw) -> Case:
     axis = draw.axis(len(shape))
     kind = draw.number(0, 2 if draw.version >= 21 else 1 if draw.version >= 13 else 0)
     block = draw.pick(1, 2)
-    scale = () if kind == 0 else (shape[axis],) if kind == 1 else tuple(-(-size // block) if place == axis % len(shape) else size for place, size in enumerate(shape))
+    scale = (
+        ()
+        if kind == 0
+        else (shape[axis],)
+        if kind == 1
+        else tuple(-(-size // block) if place == axis % len(shape) else size for place, size in enumerate(shape))
+    )
     attributes = draw.some(axis=axis, saturate=0) if kind == 0 else {"axis": axis} if kind == 1 else {"axis": axis, "block_size": block}
     zero = draw.pick(TensorProto.UINT8, TensorProto.INT8)
     if draw.version >= 21 and draw.chance(0.3):
@@ -123,7 +129,9 @@ def where(draw: Draw) -> Case:
 def dropout(draw: Draw) -> Case:
     if draw.version < 12:
         return Case([Free(draw.shape())], draw.some(ratio=0.25), draw.number(1, 2))
-    return Case([Free(draw.shape()), draw.pick(None, Fixed(np.array(0.25, np.float32))), draw.pick(None, scalar(0, np.bool_))], draw.some(seed=3), draw.number(1, 2))
+    return Case(
+        [Free(draw.shape()), draw.pick(None, Fixed(np.array(0.25, np.float32))), draw.pick(None, scalar(0, np.bool_))], draw.some(seed=3), draw.number(1, 2)
+    )
 
 
 def slope(draw: Draw) -> Case:
@@ -257,9 +265,7 @@ def gather_nd(draw: Draw) -> Case:
 def scatter(draw: Draw) -> Case:
     shape = draw.shape(1)
     indices = tuple(draw.pick(size, max(size - 1, 0)) for size in shape)
-    return Case(
-        [Free(shape), Free(indices, 0, 0, draw.pick(INT32, INT64)), Free(indices)], draw.some(axis=draw.axis(len(shape)), reduction=("add", "mul"))
-    )
+    return Case([Free(shape), Free(indices, 0, 0, draw.pick(INT32, INT64)), Free(indices)], draw.some(axis=draw.axis(len(shape)), reduction=("add", "mul")))
 
 
 def scatter_nd(draw: Draw) -> Case:
@@ -402,9 +408,7 @@ def split_text(draw: Draw) -> Case:
 
 def normal_text(draw: Draw) -> Case:
     shape = draw.pick((draw.number(1, 4),), (1, draw.number(1, 4)))
-    return Case(
-        [Free(shape, dtype=STRING)], draw.some(case_change_action=("LOWER", "UPPER"), is_case_sensitive=1, locale="en_US", stopwords=["a"])
-    )
+    return Case([Free(shape, dtype=STRING)], draw.some(case_change_action=("LOWER", "UPPER"), is_case_sensitive=1, locale="en_US", stopwords=["a"]))
 
 
 def n_grams(draw: Draw) -> Case:
