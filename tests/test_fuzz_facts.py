@@ -26,7 +26,6 @@ ELSEWHERE = {
 # Attributes that are never away from their defaults, and why.
 UNDRAWN = {
     ("BatchNormalization", "spatial"): "the runtime has no kernel for 0",
-    ("DeformConv", "group"): "1 as well as stated",
     ("LSTM", "input_forget"): "the runtime refuses 1",
 }
 
@@ -48,7 +47,7 @@ def versions() -> dict[tuple[str, int], defs.OpSchema]:
 def test_every_operator_is_drawn() -> None:
     names = {name for name, _ in versions()}
     assert names == TABLE.keys() | ELSEWHERE.keys()
-    boxed = {node.op_type for seed in range(3000) for node in draw_graph(seed)[0].nodes} & ELSEWHERE.keys()
+    boxed = {node.op_type for seed in range(1500) for node in draw_graph(seed)[0].nodes} & ELSEWHERE.keys()
     assert boxed == {name for name, place in ELSEWHERE.items() if place == "boxes"}
 
 
@@ -59,7 +58,7 @@ def test_every_attribute_is_drawn_away_from_its_default() -> None:
         if name not in TABLE:
             continue
         wanted.update((name, attribute) for attribute in schema.attributes)
-        for seed in range(150):
+        for seed in range(60):
             for attribute, value in TABLE[name](Draw([seed, version], schema)).attributes.items():
                 assert attribute in schema.attributes, (name, version, attribute)
                 if not default(schema.attributes[attribute], value):
@@ -84,7 +83,7 @@ def test_what_is_stated_is_so() -> None:
     assert len(tally.operators) > 150
 
 
-@pytest.mark.parametrize(("name", "lie"), [("Slice", "Identity"), ("Concat", "Identity"), ("Resize", "Identity"), ("Flatten", "Relu")])
+@pytest.mark.parametrize(("name", "lie"), [("Slice", "Identity"), ("Concat", "Identity"), ("Resize", "Identity"), ("MaxPool", "Identity")])
 def test_a_wrong_table_is_found(name: str, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were the sizes of an operator those of its input, as ONNX's inference had it for Slice-10, some seed would say so."""
     forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]

@@ -178,7 +178,15 @@ CASES = [
     case("ConvTranspose", IMAGE, of(4, 3, 3, 2), group=2, dilations=[2, 2], strides=[2, 2]),
     case("ConvTranspose", IMAGE, of(4, 3, 3, 2), auto_pad="SAME_UPPER", strides=[2, 2]),
     *(
-        case("ConvTranspose", of(N, 4, size), of(4, 3, kernel), auto_pad="SAME_LOWER", strides=[stride], output_padding=[extra], partial=kernel < stride or extra > 0)
+        case(
+            "ConvTranspose",
+            of(N, 4, size),
+            of(4, 3, kernel),
+            partial=kernel < stride or extra > 0,
+            auto_pad="SAME_LOWER",
+            strides=[stride],
+            output_padding=[extra],
+        )
         for size in (H, 7)
         for kernel in (1, 2, 3)
         for stride in (2, 3)

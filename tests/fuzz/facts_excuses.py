@@ -67,9 +67,20 @@ def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 
 def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    shapes = [_shape(node, values, place) for place in range(len(node.input))]
+    parts = values.get(node.input[0])
+    shapes = [part.shape for part in parts] if isinstance(parts, list) else [_shape(node, values, place) for place in range(len(node.input))]
     axis = _attribute(node, "axis", 0)
     return any(0 in shape for shape in shapes) and len({tuple(np.delete(shape, axis)) for shape in shapes if shape}) > 1
+
+
+def _by_zero(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    divisor = values.get(node.input[1])
+    return isinstance(divisor, np.ndarray) and divisor.dtype.kind in "iu" and not divisor.all()
+
+
+def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    axes = list(_attribute(node, "axes", []))
+    return axes != sorted(axes) or min(axes, default=0) < 0
 
 
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
@@ -81,12 +92,13 @@ _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 RUNTIME: dict[str, Excuse] = {
     **dict.fromkeys(_REDUCTIONS.split(), _empty),
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
-    "Concat": _different,
+    **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
 }
 
 # The reference takes the last two axes for all of space, or the first for all others.
 # It reads the pads of a pool in another order, and those of one axis not at all.
 # It takes lists that belong together at the length of the shorter.
+# It divides integers by zero, and inserts axes one by one in the order in which they are written.
 # It does not clamp the first and the last axis of Shape.
 # It returns what is unique in the order of a broken sort, and keeps the axes of an empty tensor.
 # It takes a depth below 1. To it an optional is a list.
@@ -99,6 +111,8 @@ REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
     "MaxPool": _padded,
     "RoiAlign": _unlike(1, 2),
+    **dict.fromkeys("Div Mod".split(), _by_zero),
+    "Unsqueeze": _unordered,
     "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
     "Unique": _unsorted,
 }

@@ -64,10 +64,11 @@ def convolution(draw: Draw) -> Case:
 def deformed(draw: Draw) -> Case:
     kernel, (n, h, w) = draw.numbers(2, 1, 3), (draw.number(1, 2), draw.number(3, 6), draw.number(3, 6))
     sizes = [h - kernel[0] + 1, w - kernel[1] + 1]
-    count = kernel[0] * kernel[1]
+    group, apart = draw.number(1, 2), draw.number(1, 2)
+    count = kernel[0] * kernel[1] * apart
     offset, mask = Free((n, 2 * count, *sizes)), draw.pick(None, Free((n, count, *sizes)))
-    attributes = draw.some(kernel_shape=kernel, group=1, offset_group=1, strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1])
-    return Case([Free((n, 2, h, w)), Free((3, 2, *kernel)), offset, draw.pick(None, Free((3,))), mask], attributes)
+    attributes = {"group": group, "offset_group": apart} | draw.some(kernel_shape=kernel, strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1])
+    return Case([Free((n, 2, h, w)), Free((2, 2 // group, *kernel)), offset, draw.pick(None, Free((2,))), mask], attributes)
 
 
 def transposed_convolution(draw: Draw) -> Case:
@@ -166,7 +167,10 @@ def channels(draw: Draw) -> Case:
 def groups(draw: Draw) -> Case:
     count = draw.number(1, 2)
     shape = (draw.size(), count * draw.number(1, 2), *draw.shape(1, 2))
-    return Case([Free(shape), Free((shape[1],)), Free((shape[1],))], {"num_groups": count} | draw.some(epsilon=0.5, stash_type=1))
+    return Case(
+        [Free(shape), Free((shape[1],)), Free((shape[1],))],
+        {"num_groups": count} | draw.some(epsilon=0.5, stash_type=(TensorProto.FLOAT16, TensorProto.BFLOAT16) if draw.chance(0.2) else FLOAT),
+    )
 
 
 def layer_norm(draw: Draw) -> Case:
@@ -175,7 +179,11 @@ def layer_norm(draw: Draw) -> Case:
     assert draw.schema is not None
     inner = Free(shape[axis:])
     bias = [draw.pick(None, inner)] if draw.schema.name == "LayerNormalization" else []
-    return Case([Free(shape), inner, *bias], {"axis": axis} | draw.some(epsilon=0.5, stash_type=1), draw.number(1, draw.schema.max_output))
+    return Case(
+        [Free(shape), inner, *bias],
+        {"axis": axis} | draw.some(epsilon=0.5, stash_type=(TensorProto.FLOAT16, TensorProto.BFLOAT16) if draw.chance(0.2) else FLOAT),
+        draw.number(1, draw.schema.max_output),
+    )
 
 
 def mean_variance(draw: Draw) -> Case:

@@ -310,6 +310,7 @@ def _shape_program(drawn: Drawn, draw: Draw, x: str) -> None:
         drawn.add("Pad", [drawn.constant(np.ones(2, np.float32)), drawn.add("Concat", [last, last], {"axis": 0})[0]])
 
 
+_EXTREMES = (2**31 - 1, 2**31, -(2**31), 2**53 + 1, 2**62, 2**63 - 1, -(2**63))
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Div", "Max", "Min", "Mod", "Pow")
 
 
@@ -321,7 +322,7 @@ def _integers(drawn: Drawn, draw: Draw, values: list[str], x: str) -> str:
         name = draw.pick(*_ARITHMETIC)
         if (name == "Mod" and drawn.opset < 10) or (name in ("Max", "Min", "Pow") and drawn.opset < 12):
             name = "Mul"
-        other = b if draw.chance(0.35) else drawn.constant(np.array(draw.pick([1], [2], [3], 2, [-1], [0], [-3], [7], 64), np.int64))
+        other = b if draw.chance(0.35) else drawn.constant(np.array(draw.pick([1], [2], [3], 2, [-1], [0], [-3], [7], 64, [draw.pick(*_EXTREMES)]), np.int64))
         pair = [a, other] if draw.chance(0.75) else [other, a]
         return drawn.add(name, pair, {"fmod": 1} if name == "Mod" and draw.chance(0.3) else {})[0]
     if kind == 7:
