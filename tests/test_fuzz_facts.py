@@ -8,7 +8,7 @@ import onnx
 import pytest
 from fuzz.facts import fuzz
 from fuzz.facts_draw import Draw
-from fuzz.facts_models import NEWEST, OLDEST, TABLE, draw_graph
+from fuzz.facts_graphs import NEWEST, OLDEST, TABLE, draw_graph
 from onnx import defs, helper
 
 from eqsat import inference

@@ -37,7 +37,8 @@ from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from .facts_bodies import Wrapped, repeated, wrap
 from .facts_engines import Observed
 from .facts_excuses import excused
-from .facts_models import Drawn, draw_graph
+from .facts_graphs import draw_graph
+from .facts_models import Drawn
 
 ENGINES = ("the runtime", "the reference")
 _SECONDS = 20.0
