@@ -28,7 +28,8 @@ def wrap(drawn: Drawn, draw: Draw) -> Wrapped | None:
     if len(drawn.nodes) < 2 or any(node.op_type in ("Optional", "SplitToSequence", "SequenceConstruct", "SequenceInsert") for node in drawn.nodes):
         return None
     start = draw.number(1, len(drawn.nodes) - 1)
-    return _branches(drawn, draw, start) if draw.chance() else _turns(drawn, draw, start)
+    # Before opset 11 a Loop had to carry something.
+    return _branches(drawn, draw, start) if drawn.opset < 11 or draw.chance() else _turns(drawn, draw, start)
 
 
 def _branches(drawn: Drawn, draw: Draw, start: int) -> Wrapped:
