@@ -32,6 +32,13 @@ def _empty(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return 0 in _shape(node, values)
 
 
+def _empty_from_the_end(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    stated = [*_attribute(node, "axes", []), _attribute(node, "axis", 0)]
+    if len(node.input) > 1:
+        stated += np.asarray(values[node.input[1]]).ravel().tolist()
+    return _empty(node, values) and min(stated) < 0
+
+
 def _outgrown(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     """A window that is larger than the padded image, or empty, which ONNX does not define."""
     spatial = _shape(node, values)[2:]
@@ -87,11 +94,11 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
-# The runtime's kernels for empty tensors leave reduced axes as they were, or take one axis for another.
+# In an empty tensor the runtime reduces no axis that is counted from the end.
 # It divides towards zero where a window does not fit, and so finds one.
 # It joins empty tensors whose other sizes differ.
 RUNTIME: dict[str, Excuse] = {
-    **dict.fromkeys(_REDUCTIONS.split(), _empty),
+    **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
 }
