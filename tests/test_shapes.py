@@ -15,12 +15,13 @@ import numpy as np
 import onnx
 import pytest
 from models import run_reference, session
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, defs, helper, numpy_helper
 
 from eqsat.dims import Dim, add, evaluate, floordiv, mul, product, sub, symbol
 from eqsat.facts import Fact, from_array
 from eqsat.inference import infer
 from eqsat.operators import find_operator, read_attributes
+from eqsat.shapes import SHAPES
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")
 TRIED = ((0, 2, 5), (1, 1, 6), (2, 3, 7), (4, 4, 8), (3, 0, 9), (5, 2, 10), (6, 6, 11), (0, 0, 4), (1, 5, 13))
@@ -392,3 +393,16 @@ def test_reshapes_at_random() -> None:
         if wanted.count(-1) < 2:
             known += check(case("Reshape", of(*data), hold(*wanted), allowzero=zero, positive=product(data) == product(wanted)))
     assert known > 50
+
+
+# Operators whose sizes ONNX's inference states alone, and so as numbers: none of them copies a size that may have a name,
+# takes no tensor, or is younger than the fuzzer of facts looks at.
+NUMBERS_ONLY = """BlackmanWindow CausalConvWithState ConcatFromSequence Constant HammingWindow HannWindow If ImageDecoder LinearAttention Loop
+    MelWeightMatrix Optional OptionalGetElement OptionalHasElement RandomNormal RandomUniform STFT Scan SequenceAt SequenceConstruct SequenceEmpty
+    SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size SplitToSequence StringNormalizer SwiGLU"""
+
+
+def test_every_operator_is_in_the_table_of_sizes_or_has_numbers_only() -> None:
+    names = {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == "" and not schema.deprecated}
+    assert names >= SHAPES.keys()
+    assert names - SHAPES.keys() == set(NUMBERS_ONLY.split())
