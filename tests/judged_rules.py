@@ -14,7 +14,7 @@ from eqsat.checker.domains import Domain
 from eqsat.checker.verdict import Case
 from eqsat.language.syntax import Label
 
-EXACT, REAL = Label.EXACT, Label.REAL
+EXACT, REAL, FINITE = Label
 
 
 def model(inputs: str, outputs: str, body: str, constants: str = "") -> onnx.ModelProto:
@@ -105,7 +105,7 @@ RIGHT: dict[str, Rule] = {
         REAL, "float[1,2,5,5] x, float[4,2,3,3] w", "float[1,4,3,3] o", "o = Conv(x, w)", "o = Conv(x, w, z)", "float[4] z = {0, 0, 0, 0}"
     ),
     "a kernel is enlarged": Rule(
-        REAL,
+        FINITE,
         "float[1,2,5,5] x, float[3,2,1,1] w",
         "float[1,3,5,5] o",
         "o = Conv(x, w)",
@@ -366,6 +366,13 @@ WRONG: dict[str, Rule] = {
     "a comparison by maximum": Rule(REAL, floats("x", "y"), OUT, "g = Greater(x, y) o = Where(g, x, y)", "o = Max(x, y)"),
     "the negated order": Rule(REAL, floats("x", "y"), "bool[2,3] o", "a = Less(x, y) o = Not(a)", "o = GreaterOrEqual(x, y)"),
     "nothing is infinite": Rule(REAL, floats("x"), "bool[2,3] o", "o = IsInf(x)", "s = Shape(x) o = ConstantOfShape<value = bool[1] {0}>(s)"),
+    "a kernel is enlarged where there may be infinities": Rule(
+        REAL,
+        "float[1,2,5,5] x, float[3,2,1,1] w",
+        "float[1,3,5,5] o",
+        "o = Conv(x, w)",
+        "p = Constant<value = int64[8] {0, 0, 1, 1, 0, 0, 1, 1}>() v = Pad(w, p) o = Conv<pads = [1, 1, 1, 1]>(x, v)",
+    ),
     "a kernel enlarged under SAME_UPPER": Rule(
         REAL,
         "float[1,1,6,6] x, float[1,1,1,1] w",
