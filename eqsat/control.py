@@ -180,13 +180,15 @@ class _Pass:
         """What a body carries from one run to the next, from input `first` and behind `skip` outputs, and what it need not compute again."""
         body = dict(attribute_graphs(node))["body"]
         count = len(node.input) - first - next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
+        schema = find_operator("", node.op_type, scope.opset).schema
+        spare = 0 if schema is None else len(node.input) - schema.min_input  # a Loop had to carry something once
         node.output.extend([""] * (len(body.output) - skip - len(node.output)))
         outputs = [info.name for info in body.output]
         inner = scope.inside(body)
         defined = {
             name for graph in (body, *(inside for item in _everywhere(body.node) for _, inside in attribute_graphs(item))) for name in defined_names(graph)
         }
-        for place in range(count):
+        for place in range(count if spare else 0):
             name, start, result = body.input[first + place].name, node.input[first + place], node.output[place]
             if name in defined and inner.origin(outputs[skip + place]) == name and outputs.count(name) <= 1 and start and start not in defined:
                 if outputs.count(name) == 1 and outputs[skip + place] != name:
@@ -198,6 +200,7 @@ class _Pass:
                 return [*([node] if any(node.output) else []), *copies]
         live = _live(body, [skip + place for place, name in enumerate(node.output) if name in used] + list(range(skip)), count, first, skip)
         dead = [place for place in range(len(node.output)) if skip + place not in live]
+        dead = [place for place in dead if place >= count or dead.index(place) < spare]
         if dead and len(dead) < len(node.output):
             for place in reversed(dead):
                 self._drop(node, body, place, place if place < count else None, first, skip, place - count)

@@ -85,10 +85,7 @@ class Program:
     """A model that is ready to run. Raises `IllegalModel` where ONNX's own inference refuses it, `Unsupported` where a type is not known."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        try:
-            typed = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-        except Exception as error:  # it raises what it likes
-            raise IllegalModel(_objection(str(error))) from None
+        typed = _typed(model)
         graph = typed.graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
@@ -185,6 +182,24 @@ class Program:
             except (ValueError, IndexError) as error:  # numpy's word for shapes that do not fit
                 raise Illegal(str(error)) from None
         return engines.compute(call if mode is Mode.BITS else _in_double(call))
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types of all values, as ONNX's own inference finds them."""
+    try:
+        return _inferred(model, propagates=True)
+    except IllegalModel as error:
+        # Elements wrap: what overflows while inference follows them is no size, and no objection.
+        if "during data propagation" not in str(error):
+            raise
+    return _inferred(model, propagates=False)
+
+
+def _inferred(model: onnx.ModelProto, propagates: bool) -> onnx.ModelProto:
+    try:
+        return shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=propagates)
+    except Exception as error:  # it raises what it likes
+        raise IllegalModel(_objection(str(error))) from None
 
 
 def _objection(text: str) -> str:

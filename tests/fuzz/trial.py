@@ -1,0 +1,194 @@
+"""One seed: the model is drawn, optimized and compared. This runs in a process of its own, which a crash takes down alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import onnx
+
+import eqsat
+
+from .chance import Chance
+from .feeds import Feed, feeds
+from .generate import Generator, Model
+from .oracle import Runs
+
+SAME, NOTHING, DIFFERENT = "same", "nothing", "different"
+RUNTIME = "runtime"  # is wrong on the original, says the reference
+POLES = "poles"  # it differs where an infinity or a NaN comes up on the way, of which real arithmetic says nothing
+GIVEN_UP, LEFT_OUT = "given up", "left out"  # by verification: the whole model, or a rule
+VERIFIED = 8  # one model in so many is verified as well
+LURED = "lured"  # the runtime is right on the original, and wrong on the optimized model
+FAILURES = (DIFFERENT, LURED, GIVEN_UP, LEFT_OUT)
+
+
+@dataclass
+class Outcome:
+    """What a seed came to: one of the words above; `nothing` if there was no model that runs."""
+
+    seed: int
+    status: str
+    reason: str = ""
+    style: str = ""
+    rules: list[str] = field(default_factory=list)
+    nodes: tuple[int, int] = (0, 0)
+    runs: int = 0
+    seconds: float = 0.0
+
+
+@cache
+def generator() -> Generator:
+    return Generator()
+
+
+def drawn(seed: int) -> Model | None:
+    """The model of a seed."""
+    return generator().model(seed)
+
+
+def original(seed: int) -> bool:
+    """Draws the model and runs it as it is; a crash in here is the runtime's."""
+    model = drawn(seed)
+    return model is not None and bool(accepted(model, seed))
+
+
+def options(seed: int, exact: bool) -> dict[str, Any]:
+    """How the model of a seed is optimized."""
+    return {"verify": False, "exact": exact, "effort": ("normal", "low", "normal", "normal", "low")[seed % 5]}
+
+
+def accepted(model: Model, seed: int) -> list[tuple[Feed, list[Any]]]:
+    """The feeds that the runtime takes, with the original's outputs."""
+    from eqsat.runtime import open_runtime
+
+    names = [value.name for value in model.proto.graph.output]
+    try:
+        session = open_runtime(model.proto.SerializeToString())
+    except Exception:
+        return []
+    found: list[tuple[Feed, list[Any]]] = []
+    for feed in feeds(model, Chance(seed, 1)):
+        try:
+            found.append((feed, session.run(feed.inputs, names)))
+        except Exception:
+            if not found:
+                return []
+    return found
+
+
+def attempt(seed: int, exact: bool) -> Outcome:
+    """Draws, optimizes and compares."""
+    begun = time.perf_counter()
+    model = drawn(seed)
+    runs = accepted(model, seed) if model is not None else []
+    outcome = Outcome(seed, NOTHING) if model is None or not runs else compared(model, runs, seed, exact)
+    outcome.seconds = time.perf_counter() - begun
+    return outcome
+
+
+def compared(model: Model, runs: list[tuple[Feed, list[Any]]], seed: int, exact: bool) -> Outcome:
+    """The model, optimized, against what it gave before."""
+    outcome = Outcome(seed, SAME, runs=len(runs))
+    try:
+        result = eqsat.optimize(model.proto, **options(seed, exact))
+    except Exception as error:
+        return Outcome(seed, DIFFERENT, f"{type(error).__name__}: {error}")
+    outcome.rules = [rule["name"] for rule in result.report["rules"]]
+    outcome.nodes = (eqsat.count_nodes(model.proto), eqsat.count_nodes(result.model))
+    outcome.status, outcome.reason, outcome.style = verdict(model.proto, result.model, runs, exact)
+    if outcome.status == SAME and seed % VERIFIED == 0 and not exact:
+        outcome.status, outcome.reason = verified(model.proto)
+    return outcome
+
+
+def judged(proto: onnx.ModelProto, runs: list[tuple[Feed, list[Any]]], settings: dict[str, Any]) -> tuple[str, str, str]:
+    """The verdict on a model, optimized with these settings."""
+    try:
+        return verdict(proto, eqsat.optimize(proto, **settings).model, runs, settings["exact"])
+    except Exception as error:
+        return DIFFERENT, f"{type(error).__name__}: {error}", ""
+
+
+def verified(proto: onnx.ModelProto) -> tuple[str, str]:
+    """Whether verification finds nothing either: then it neither gives up the whole model nor leaves out a rule."""
+    report = eqsat.optimize(proto).report
+    dropped = [rule["name"] for rule in report["rules"] if rule.get("dropped")]
+    given_up = [note for note in report["notes"] if "defect of eqsat" in note]
+    return (GIVEN_UP, given_up[0]) if given_up else (LEFT_OUT, f"verification left out {', '.join(dropped)}: {report['notes']}") if dropped else (SAME, "")
+
+
+def verdict(proto: onnx.ModelProto, optimized: onnx.ModelProto, runs: list[tuple[Feed, list[Any]]], exact: bool) -> tuple[str, str, str]:
+    """Whether both are the same; else why not, and on inputs of which style."""
+    wrong = malformed(proto, optimized)
+    if wrong:
+        return DIFFERENT, wrong, ""
+    try:
+        both = Runs(proto, optimized)
+    except Exception as error:
+        feed, expected = runs[0]
+        return fault(proto, optimized, feed, expected, feed, exact), f"the runtime refuses the optimized model: {error}", feed.style
+    worst = SAME, "", ""
+    for feed, expected in runs:
+        try:
+            actual = both.optimized.run(feed.inputs, both.names)
+            reason = both.difference(feed, expected, actual, exact)
+        except Exception as error:
+            reason = f"the optimized model fails: {' '.join(str(error).split())}"
+        if not reason:
+            continue
+        status = POLES if not exact and not feed.special and poles(both, feed) else fault(proto, optimized, feed, expected, runs[0][0], exact)
+        if worst[0] == SAME or status in (DIFFERENT, LURED):
+            worst = status, f"{reason} (sizes {feed.sizes})", feed.style
+        if status == DIFFERENT:
+            break
+    return worst
+
+
+def malformed(model: onnx.ModelProto, optimized: onnx.ModelProto) -> str:
+    """What is wrong with the optimized model before it runs."""
+    if [value.name for value in model.graph.output] != [value.name for value in optimized.graph.output]:
+        return "the outputs are not those of the original"
+    if [value.name for value in model.graph.input] != [value.name for value in optimized.graph.input]:
+        return "the inputs are not those of the original"
+    if eqsat.count_nodes(optimized) > eqsat.count_nodes(model):
+        return "there are more nodes than before"
+    if optimized.ByteSize() > model.ByteSize() + 2048:
+        return "the model is larger than before"
+    try:
+        onnx.checker.check_model(model, full_check=True)
+    except Exception:
+        return ""
+    try:
+        onnx.checker.check_model(optimized, full_check=True)
+    except Exception as error:
+        return f"ONNX's checker refuses the optimized model: {error}"
+    return ""
+
+
+def poles(both: Runs, feed: Feed) -> bool:
+    try:
+        return both.arises(feed)
+    except Exception:
+        return False
+
+
+def fault(model: onnx.ModelProto, optimized: onnx.ModelProto, feed: Feed, expected: list[Any], built: Feed, exact: bool) -> str:
+    """Whose fault a difference is, by ONNX's reference."""
+    try:
+        both = Runs(model, optimized, reference=True)
+        both.original.run(built.inputs, both.names)
+    except Exception:
+        return DIFFERENT
+    try:
+        meant = both.original.run(feed.inputs, both.names)
+    except Exception:
+        return RUNTIME  # it takes inputs that the model was not made for
+    try:
+        if both.difference(feed, meant, both.optimized.run(feed.inputs, both.names), exact):
+            return DIFFERENT
+        return RUNTIME if both.difference(feed, meant, expected, exact) else LURED
+    except Exception:
+        return DIFFERENT
