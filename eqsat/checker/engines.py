@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -21,6 +22,14 @@ from eqsat.runtime import OnnxRuntimeSession, ReferenceSession, Session
 
 _SESSIONS = 512
 _IR_VERSION = 10
+
+# What an engine reads over: attributes that change nothing in it, so that what has them is computed by another one, or not at all.
+_STATED: Final = frozenset({"activation_alpha", "activation_beta", "activations", "clip"})
+IGNORED: Final[Mapping[tuple[str, str], frozenset[str]]] = {
+    ("reference", "GRU"): _STATED,
+    ("reference", "LSTM"): _STATED | {"input_forget"},
+    ("reference", "RNN"): _STATED,
+}
 
 # Attributes as they are hashed: messages by their bytes.
 _Items: TypeAlias = tuple[tuple[str, Any], ...]
@@ -60,13 +69,17 @@ def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[in
     """A session, or why there is none."""
     model = _model(find_operator(domain, name, opset), items, dtypes, wanted)
     _quiet()
-    try:
-        return OnnxRuntimeSession(model)
-    except Exception as refusal:
+    stated = frozenset(attribute for attribute, _ in items)
+    reasons: list[str] = []
+    for opened in (OnnxRuntimeSession, ReferenceSession):
+        if ignored := sorted(stated & IGNORED.get((opened.engine, name), frozenset())):
+            reasons.append(f"{opened.engine} reads over {', '.join(ignored)}")
+            continue
         try:
-            return ReferenceSession(model)
-        except Exception:
-            return _line(refusal)
+            return opened(model)
+        except Exception as refusal:
+            reasons.append(_line(refusal))
+    return reasons[0]
 
 
 def _model(operator: Operator, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> bytes:
