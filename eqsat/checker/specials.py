@@ -64,6 +64,10 @@ class Special:
             placed[element.name][element.position] = number if math.isnan(value) else value
         return {**feeds, **placed}
 
+    def finite(self, feeds: Feeds) -> dict[str, Array]:
+        """The values with a number in each of these places."""
+        return Special(tuple((element, math.nan) for element, _ in self.values)).placed(feeds, _FINITE[0])
+
     def __str__(self) -> str:
         named = [f"a{' NaN' if math.isnan(value) else 'n infinity'} in {element.name}" for element, value in self.values]
         return f"{' and '.join(named)}, else normal"
@@ -111,6 +115,14 @@ def compute(sides: Sides, special: Special, feeds: Feeds) -> tuple[Run, Run] | N
     return None if left.empty or right.empty else (left, right)
 
 
+def _overflows(sides: Sides, feeds: Feeds) -> bool:
+    """Whether a side has infinities of finite values, which tell nothing of limits."""
+    try:
+        return any(side.run(feeds, Mode.REAL).infinite for side in (sides.left, sides.right))
+    except Illegal:
+        return True
+
+
 def find(sides: Sides, special: Special, feeds: Feeds, place: int, left: Array, right: Array, seed: Sequence[int]) -> Finding:
     """What the special values did to the output number `place`, which is `left` and `right`."""
     if not is_float(left):
@@ -120,7 +132,10 @@ def find(sides: Sides, special: Special, feeds: Feeds, place: int, left: Array, 
             sides.explain(feeds, [*(Difference(left, left, poles=False),) * place, difference], seed)
         return Finding(difference.unexplained, False)
     if not special.undefined:
-        return Finding(np.isfinite(left) != np.isfinite(right), False)
+        apart = np.isfinite(left) != np.isfinite(right)
+        if apart.any() and _overflows(sides, special.finite(feeds)):
+            apart[...] = False
+        return Finding(apart, False)
     lost = np.isnan(left) & np.isfinite(right)
     spread = np.isfinite(left) & np.isnan(right)
     if not spread.any():
