@@ -32,7 +32,13 @@ TYPES |= {("QuantizeLinear", "output_dtype"), *((f"{window}Window", "output_data
 # Attributes that say what shapes or data types say already, or what only training uses.
 SILENT = {(operator, "kernel_shape") for operator in ("Conv", "ConvInteger", "ConvTranspose", "QLinearConv", "DeformConv")}
 SILENT |= {(operator, "hidden_size") for operator in ("GRU", "LSTM", "RNN")}
-SILENT |= {("BatchNormalization", "momentum"), ("Mod", "fmod"), ("Split", "num_outputs"), ("RotaryEmbedding", "rotary_embedding_dim"), ("DeformConv", "strides")}
+SILENT |= {
+    ("BatchNormalization", "momentum"),
+    ("Mod", "fmod"),
+    ("Split", "num_outputs"),
+    ("RotaryEmbedding", "rotary_embedding_dim"),
+    ("DeformConv", "strides"),
+}
 # Where the other value is legal as well, it means the same: a size of 0 that is copied, updates that do not go beyond the end.
 SILENT |= {("Reshape", "allowzero"), ("TensorScatter", "mode")}
 

@@ -39,7 +39,7 @@ LAYERS = [
     ["encode"],
     ["extract"],
     ["program", "record"],
-    ["candidates", "emit", "engine", "limits"],
+    ["candidates", "emit", "engine", "finiteness", "limits"],
     ["admission"],
     ["egraph", "schedule"],
     ["saturate"],

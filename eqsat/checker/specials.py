@@ -1,148 +1,112 @@
-"""What may become of NaN and infinities under a rule that is equal in real arithmetic.
+"""What becomes of NaN and infinity under a rule that is equal in real arithmetic.
 
-Comes in: both sides, and values of which one element is special, or two are, of one input or of two. Goes out: for each output, the
-elements that refute the rule.
+Comes in: both sides, and values of which one or two elements are special. Goes out: for each output, the elements that refute the rule.
 
-A rule may not need that there is no NaN and no infinity; but infinities come from overflow too, which real
-arithmetic does not know, and a*(b+c) is infinite where a*b + a*c is NaN. So:
+NaN and infinity are no real numbers; a `real` rule promises that what is a number stays one, the same one, and that what is none
+stays none. Of each element of an output, by what it is on the left:
 
-* NaN: wherever the left side is NaN, the right one is not finite. A NaN that is lost refutes: x*0 => 0,
-  x-x => 0, x/x => 1. Where the right side alone is NaN, it must not depend on the number that the NaN stands for: kernels
-  padded with zeros, Strassen's and Winograd's products spread a NaN so, and are let pass, which is noted; Where(x > 0, x, 0) =>
-  Relu(x) is not. An empty tensor may cut a NaN off rightly (a sum of nothing), so then nothing is asked.
-* An infinity is a limit. If no step on either side is NaN, both sides have a limit, and must be infinite, or
-  finite, in the same elements. If some step is NaN, nothing is asked.
-* A NaN beside an infinity is a NaN beside a limit: it is asked about where a number in its place makes no step NaN.
+* A number: the right side has the same one. So a kernel may not be padded with zeros, which make an infinity NaN where nothing read it.
+* NaN: the right side has no number either. So x*0 => 0, x-x => 0 and x/x => 1 are refuted.
+* Infinity: the right side has that infinity, or NaN: a*(b+c) may be infinite where a*b + a*c is infinity less infinity.
+
+What is no number without the special values either, by an overflow or at a pole, decides nothing. A `finite` rule promises nothing here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import combinations, cycle
 
 import numpy as np
+from onnx import helper
 
-from eqsat.checker.call import Array, Illegal, is_float
+from eqsat.checker.call import Array, is_float, is_float_type
 from eqsat.checker.differences import Difference
-from eqsat.checker.evaluate import Feeds, Mode, Run
-from eqsat.checker.sides import Sides, changed_by
+from eqsat.checker.evaluate import Feeds
+from eqsat.checker.sides import Sides, outputs
+from eqsat.checker.values import Slot
 
-_FINITE = (0.75, -2.5, 37.0, -41.0)  # near what is drawn, and far above and below it
-_ALONE = 4  # inputs that get a NaN, and an infinity
-_PAIRS = ((math.nan, math.nan), (math.inf, math.inf), (math.nan, math.inf), (math.inf, math.nan))  # infinities of either sign
-
-
-class Element(NamedTuple):
-    """A place in an input."""
-
-    name: str
-    position: tuple[int, ...]
+_INPUTS = 4  # that get a special value
+_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan), (math.nan, math.nan))
 
 
 @dataclass(frozen=True)
 class Special:
-    """Elements of inputs that are NaN or infinite."""
+    """One element of one input that is NaN or infinite."""
 
-    values: tuple[tuple[Element, float], ...]
-
-    @property
-    def undefined(self) -> bool:
-        """Whether one is NaN."""
-        return any(math.isnan(value) for _, value in self.values)
-
-    @property
-    def infinite(self) -> bool:
-        """Whether one is infinite."""
-        return any(math.isinf(value) for _, value in self.values)
-
-    def placed(self, feeds: Feeds, number: float = math.nan) -> dict[str, Array]:
-        """The values with the special ones in their places; `number` stands where a NaN would."""
-        placed = {element.name: feeds[element.name].copy() for element, _ in self.values}
-        for element, value in self.values:
-            placed[element.name][element.position] = number if math.isnan(value) else value
-        return {**feeds, **placed}
-
-    def finite(self, feeds: Feeds) -> dict[str, Array]:
-        """The values with a number in each of these places."""
-        return Special(tuple((element, math.nan) for element, _ in self.values)).placed(feeds, _FINITE[0])
+    name: str
+    position: tuple[int, ...]
+    value: float
 
     def __str__(self) -> str:
-        named = [f"a{' NaN' if math.isnan(value) else 'n infinity'} in {element.name}" for element, value in self.values]
-        return f"{' and '.join(named)}, else normal"
+        shown = "NaN" if math.isnan(self.value) else "infinity" if self.value > 0 else "-infinity"
+        return f"{shown} in {self.name}"
 
 
-def draw(shapes: Mapping[str, tuple[int, ...]], generator: np.random.Generator) -> list[Special]:
-    """What is put into inputs of these shapes: into some of them a NaN and an infinity, each at its own place; then pairs, in two inputs and in one."""
-    names = [name for name, shape in shapes.items() if 0 not in shape]
-    generator.shuffle(names)
+Specials = tuple[Special, ...]
 
-    def element(name: str) -> Element:
-        return Element(name, tuple(int(generator.integers(size)) for size in shapes[name]))
 
-    def signed(value: float) -> float:
-        return -value if generator.random() < 0.5 else value
+def described(specials: Specials) -> str:
+    """What is special about values."""
+    return f"{' and '.join(map(str, specials))}, else normal"
 
-    found = [Special(((element(name), signed(value)),)) for name in names[:_ALONE] for value in (math.nan, math.inf)]
-    for one, other in ((names[0], names[-1]), (names[-1], names[-1])) if names else ():
-        for first, second in _PAIRS:
-            pair = (element(one), signed(first)), (element(other), signed(second))
-            if pair[0][0] != pair[1][0]:
-                found.append(Special(pair))
+
+def placed(specials: Specials, feeds: Feeds) -> dict[str, Array]:
+    """The values with the special ones in their places."""
+    found = dict(feeds)
+    for special in specials:
+        found[special.name] = found[special.name].copy()
+        found[special.name][special.position] = special.value
     return found
 
 
-class Finding(NamedTuple):
-    """Of one output: the elements that refute the rule, and whether a NaN reached others, which it may."""
+def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator[Specials]:
+    """Special values to try: each alone in each of a few inputs, and two at once. An infinity has its own place, and the sign that its domain admits."""
+    floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
+    generator.shuffle(floats)
+    chosen = floats[:_INPUTS]
 
-    refuting: Array
-    spreads: bool
+    def special(name: str, value: float) -> Special:
+        slot = slots[name]
+        position = tuple(int(generator.integers(size)) for size in slot.shape)
+        return Special(name, position, value if slot.domain.low is None else abs(value))
 
-
-def compute(sides: Sides, special: Special, feeds: Feeds) -> tuple[Run, Run] | None:
-    """What both sides compute of values that hold the special ones; None where one refuses them, or where nothing can be asked of them."""
-    try:
-        left, right = sides.left.run(feeds, Mode.REAL), sides.right.run(feeds, Mode.REAL)
-        if not special.undefined:
-            return None if left.undefined or right.undefined else (left, right)
-        if special.infinite:
-            limit = special.placed(feeds, _FINITE[0])
-            if sides.left.run(limit, Mode.REAL).undefined or sides.right.run(limit, Mode.REAL).undefined:
-                return None
-    except Illegal:
-        return None
-    return None if left.empty or right.empty else (left, right)
-
-
-def _overflows(sides: Sides, feeds: Feeds) -> bool:
-    """Whether a side has infinities of finite values, which tell nothing of limits."""
-    try:
-        return any(side.run(feeds, Mode.REAL).infinite for side in (sides.left, sides.right))
-    except Illegal:
-        return True
+    for name in chosen:
+        yield (special(name, math.nan),)
+        yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
+    pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
+    generator.shuffle(pairs)
+    for (one, other), values in zip(cycle(pairs), _PAIRS, strict=False) if pairs else ():
+        first, second = special(one, values[0]), special(other, values[1])
+        if (first.name, first.position) != (second.name, second.position):
+            yield first, second
 
 
-def find(sides: Sides, special: Special, feeds: Feeds, place: int, left: Array, right: Array, seed: Sequence[int]) -> Finding:
-    """What the special values did to the output number `place`, which is `left` and `right`."""
+def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) -> list[tuple[Array, Array, Array]]:
+    """For each output what both sides make of the special values, and the elements that refute the rule; nothing where a side refuses values."""
+    plain = [outputs(program, feeds, None) for program in (sides.left, sides.right)]
+    runs = [outputs(program, special, None) for program in (sides.left, sides.right)]
+    pairs = list(zip(*runs, strict=False))
+    if not all((*plain, *runs)) or any(left.shape != right.shape for left, right in pairs):
+        return []
+    differences = [Difference(left, right, poles=True) for left, right in pairs]
+    if any(difference.any for difference in differences):
+        sides.explain(special, differences, seed)
+    return [
+        (left, right, (difference.unexplained | _parted(left, right)) & _is_number(one, other))
+        for (left, right), difference, one, other in zip(pairs, differences, *plain, strict=True)
+    ]
+
+
+def _is_number(one: Array, other: Array) -> Array:
+    """Which elements are numbers on both sides."""
+    return np.isfinite(one) & np.isfinite(other) if is_float(one) else np.ones(one.shape, np.bool_)
+
+
+def _parted(left: Array, right: Array) -> Array:
+    """Which elements are a number on one side alone, or opposite infinities."""
     if not is_float(left):
-        difference = Difference(left, right, poles=False)
-        if difference.any:
-            # The others say nothing here; they only keep the places.
-            sides.explain(feeds, [*(Difference(left, left, poles=False),) * place, difference], seed)
-        return Finding(difference.unexplained, False)
-    if not special.undefined:
-        apart = np.isfinite(left) != np.isfinite(right)
-        if apart.any() and _overflows(sides, special.finite(feeds)):
-            apart[...] = False
-        return Finding(apart, False)
-    lost = np.isnan(left) & np.isfinite(right)
-    spread = np.isfinite(left) & np.isnan(right)
-    if not spread.any():
-        return Finding(lost, False)
-    one, *others = (special.placed(feeds, value) for value in _FINITE)
-    for other in others:
-        depends = changed_by(sides.right, one, other, place, seed)
-        if depends is not None:
-            lost |= spread & depends
-    return Finding(lost, True)
+        return np.zeros(left.shape, np.bool_)
+    return (np.isfinite(left) != np.isfinite(right)) | (np.isinf(left) & np.isinf(right) & (np.sign(left) != np.sign(right)))
