@@ -22,6 +22,7 @@ _HALVES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)  # numbers that guards tel
 _LARGE = 1000.0
 _LARGEST = 60000.0  # that all types of floats hold which a number is drawn for
 _FAR = 0.25  # of the numbers that a rule reads lie at the ends of what their type holds, where its precision ends too
+_BOUND = 1e60
 _BESIDE = (0.0, 0.0, -1.0, 1.0, -16.0, 16.0)  # how far beside a number that it is compared with
 _SMALL = 4  # integers that are not indices are mostly this small, so that products of them stay exact
 
@@ -82,8 +83,9 @@ def _ends(kind: np.dtype[Any]) -> tuple[int, ...] | tuple[float, ...]:
         # No double has 2**53 + 1, no single 2**24 + 1.
         return (low, low + 1, high, high - 1, half, half - 1, *(number for number in ((1 << 53) + 1, (1 << 24) + 1) if number <= high))
     information = cast(Any, ml_dtypes.finfo(kind))
-    largest, tiny = float(information.max), float(information.tiny)
-    return (largest, -largest, tiny, -tiny, float(information.smallest_subnormal), 0.1, -0.3, tiny**0.5, largest**0.5)
+    # Reals are computed in double precision, which a few products of these must not leave.
+    largest, least = min(float(information.max), _BOUND), max(float(information.smallest_subnormal), 1 / _BOUND)
+    return (largest, -largest, least, -least, max(float(information.tiny), 1 / _BOUND), 0.1, -0.3, least**0.5, largest**0.5)
 
 
 def number(dtype: int, shape: Sizes, value: float | None) -> Array | None:

@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 Sizes: TypeAlias = tuple[int, ...]
 
 ELEMENT_LIMIT: Final = 4096  # larger tensors make an instance slow and show nothing more
-RANK_LIMIT: Final = 6
+RANK_LIMIT: Final = 8
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
 _WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
