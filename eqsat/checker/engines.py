@@ -16,9 +16,9 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from eqsat.checker.call import Array, Call, Illegal, Unsupported
+from eqsat.checker.call import Array, Call, Illegal, Unsupported, is_float
 from eqsat.operators import Operator, find_operator
-from eqsat.runtime import OnnxRuntimeSession, ReferenceSession, Session
+from eqsat.runtime import ONNXRUNTIME, REFERENCE, OnnxRuntimeSession, ReferenceSession, Session
 
 _SESSIONS = 512
 _IR_VERSION = 10
@@ -26,10 +26,13 @@ _IR_VERSION = 10
 # What an engine reads over: attributes that change nothing in it, so that what has them is computed by another one, or not at all.
 _STATED: Final = frozenset({"activation_alpha", "activation_beta", "activations", "clip"})
 IGNORED: Final[Mapping[tuple[str, str], frozenset[str]]] = {
-    ("reference", "GRU"): _STATED,
-    ("reference", "LSTM"): _STATED | {"input_forget"},
-    ("reference", "RNN"): _STATED,
+    (REFERENCE, "GRU"): _STATED,
+    (REFERENCE, "LSTM"): _STATED | {"input_forget"},
+    (REFERENCE, "RNN"): _STATED,
 }
+
+# Operators of the reference that put numbers in the place of infinities.
+_OF_NUMBERS: Final = frozenset({"Resize"})
 
 # Attributes as they are hashed: messages by their bytes.
 _Items: TypeAlias = tuple[tuple[str, Any], ...]
@@ -46,11 +49,13 @@ def compute(call: Call) -> list[Array]:
     session = _session(operator.domain, operator.name, operator.opset, items, dtypes, wanted)
     if isinstance(session, str):
         raise Unsupported(f"no runtime takes {operator.name}: {session}")
+    if session.engine == REFERENCE and operator.name in _OF_NUMBERS and any(is_float(x) and not np.isfinite(x).all() for x in call.all_inputs()):
+        raise Illegal(f"the reference computes {operator.name} of numbers alone")
     feeds = {f"i{position}": value for position, value in enumerate(call.inputs) if value is not None}
     try:
         return [np.asarray(value) for value in session.run(feeds)]
     except Exception as error:
-        if session.engine == "onnxruntime":
+        if session.engine == ONNXRUNTIME:
             raise Illegal(_line(error)) from None
         raise Unsupported(f"the reference fails on {operator.name}: {_line(error)}") from None
 
