@@ -47,6 +47,8 @@ def minimized(seed: int, exact: bool) -> str:
     if model is None or not runs:
         return ""
     status, _, style = trial.judged(model.proto, runs, trial.options(seed, exact))
+    if status == trial.SAME:
+        return "nothing differs when it is tried again"
     feeds = [feed for feed, _ in runs if feed.style == style] or [runs[0][0]]
 
     def fails(case: Case) -> bool:
@@ -115,7 +117,7 @@ def _cuts(case: Case) -> Iterator[Case]:
             other = _copy(case)
             del other.proto.graph.node[place]
             infos = [inferred.get(name) if kind == "inferred" else _info(name, values[name], kind == "fixed") for name in names]
-            if any(info is None for info in infos) or {value.name for value in graph.output} & set(names):
+            if not all(_fits(info, values[name]) for info, name in zip(infos, names, strict=True)) or {value.name for value in graph.output} & set(names):
                 continue
             other.proto.graph.input.extend(info for info in infos if info is not None)
             yield _tidy(replace(other, feed=replace(case.feed, inputs=case.feed.inputs | {name: values[name] for name in names})))
@@ -193,6 +195,14 @@ def _inferred(proto: onnx.ModelProto) -> dict[str, ValueInfoProto]:
     except Exception:
         return {}
     return {value.name: value for value in (*graph.value_info, *graph.output) if value.type.tensor_type.HasField("shape")}
+
+
+def _fits(info: ValueInfoProto | None, array: np.ndarray) -> bool:
+    """Whether a type that was inferred is true of the value."""
+    if info is None:
+        return False
+    dims = info.type.tensor_type.shape.dim
+    return len(dims) == array.ndim and all(not dim.HasField("dim_value") or dim.dim_value == size for dim, size in zip(dims, array.shape, strict=True))
 
 
 def _info(name: str, array: np.ndarray, fixed: bool) -> ValueInfoProto:
