@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from eqsat.candidates import Candidates
 from eqsat.emit import emit, emit_apply, emit_search
 from eqsat.engine import GROW, SEARCH, SETTLE, SIMPLIFY
+from eqsat.finiteness import Finiteness
 from eqsat.language.compile import Compiled
 from eqsat.language.firing import Firing
+from eqsat.language.syntax import Label
 from eqsat.limits import Watch
 from eqsat.phases import Phase
 from eqsat.program import Program
@@ -21,10 +23,10 @@ from eqsat.program import Program
 
 @dataclass(frozen=True, slots=True)
 class RuleSet:
-    """The rules of a run. `exact`: only what keeps every bit fires; `trial`: each rule runs once, and nothing is joined."""
+    """The rules of a run. `least` is what a rule must promise to fire; `trial`: each rule runs once, and nothing is joined."""
 
     rules: Sequence[Compiled] = ()
-    exact: bool = False
+    least: Label = Label.FINITE
     trial: bool = False
     groups: Mapping[str, str] = field(default_factory=dict[str, str])  # by rule; what is in none is in one together
     phases: Sequence[Phase] = (Phase(),)
@@ -44,6 +46,7 @@ class Admission:
         self._program = program
         self._ruleset = ruleset
         self._watch = watch
+        self._finiteness = Finiteness(program.encoding)
         self._waiting = list(range(len(ruleset.rules)))
         self._seen = 0  # signatures, when rules were last admitted
         self._applied: set[int] = set()
@@ -99,8 +102,9 @@ class Admission:
 
     def _enter(self, number: int) -> None:
         program, ruleset, watch = self._program, self._ruleset, self._watch
-        group = ruleset.group(number)
-        firing = self.firings[number] = Firing(ruleset.rules[number], program.encoding.terms, program.encoding.derivation, ruleset.exact, ruleset.trial)
+        group, encoding = ruleset.group(number), program.encoding
+        firing = Firing(ruleset.rules[number], encoding.terms, encoding.derivation, ruleset.least, self._finiteness.special, ruleset.trial)
+        self.firings[number] = firing
         made, kind = len(firing.compiled.construction.nodes), self._kinds[group]
         if ruleset.trial:
             emit(program, firing, number, watch.answering(firing), GROW, trial=True)

@@ -118,7 +118,7 @@ def fired_rules(trace: Trace) -> dict[str, int]:
 
 def _rewrite(model: Model, job: Job, most: float, library: Library, trace: Trace) -> onnx.ModelProto:
     proto, settings = model.proto, job.settings
-    ruleset = RuleSet(library.compiled, settings.exact, groups=library.group_of, phases=job.plan.phases)
+    ruleset = RuleSet(library.compiled, settings.least, groups=library.group_of, phases=job.plan.phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_limit),
         most - written_bytes(proto.graph),

@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     optimize.add_argument("--custom-op-library", metavar="FILE", help="a library of custom operators for ONNX Runtime, used in verification")
     optimize.add_argument("--exact", action="store_true", help="use only what keeps every bit of every result")
+    optimize.add_argument("--strict", action="store_true", help="use no rule that is true of finite numbers only: one through which NaN or infinity spreads")
     optimize.add_argument("--rules", metavar="FILE.rules", action="append", default=[], help="use the rules of this file as well (repeatable)")
     optimize.add_argument("--only", metavar="NAME", action="append", default=[], help="use only this rule or group of rules (repeatable)")
     optimize.add_argument("--skip", metavar="NAME", action="append", default=[], help="do not use this rule or group of rules (repeatable)")
@@ -182,6 +183,7 @@ def _optimize(options: argparse.Namespace) -> int:
         custom_op_library=options.custom_op_library,
         opset=options.opset,
         exact=options.exact,
+        strict=options.strict,
         rules=[Path(path) for path in options.rules],
         only=options.only,
         skip=options.skip,

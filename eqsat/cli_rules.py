@@ -98,7 +98,7 @@ def _list(options: argparse.Namespace) -> int:
     for group in library.groups:
         print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
         for found in group.rules:
-            print(f"  {found.rule.label.value:5}  {found.rule.name:32}  {' '.join(found.rule.documentation)}")
+            print(f"  {found.rule.label.value:6}  {found.rule.name:32}  {' '.join(found.rule.documentation)}")
     return 0
 
 

@@ -117,10 +117,11 @@ class _Encoder:
             if self.outer.same.get(name, name) != name:
                 self._equate(out.values[name], out.values[self.outer.same[name]])
         for name in graph.sparse:
-            self._leaf(name, UNKNOWN)
+            if name not in out.values:
+                self._leaf(name, UNKNOWN)
         for name, constant in graph.constants.items():
             if name in out.values:
-                continue  # only the default of an input
+                continue  # it is only the default of an input
             if constant.tensor.hollow:
                 self._leaf(name, Fact(constant.tensor.dtype, constant.tensor.dims))
             else:

@@ -16,15 +16,20 @@ from typing import Any
 import numpy as np
 
 from eqsat import compare, samples
+from eqsat.nudges import Nudges
 from eqsat.runtime import ReferenceSession, Session, open_runtime
+from eqsat.samples import Draw, Edge
+from eqsat.steering import Decided, Steering
 
 EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
 
 _RUNS = 3
 _CHEAP = 1 << 18  # elements of an input up to which the third run is cheap
-_NUDGES = 16
-_WEIGHT_NUDGES = 8
-_LARGEST_MODEL_TO_NUDGE = 1 << 27
+_EDGE_WORK = 1 << 28  # the work of a run at an edge that is no more than that of loading a model
+_EDGE_VOLUME = 256  # so often a model may do its work at an edge, however large it is
+_EDGE_ELEMENTS = 1 << 22
+_REFUSALS = 4
+_EXTREMES = 3  # draws: few elements hold few of the ends
 
 
 @dataclass(frozen=True)
@@ -40,11 +45,15 @@ class Request:
     dependent: frozenset[str]  # outputs that depend on an input
     random: frozenset[str]  # outputs that depend on a random operator
     coarsest: str  # the narrowest of float16 and bfloat16 that the original computes in, or ""
+    steering: Steering  # of the original, what decides its outputs
+    work: int  # what the models do where every free dimension is 1, in multiplications or so
     inputs: Mapping[str, Any] | None
     seed: int
     patience: float  # seconds after which no further draw is begun
     threads: int = 1
     custom_op_library: str | None = None
+    edges: tuple[Edge, ...] = ()
+    only_edges: bool = False  # the rest has been tried
 
 
 @dataclass
@@ -68,8 +77,11 @@ class Judgement:
     engine: str = ""
     outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
     runs: int = 0
+    edges: int = 0  # how many of the runs, the last ones, were at edges
     sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     notes: list[str] = field(default_factory=list[str])
+    costly: list[Edge] = field(default_factory=list[Edge])  # edges at sizes that would have taken too long
+    draw: Draw | None = None  # that showed the difference, or else the last one at an edge
     late: bool = False  # there is no judgement because running took too long
 
 
@@ -86,7 +98,8 @@ class _Run:
     """Inputs that the original accepts, and its outputs on them."""
 
     feeds: dict[str, Any]
-    sizes: dict[str, int]
+    draw: Draw | None  # None: the user's own
+    places: tuple[int, ...]  # of the outputs that were asked for
     outputs: list[Any]
 
 
@@ -105,7 +118,7 @@ def judge(request: Request) -> Judgement:
         try:
             trial.hold(original, opener)
         except _Different as error:
-            judgement.status, judgement.reason, judgement.output = DIFFERENT, str(error), error.output
+            judgement.status, judgement.reason, judgement.output, judgement.draw = DIFFERENT, str(error), error.output, trial.draw
             return judgement
         except _OutOfMemory as error:
             judgement.reason = str(error)
@@ -152,11 +165,17 @@ class _Trial:
         self._request = request
         self._judgement = judgement
         self._end = time.monotonic() + request.patience
+        self._everything = tuple(range(len(request.outputs)))
+        self.draw: Draw | None = None
+        """That of the run which was compared last."""
 
     def hold(self, original: Session, opener: Any) -> None:
         """Run both models on several draws; raises `_Different` or `_NoDraw`."""
         request, judgement = self._request, self._judgement
-        self._original, self._opener = original, opener
+        coarsest = samples.numpy_dtype(request.coarsest) if request.coarsest else None
+        self._nudges = Nudges(
+            request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
+        )
         optimized: Session | None = None
         if request.optimized is not None:
             try:
@@ -166,10 +185,12 @@ class _Trial:
                 raise _Different(f"{original.engine} takes the original model but not the optimized one: {_line(error)}") from None
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
+        tried: list[Draw] = []
         for run in self._runs(original):
-            judgement.runs += 1
-            for name, size in run.sizes.items():
-                judgement.sizes.setdefault(name, []).append(size)
+            tried += [run.draw] if run.draw is not None else []
+            if request.only_edges:
+                break
+            self._count(run)
             if optimized is not None:
                 self._compare(run, optimized)
             for seen, value in zip(digests, run.outputs, strict=True):
@@ -177,49 +198,112 @@ class _Trial:
         for output, seen in zip(judgement.outputs, digests, strict=True):
             if output.name in request.dependent and len(seen) > 1 and not output.random:
                 output.exercised = compare.moves(seen)
+        for run in self._at_edges(original, tried):
+            self._count(run)
+            judgement.edges += 1
+            judgement.draw = run.draw
+            if optimized is not None:
+                try:
+                    self._compare(run, optimized)
+                except _OutOfMemory as error:
+                    judgement.notes.append(f"not compared at {named(run.draw)}: {error}")
+
+    def _count(self, run: _Run) -> None:
+        self._judgement.runs += 1
+        for name, size in (run.draw.sizes if run.draw is not None else {}).items():
+            self._judgement.sizes.setdefault(name, []).append(size)
+
+    def _run(self, original: Session, draw: Draw, places: tuple[int, ...]) -> _Run:
+        """Raises whatever the engine raises."""
+        feeds = samples.draw(self._request.plan, draw)
+        return _Run(feeds, draw, places, original.run(feeds, [self._request.outputs[place] for place in places]))
 
     def _runs(self, original: Session) -> Iterator[_Run]:
         request = self._request
         if request.inputs is not None:
             try:
-                yield _Run(dict(request.inputs), {}, original.run(request.inputs, request.outputs))
+                yield _Run(dict(request.inputs), None, self._everything, original.run(request.inputs, request.outputs))
             except Exception as error:
                 raise _NoDraw(_line(error)) from None
             return
-        first, style = self._first(original)
+        first, draw = self._first(original)
         yield first
         if not request.plan.inputs:
             return
-        choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != first.sizes]
+        choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
         found, number = 1, 0
         wanted = _RUNS if all(leaf.array is None or leaf.array.size <= _CHEAP for value in first.feeds.values() for leaf in compare.leaves(value)) else 2
         while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
-            sizes = choices[number] if number < len(choices) else first.sizes
+            sizes = choices[number] if number < len(choices) else draw.sizes
             number += 1
-            feeds = samples.draw(request.plan, sizes, style, request.seed + number)
             try:
-                outputs = original.run(feeds, request.outputs)
+                run = self._run(original, Draw(sizes, draw.style, request.seed + number), self._everything)
             except Exception:  # not every choice of sizes fits a model; the first that did is known
                 continue
             found += 1
-            yield _Run(feeds, sizes, outputs)
+            yield run
 
-    def _first(self, original: Session) -> tuple[_Run, str]:
-        """The first draw that the original accepts, and its style."""
+    def _at_edges(self, original: Session, tried: list[Draw]) -> Iterator[_Run]:
+        """Runs at those edges that the original takes. What decides how many there are is the models and not the clock, while patience lasts."""
+        if not tried or self._request.inputs is not None:
+            return
+        first, integers = tried[0], tuple(place for place in self._everything if self._decided(place) == Decided.NOT)
+        for number, edge in enumerate(self._request.edges):
+            if time.monotonic() > self._end:
+                self._judgement.notes.append(f"{len(self._request.edges) - number} draws at edges were not tried: running takes long")
+                return
+            seed = self._request.seed + len(tried) + _RUNS
+            if edge.extremes:
+                # Floats made of such integers are rounded by amounts that no nudge of the inputs shows.
+                widest = max(tried, key=lambda draw: samples.elements(self._request.plan, draw.sizes))
+                draws = [Draw(widest.sizes, first.style, seed + turn, edge.extremes) for turn in range(_EXTREMES if integers else 0)]
+                places, wanted = integers, _EXTREMES
+            else:
+                draws, places, wanted = self._sizes(edge, tried, seed)[:_REFUSALS], self._everything, 1
+            for draw in draws:
+                try:
+                    run = self._run(original, draw, places)
+                except Exception:  # what the original does not take is not the optimized model's to take
+                    continue
+                tried.append(draw)
+                yield run
+                wanted -= 1
+                if not wanted:
+                    break
+
+    def _sizes(self, edge: Edge, tried: list[Draw], seed: int) -> list[Draw]:
+        """The draws of an edge that are new and that can be afforded, the most telling first."""
+        plan, first = self._request.plan, tried[0]
+        largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
+        found: list[Draw] = []
+        for size in edge.sizes:
+            sizes = first.sizes | dict.fromkeys(edge.symbols, size)
+            if 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
+                continue
+            volume = samples.volume(plan, sizes)
+            if size > 1 and (samples.elements(plan, sizes) > _EDGE_ELEMENTS or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+                if edge not in self._judgement.costly:
+                    self._judgement.costly.append(edge)
+                continue
+            found.append(Draw(sizes, first.style, seed))
+        return found
+
+    def _first(self, original: Session) -> tuple[_Run, Draw]:
+        """The first run that the original accepts, and its draw."""
         refusal = ""
-        hollow: tuple[_Run, str] | None = None
+        hollow: tuple[_Run, Draw] | None = None
         for sizes, style in _attempts(self._request.plan):
-            feeds = samples.draw(self._request.plan, sizes, style, self._request.seed)
+            draw = Draw(sizes, style, self._request.seed)
             try:
-                run = _Run(feeds, sizes, original.run(feeds, self._request.outputs))
+                run = self._run(original, draw, self._everything)
             except Exception as error:
                 refusal = refusal or _line(error)
                 if time.monotonic() > self._end:
                     break
                 continue
             if not _all_nan(run.outputs):
-                return run, style
-            hollow = hollow or (run, style)
+                return run, draw
+            hollow = hollow or (run, draw)
             if style == samples.POSITIVE:
                 break
         if hollow is None:
@@ -229,14 +313,16 @@ class _Trial:
 
     def _compare(self, run: _Run, optimized: Session) -> None:
         """Raises `_Different` unless the optimized model's outputs are the original's."""
-        where = f" (sizes {', '.join(f'{name}={size}' for name, size in run.sizes.items())})" if run.sizes else ""
+        self.draw = run.draw
+        where = f" ({named(run.draw)})" if named(run.draw) else ""
         try:
-            values = optimized.run(run.feeds, self._request.outputs)
+            values = optimized.run(run.feeds, [self._request.outputs[place] for place in run.places])
         except Exception as error:
             _raise_if_memory(error)
             raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {_line(error)}") from None
         open_: list[tuple[int, list[tuple[int, compare.Difference]]]] = []
-        for position, (output, a, b) in enumerate(zip(self._judgement.outputs, run.outputs, values, strict=True)):
+        for position, a, b in zip(run.places, run.outputs, values, strict=True):
+            output = self._judgement.outputs[position]
             before, after = compare.signature(a), compare.signature(b)
             if before != after:
                 raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name)
@@ -255,7 +341,7 @@ class _Trial:
         """Nudge until the original's own changes explain each difference; raises `_Different` if they do not."""
         names = [self._request.outputs[position] for position, _ in open_]
         if not self._explained(open_):
-            for number, (session, feeds, factor) in enumerate(self._nudged(run)):
+            for number, (session, feeds, factor) in enumerate(self._nudges.of(run.feeds)):
                 try:
                     values = session.run(feeds, names)
                 except Exception:  # a nudge that moves the model out of its domain tells nothing
@@ -270,7 +356,7 @@ class _Trial:
         for position, differences in open_:
             output = self._judgement.outputs[position]
             for _, difference in differences:
-                finding = difference.judge()
+                finding = difference.judge(self._decided(position))
                 if finding.max_error is None or output.max_error is None:
                     output.max_error = None
                 elif finding.max_error >= output.max_error:
@@ -280,25 +366,21 @@ class _Trial:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
-    @staticmethod
-    def _explained(open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
-        return not any(difference.judge().unexplained for _, differences in open_ for _, difference in differences)
+    def _explained(self, open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
+        return not any(difference.judge(self._decided(position)).unexplained for position, differences in open_ for _, difference in differences)
 
-    def _nudged(self, run: _Run) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """The original on nudged inputs; then with its weights nudged too; then by the last place of its narrowest type."""
-        generator = np.random.default_rng([self._request.seed, 1])
-        coarsest = samples.numpy_dtype(self._request.coarsest) if self._request.coarsest else None
-        for number in range(_NUDGES):
-            units = compare.MULTIPLE if number % 2 else 1
-            yield self._original, compare.nudge(run.feeds, units, generator), compare.MULTIPLE / units
-        for narrow in (None, coarsest) if coarsest is not None else (None,):
-            for number in range(_WEIGHT_NUDGES):
-                units = compare.MULTIPLE if number % 2 and narrow is None else 1
-                model = nudge_weights(self._request.original, units, generator, narrow)
-                if model is None:
-                    return
-                session = self._opener(model, self._request.original_folder, self._request)
-                yield session, compare.nudge(run.feeds, units, generator, narrow), compare.MULTIPLE / units
+    def _decided(self, position: int) -> Decided:
+        """How floats decide the integers of an output."""
+        return self._request.steering.decided.get(self._request.outputs[position], Decided.CHOSEN)
+
+
+def named(draw: Draw | None) -> str:
+    """What a person wants to know of a draw; empty where nothing is free."""
+    if draw is None:
+        return ""
+    sizes = f"sizes {', '.join(f'{name}={size}' for name, size in draw.sizes.items())}" if draw.sizes else ""
+    extremes = f"the ends of their type in {', '.join(sorted(draw.extremes))}" if draw.extremes else ""
+    return "; ".join(part for part in (sizes, extremes) if part)
 
 
 def _attempts(plan: samples.Plan) -> Iterator[tuple[dict[str, int], str]]:
@@ -315,32 +397,3 @@ def _all_nan(outputs: Sequence[Any]) -> bool:
     arrays = [leaf.array for output in outputs for leaf in compare.leaves(output) if leaf.array is not None and leaf.array.size]
     arrays = [array for array in arrays if compare.is_float(array)]
     return bool(arrays) and all(bool(np.isnan(compare.plain(array)).all()) for array in arrays)
-
-
-def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None) -> bytes | None:
-    """The model with the floating-point weights that it holds nudged; None if it holds none, or too many bytes of them.
-
-    Weights that hold whole numbers stay: they may be cast to sizes or indices, which a nudge would break.
-    """
-    import onnx
-    from onnx import numpy_helper
-
-    if len(model) > _LARGEST_MODEL_TO_NUDGE:
-        return None
-    proto = onnx.load_model_from_string(model)
-    # A weight that is one number everywhere may be held by the operator that fills it.
-    holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
-    constants = (attribute.t for node in holders for attribute in node.attribute if attribute.name == "value")
-    changed = False
-    for tensor in (*proto.graph.initializer, *constants):
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
-            array = numpy_helper.to_array(tensor)
-            if compare.is_float(array) and not _is_whole(array):
-                tensor.CopyFrom(numpy_helper.from_array(compare.nudge(array, units, generator, coarsest), tensor.name))
-                changed = True
-    return proto.SerializeToString() if changed else None
-
-
-def _is_whole(array: np.ndarray) -> bool:
-    values = compare.plain(array)
-    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())

@@ -25,6 +25,7 @@ from eqsat.errors import InputError
 from eqsat.extract import Method
 from eqsat.language.library import Library, Source, built_in
 from eqsat.language.library import load as load_rules
+from eqsat.language.syntax import Label
 from eqsat.model import Model, count_nodes
 from eqsat.phases import load as load_plan
 from eqsat.read import Source as ModelSource
@@ -106,7 +107,8 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
         "extraction": _extraction(trace if result is not original else Trace(), settings.extractor),
-        "rules": _rules(trace, dropped, _needed(model, job, library, found) if settings.needed else {}),
+        "rules": _rules(library, trace, dropped, _needed(model, job, library, found) if settings.needed else {}),
+        "finite": [name for name in fired_rules(trace) if library.rule(name).rule.label is Label.FINITE],
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
@@ -149,12 +151,13 @@ def _mended(
     return failed, verdict, []
 
 
-def _rules(trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
+def _rules(library: Library, trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
     seconds: Counter[str] = Counter()
     for record in trace.records:
         seconds.update(record.seconds)
-    rules = [{"name": name, "matches": count, "seconds": seconds[name], "needed": needed.get(name)} for name, count in fired_rules(trace).items()]
-    return rules + [{"name": name, "matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in dropped]
+    fired = {name: {"matches": count, "seconds": seconds[name], "needed": needed.get(name)} for name, count in fired_rules(trace).items()}
+    fired |= {name: {"matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in dropped}
+    return [{"name": name, "label": library.rule(name).rule.label.value, **record} for name, record in fired.items()]
 
 
 def _needed(model: Model, job: Job, library: Library, found: Attempt) -> dict[str, bool]:
@@ -213,6 +216,7 @@ def optimize(
     custom_op_library: str | Path | None = None,
     opset: str | int = "keep",
     exact: bool = False,
+    strict: bool = False,
     rules: Sequence[Source] = (),
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
@@ -228,7 +232,8 @@ def optimize(
     `inputs` are used for verification instead of random ones. `time_limit` is in seconds, `memory_limit` (of evaluation
     and verification) and `max_growth` (of the file) in bytes. `dims` bakes sizes of named dimensions in, `assume_dims`
     only assumes them where prices are compared. `rules` adds rule files, or texts of such, to the built-in ones; `only` and
-    `skip` choose among all by the names of rules and groups; `exact` keeps every bit. `needed` finds out which of the rules
+    `skip` choose among all by the names of rules and groups; `exact` keeps every bit, and `strict` uses no rule that is true of finite
+    numbers only. `needed` finds out which of the rules
     that fired the result needs, by running again without each. `extractor` is "exact", "greedy" or "tree", `extract_time` the seconds
     that choosing may take, and `dump_egraph` a file for the e-graph of the main graph, in the egraph-serialize format. `effort` is "low", "normal"
     or "high": how far rules that may grow the graph are followed; `phases` is a file that says it instead of rules/phases.toml.
@@ -250,6 +255,7 @@ def optimize(
             custom_op_library,
             opset,
             exact,
+            strict,
             rules,
             only,
             skip,

@@ -29,6 +29,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     ]
     if fired := _fired(report["rules"]):
         lines.insert(2, f"rules   {fired}")
+    if report["finite"]:
+        lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
     if report["limits"]["hit"]:
         lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
     lines += [f"note    {note}" for note in report["notes"]]
@@ -52,6 +54,10 @@ def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
     """The rules that fired and are not known to be of no use, those with most matches first."""
     useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
     names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
+    return _some(names)
+
+
+def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
     return ", ".join(names[:_NAMES]) + more
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+from onnx import TensorProto
 
 from eqsat.admission import RuleSet
 from eqsat.choose import Chooser, Chosen, Prices
@@ -26,6 +27,7 @@ from eqsat.encode import Descent, Encoding, Outer, encode
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts import UNKNOWN, Contradiction, Fact
 from eqsat.fold import Folding
+from eqsat.language.syntax import Label
 from eqsat.limits import Limits
 from eqsat.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.names import FreshNames, NameClash, captures
@@ -95,6 +97,16 @@ class Trace:
         return now
 
 
+class _Fused(Exception):
+    """Bits of a graph hang on which nodes stand side by side."""
+
+
+def _has_halves(encoding: Encoding) -> bool:
+    """Whether a value has floats of 16 bits, in which ONNX Runtime lacks kernels: runs of such nodes it computes in 32 bits, and rounds at their ends."""
+    known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
+    return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
+
+
 class Rewriter:
     """Rewrites the graphs of one model."""
 
@@ -119,7 +131,7 @@ class Rewriter:
 
         try:
             return self._optimized(graph, outer, place, folding, descend, opsets)
-        except (Contradiction, EngineFailure, ExtractionError, NameClash, Undecodable) as error:
+        except (Contradiction, EngineFailure, ExtractionError, NameClash, Undecodable, _Fused) as error:
             self.trace.notes.append(f"graph '{graph.proto.name}' stays as it is: {error}")
         kept = onnx.GraphProto()
         kept.CopyFrom(graph.proto)
@@ -133,6 +145,8 @@ class Rewriter:
         encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
         # Bodies are rewritten while the graph around them is encoded: their time is counted with their own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
+        if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
+            raise _Fused("in 16 bits ONNX Runtime rounds between nodes or not by what stands side by side, and every bit is to stay")
         egraph, record = saturate(encoding, self._limits(), self._options.ruleset)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)

@@ -11,6 +11,7 @@ import numpy as np
 
 from eqsat.extract import Method
 from eqsat.language.library import Source
+from eqsat.language.syntax import Label
 
 
 @dataclass(slots=True)
@@ -29,6 +30,7 @@ class Settings:
     custom_op_library: str | Path | None = None
     opset: str | int = "keep"
     exact: bool = False
+    strict: bool = False
     rules: Sequence[Source] = ()
     only: Sequence[str] = ()
     skip: Sequence[str] = ()
@@ -39,3 +41,8 @@ class Settings:
     effort: str = "normal"
     phases: Path | None = None
     progress: Callable[[str], None] = lambda stage: None
+
+    @property
+    def least(self) -> Label:
+        """What a rule must promise to be used."""
+        return Label.EXACT if self.exact else Label.REAL if self.strict else Label.FINITE

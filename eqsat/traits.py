@@ -54,3 +54,12 @@ DTYPE_ATTRIBUTES: Final = frozenset(
 # Operators of two operands, and of any number of them, whose order does not matter: by IEEE's rules not even to the bits.
 COMMUTATIVE: Final = frozenset({"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"})
 SYMMETRIC: Final = frozenset({"Max", "Mean", "Min", "Sum"})
+
+# By operator of elements that rounds and is no correctly rounded one, the data types in which the bits of an element depend on its operands
+# alone, not on where it stands: ONNX Runtime computes what is left behind its vectors, at the end of a tensor, of a row or of a thread's
+# share, by other code, which may round otherwise. Measured on x86-64 (tests/test_positionless.py); what is not here is not known to be so.
+_HALVES = frozenset({"bfloat16", "float16"})
+POSITIONLESS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("Elu", "Log", "Softplus"), _HALVES),
+    **dict.fromkeys(("Erf", "Exp", "Gelu", "Sigmoid", "Tanh"), _HALVES | {"float"}),
+}

@@ -22,6 +22,7 @@ from eqsat.derive import Derivation
 from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
 from eqsat.facts import UNKNOWN, Contradiction, Fact
+from eqsat.finiteness import Finiteness
 from eqsat.fold import Folding
 from eqsat.landmarks import Landmarks, label
 from eqsat.language.compile import Compiled, compile_rule
@@ -238,7 +239,8 @@ class _Survey:
         index = Index(self.terms, egraph)
         assignments = Assignments(compiled.pattern, index, BUDGET, SHARE)
         landmarks = Landmarks(encoding, egraph)
-        reasons = Reasons(assignments, Firing(compiled, self.terms, self.derivation), self.terms, landmarks)
+        firing = Firing(compiled, self.terms, self.derivation, special=Finiteness(encoding).special)
+        reasons = Reasons(assignments, firing, self.terms, landmarks)
         wanted = assignments.root.operator
         known: dict[int, Spot] = {}
         for node in graph.nodes:

@@ -88,5 +88,6 @@ RULES = st.builds(
     st.booleans(),
     several(CONDITIONS),
     several(st.builds(syntax.Test, several(GIVEN, 1)), most=2),
+    st.none() | EXPRESSIONS,
 )
 FILES = st.builds(RuleFile, st.just("drawn"), several(LINE), several(RULES))

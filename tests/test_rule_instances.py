@@ -19,7 +19,7 @@ from eqsat.checker.domains import Domain
 from eqsat.checker.dtypes import WEIGHTS
 from eqsat.checker.elements import draw_elements
 from eqsat.checker.instances import Instance, draw, from_test
-from eqsat.checker.laws import breaks_law
+from eqsat.checker.laws import broken_law
 from eqsat.checker.samplers import SAMPLERS
 from eqsat.checker.shapes import ELEMENT_LIMIT, RANK_LIMIT, draw_shapes
 from eqsat.facts import INTEGERS, Fact
@@ -506,7 +506,7 @@ LAWLESS = [
 
 @pytest.mark.parametrize(("operator", "settings", "inputs"), LAWLESS)
 def test_laws_that_inference_does_not_know(operator: str, settings: dict[str, Any], inputs: tuple[Fact, ...]) -> None:
-    assert breaks_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
+    assert broken_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
 
 
 LAWFUL = [
@@ -517,7 +517,7 @@ LAWFUL = [
 
 @pytest.mark.parametrize(("operator", "settings", "inputs"), LAWFUL)
 def test_what_every_implementation_computes_alike_is_lawful(operator: str, settings: dict[str, Any], inputs: tuple[Fact, ...]) -> None:
-    assert not breaks_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
+    assert not broken_law(Node(find_operator("", operator, NEWEST), settings, inputs, 1))
 
 
 def test_constants_whose_elements_the_rule_reads_are_drawn_as_it_reads_them() -> None:

@@ -34,6 +34,7 @@ from eqsat.language.syntax import (
     Name,
     Near,
     Number,
+    Place,
     Spread,
     Term,
     Wildcard,
@@ -89,6 +90,7 @@ class Bindings:
     values: dict[str, Value | None] = field(default_factory=dict[str, "Value | None"])
     carried: dict[str, dict[str, Setting]] = field(default_factory=dict[str, "dict[str, Setting]"])
     deferred: tuple[tuple[Expression, Setting], ...] = ()  # expressions with names that are not bound yet, and what they must equal
+    broken: Place | None = None  # where in the rule's text a condition stands that is known not to hold
 
     def copy(self) -> Bindings:
         """Bindings that can be changed without changing these."""
@@ -192,6 +194,7 @@ class Bindings:
             for condition in self.pending:
                 decided = self._decide(condition.condition) if all(name in self.values for name in condition.needs) else None
                 if decided is False:
+                    self.broken = condition.condition.place
                     return False
                 if decided is None:
                     left.append(condition)
@@ -199,7 +202,8 @@ class Bindings:
             self.pending = tuple(left)
         due = [(pattern, value) for pattern, value in self.deferred if self._is_known(pattern)]
         self.deferred = tuple(pair for pair in self.deferred if pair not in due)
-        return all(setting(self.evaluate(pattern)) == value for pattern, value in due)
+        self.broken = next((pattern.place for pattern, value in due if setting(self.evaluate(pattern)) != value), None)
+        return self.broken is None
 
     def _decide(self, condition: Judgement | Definition | Guard) -> bool | None:
         """Whether a condition holds of whose names all have values; None where it can not be said yet."""

@@ -22,6 +22,7 @@ from eqsat.checker.trial import try_rule
 from eqsat.checker.verdict import Case, Outcome
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.errors import Problem
+from eqsat.language.firing import promised
 from eqsat.language.matching import Refusal
 from eqsat.language.resolve import Resolved
 
@@ -136,7 +137,7 @@ class _Direction:
             case = Case(instance.model, trial.right, instance.free, instance.domains)
             self.judged += 1
             share = None if self.judged <= _THOROUGH else self.judged
-            found = judge(case, self.resolved.rule.label, self.seed * 1_000_003 + self.drawn + number, share)
+            found = judge(case, promised(self.resolved.rule, instance.bindings), self.seed * 1_000_003 + self.drawn + number, share)
             if found.outcome is Outcome.DIFFERENT:
                 self.refuted += 1
                 shown = counterexample(case, found, instance)

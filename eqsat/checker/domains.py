@@ -91,6 +91,22 @@ def _classes(node: Node) -> dict[int, Domain]:
     return {1: Domain(0, shape[1] - 1)} if len(shape) > 1 and isinstance(shape[1], int) else {}
 
 
+def _images(node: Node) -> dict[int, Domain]:
+    x = node.shape(0) or ()
+    return {2: Domain(0, x[0] - 1)} if x and isinstance(x[0], int) else {}
+
+
+def _room(node: Node) -> dict[int, Domain]:
+    x, updates = node.shape(0) or (), node.shape(1) or ()
+    axis = from_front(node.integer("axis", -2), len(x))
+    if axis is None or len(updates) != len(x):
+        return {}
+    size, taken = x[axis], updates[axis]
+    if not isinstance(size, int) or not isinstance(taken, int):
+        return {}
+    return {2: Domain(0, size - 1 if node.text("mode", "linear") == "circular" else size - taken)}
+
+
 def _fixed(domains: Mapping[int, Domain]) -> Callable[[Node], Mapping[int, Domain]]:
     return lambda node: domains
 
@@ -108,14 +124,29 @@ _DOMAINS: Final[Mapping[str, Callable[[Node], Mapping[int, Domain]]]] = {
     "Dropout": _fixed({1: Domain(0, 0.5)}),
     "OneHot": _fixed({1: Domain(1, 5)}),
     "Pow": _exponent,
-    "Resize": _fixed({2: Domain(0.5, 2)}),
+    "Resize": _fixed({1: Domain(0, 1), 2: Domain(0.5, 2)}),
+    "AffineGrid": _fixed({1: Domain(1, 3)}),
+    "MelWeightMatrix": _fixed({0: Domain(1, 5), 1: Domain(16, 32), 2: Domain(4000, 8000), 3: Domain(0, 100), 4: Domain(1000, 2000)}),
+    "NonMaxSuppression": _fixed({2: Domain(0, 5), 3: Domain(0, 1)}),
+    "RoiAlign": _images,
+    "STFT": _fixed({1: Domain(1, 4), 3: Domain(1, 4)}),
+    "TensorScatter": _room,
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), _fixed({0: Domain(1, 12)})),
     "Range": _fixed({2: NONZERO}),
     "ReverseSequence": _lengths,
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), _classes),
 }
 
+_SIGNALS: Final[Mapping[str, tuple[int, ...]]] = {
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), (0,)),
+    "AffineGrid": (1,),
+    "DFT": (1, 2),
+    "MelWeightMatrix": (0, 1, 2),
+    "STFT": (1, 3),
+}
+
 # Inputs whose elements decide the shape of the result: they must be constants that inference can read.
-DECISIVE: Final[Mapping[str, tuple[int, ...]]] = {"OneHot": (1,), "Range": (0, 1, 2), "Resize": (2,), "Dropout": (2,)}
+DECISIVE: Final[Mapping[str, tuple[int, ...]]] = {"OneHot": (1,), "Range": (0, 1, 2), "Resize": (2,), "Dropout": (2,), **_SIGNALS}
 
 
 def direct(node: Node) -> Mapping[int, Domain]:

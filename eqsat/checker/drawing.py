@@ -19,15 +19,17 @@ from eqsat.checker.bindings import Bindings, attribute, numbers_in
 from eqsat.checker.domains import DECISIVE, Domain, direct
 from eqsat.checker.dtypes import DECIDING, Key
 from eqsat.checker.elements import draw_elements, draw_uniform, number
-from eqsat.checker.laws import breaks_law
+from eqsat.checker.laws import beyond_runtimes, broken_law
 from eqsat.checker.left import UNIFORM, VALUES, Leaf, Left, Step
 from eqsat.checker.samplers import sample
 from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_size
 from eqsat.checker.site import Setting, Site, Slot, Unfit
 from eqsat.checker.spellings import Spelling, respell
-from eqsat.facts import INTEGERS, Array, Fact, from_array
+from eqsat.facts import INTEGERS, Array, Fact, dtype_name, from_array
 from eqsat.inference import infer
-from eqsat.language.syntax import Call, Name
+from eqsat.language.matching import Refusal
+from eqsat.language.syntax import NOWHERE, Call, Name, Place
+from eqsat.legality import illegal
 from eqsat.nodes import Node
 from eqsat.operators import AttributeValue
 
@@ -70,6 +72,7 @@ class Drawing:
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     arrays: dict[str, Array] = field(default_factory=dict[str, Array])  # of initializers whose elements are settled
     nodes: list[Placed] = field(default_factory=list[Placed])
+    refusal: Refusal | None = None  # why the last node that was tried is not legal, of a test line
 
     def __post_init__(self) -> None:
         self._used = frozenset(name for step in self.left.steps for name in step.inputs)
@@ -84,7 +87,7 @@ class Drawing:
     def _drawn(self, place: int, step: Step) -> bool:
         slots = self._slots(step)
         if slots is None:
-            return False
+            return self._refuse(step.place, f"an attribute or parameter of {step.operator.name} has no value here")
         new = frozenset(position for position, name in enumerate(step.inputs) if name is not None and name not in self.facts)
         lists = self._lists()
         failed: set[Hashable] = set()
@@ -95,19 +98,23 @@ class Drawing:
         numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
         # A tensor that stands at two inputs has one shape: no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
-        return Site(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], lists, self.symbolic)
+        return Site(
+            self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], lists, self.plain, self.symbolic
+        )
 
     def _place(self, place: int, site: Site, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
         """Draws one node; `failed` are the choices for it that are known to break something, to which this one is added if it does."""
         bindings = self.bindings.copy()
         try:
+            self._decide_dtype(place, step, site)
             sample(site)
         except Unfit:
-            return False
-        self._decide_dtype(place, step, site)
+            return self._refuse(step.place, f"{step.operator.name} has no attributes that fit the shapes {self._shown(site)}")
         settings = self._bound(step, site, bindings)
-        if settings is None or any(prod(site.shape(position)) > ELEMENT_LIMIT for position in new):
-            return False
+        if settings is None:
+            return self._refuse(step.place, f"the values that are given are not what the pattern of {step.operator.name} says")
+        if any(prod(site.shape(position)) > ELEMENT_LIMIT for position in new):
+            return self._refuse(step.place, f"an input of {step.operator.name} has more than {ELEMENT_LIMIT} elements")
         choice = (tuple(settings.items()), tuple(site.inputs[position] for position in new))
         if choice in failed:
             return False
@@ -117,8 +124,12 @@ class Drawing:
         known = {name: fact for position, (name, fact) in enumerate(zip(step.inputs, site.inputs, strict=True)) if name and fact and position not in written}
         if bindings.settle(self._named(known)):
             arrays = self._new_arrays(step, site, written, settings, bindings)
-            if arrays is not None and self._commit(step, site, settings, arrays, bindings):
+            if arrays is None:
+                self._refuse(step.place, f"no element of an input of {step.operator.name} is what the rule says, in its data type")
+            elif self._commit(step, site, settings, arrays, bindings):
                 return True
+        else:
+            self._refuse_condition(bindings)
         if not arrays:  # or else other elements may do
             failed.add(choice)
         return False
@@ -183,20 +194,44 @@ class Drawing:
         elements = {name: from_array(array) for name, array in arrays.items()}
         site.inputs = [fact if name is None else elements.get(name, fact) for name, fact in zip(step.inputs, site.inputs, strict=True)]
         node = _node(step, site, settings)
-        if not bindings.settle(self._named(elements)) or breaks_law(node):
+        if not bindings.settle(self._named(elements)):
+            return self._refuse_condition(bindings)
+        if (law := broken_law(node)) is not None:
+            return self._refuse(step.place, f"ONNX's law for {step.operator.name}: {law}; here its inputs are {self._shown(site)}")
+        if not self.plain and beyond_runtimes(node):
             return False
         found = infer(*node)
         if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)):
-            return False
+            return self._refuse_node(step, node, found)
         results = dict(zip(step.outputs, found, strict=True))
         if not bindings.settle(self._named(results)):
-            return False
+            return self._refuse_condition(bindings)
         self.bindings = bindings
         self.facts.update({name: fact for name, fact in zip(step.inputs, site.inputs, strict=True) if name is not None and fact is not None})
         self.facts.update(results)
         self.arrays.update(arrays)
         self.nodes.append(self._spelled(step, site, settings, node, found))
         return True
+
+    def _refuse(self, place: Place, reason: str) -> bool:
+        """Notes why a test line is not legal; of what is drawn nobody asks. Always False."""
+        if self.plain:
+            self.refusal = Refusal(place, reason)
+        return False
+
+    def _refuse_condition(self, bindings: Bindings) -> bool:
+        return self._refuse(bindings.broken or NOWHERE, "this condition does not hold")
+
+    def _refuse_node(self, step: Step, node: Node, found: Sequence[Fact]) -> bool:
+        reason = illegal(*node) if self.plain else None
+        if reason is not None:
+            return self._refuse(step.place, f"ONNX rejects {step.operator.name} here: {reason}")
+        large = any(prod(size for size in fact.shape or () if isinstance(size, int)) > ELEMENT_LIMIT for fact in found)
+        what = f"has more than {ELEMENT_LIMIT} elements" if large else "has a size that depends on what is computed, and the left side goes on from there"
+        return self._refuse(step.place, f"a result of {step.operator.name} {what}")
+
+    def _shown(self, site: Site) -> str:
+        return ", ".join("absent" if fact is None else f"{dtype_name(fact.dtype)}{list(fact.shape or ())}" for fact in site.inputs)
 
     def _named(self, facts: Mapping[str, Fact]) -> dict[str, Fact]:
         """The facts by the names that the rule gives their tensors."""

@@ -44,6 +44,7 @@ DECIDING: Final[Mapping[tuple[str, str], str]] = {
     ("EyeLike", "dtype"): "T2",
     ("HammingWindow", "output_datatype"): "T2",
     ("HannWindow", "output_datatype"): "T2",
+    ("MelWeightMatrix", "output_datatype"): "T3",
     ("QuantizeLinear", "output_dtype"): "T3",
 }
 

@@ -56,25 +56,19 @@ class Step(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """What one run of a program gave, and what happened in it. All but `foreign` is looked at in runs with reals that nothing disturbs."""
+    """What one run of a program gave, and what happened in it, which is looked at in runs with reals that nothing disturbs."""
 
     outputs: list[Array]
     exact: bool = True  # every float is what real arithmetic would give
     infinite: bool = False  # some float is an infinity
     vanished: bool = False  # some float may be smaller than numbers can be
-    undefined: bool = False  # some float is a NaN
-    empty: bool = False  # some tensor has no elements
-    foreign: bool = False  # a runtime rounded a float in an order that is its own
 
     def note(self, values: Iterable[Array]) -> None:
         """Look at all values of the run, which are real."""
         for array in values:
-            self.empty |= array.size == 0
             if is_float(array):
                 self.exact = self.exact and reference.is_short(array)
-                if not np.isfinite(array).all():
-                    self.infinite |= bool(np.isinf(array).any())
-                    self.undefined |= bool(np.isnan(array).any())
+                self.infinite |= bool(np.isinf(array).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +83,7 @@ class Program:
     """A model that is ready to run. Raises `IllegalModel` where ONNX's own inference refuses it, `Unsupported` where a type is not known."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
-        try:
-            typed = shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
-        except Exception as error:  # it raises what it likes
-            raise IllegalModel(_objection(str(error))) from None
+        typed = _typed(model)
         graph = typed.graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
@@ -169,7 +160,7 @@ class Program:
         if noise is not None and step.kernel is not None:
             attributes = noise.attributes(attributes)
         call = Call(step.operator, attributes, tuple(inputs), step.dtypes, step.results)
-        results = self._computed(call, step, mode, run)
+        results = self._computed(call, step, mode)
         if mode is Mode.BITS:
             # Statistics of a normalization come in the type that they were computed in.
             results = [_as_declared(x, dtype) for x, dtype in zip(results, step.results, strict=False)]
@@ -180,7 +171,7 @@ class Program:
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
 
     @staticmethod
-    def _computed(call: Call, step: Step, mode: Mode, run: Run) -> list[Array]:
+    def _computed(call: Call, step: Step, mode: Mode) -> list[Array]:
         if step.kernel is not None:
             try:
                 return [np.asarray(x) for x in step.kernel(call)]
@@ -188,9 +179,25 @@ class Program:
                 pass  # this form of it; the runtimes have all
             except (ValueError, IndexError) as error:  # numpy's word for shapes that do not fit
                 raise Illegal(str(error)) from None
-        results = engines.compute(call if mode is Mode.BITS else _in_double(call))
-        run.foreign |= step.rounds and any(map(is_float, results))
-        return results
+        return engines.compute(call if mode is Mode.BITS else _in_double(call))
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types of all values, as ONNX's own inference finds them."""
+    try:
+        return _inferred(model, propagates=True)
+    except IllegalModel as error:
+        # Elements wrap: what overflows while inference follows them is no size, and no objection.
+        if "during data propagation" not in str(error):
+            raise
+    return _inferred(model, propagates=False)
+
+
+def _inferred(model: onnx.ModelProto, propagates: bool) -> onnx.ModelProto:
+    try:
+        return shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=propagates)
+    except Exception as error:  # it raises what it likes
+        raise IllegalModel(_objection(str(error))) from None
 
 
 def _objection(text: str) -> str:

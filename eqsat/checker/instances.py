@@ -24,9 +24,10 @@ from eqsat.checker.drawing import Drawing, Placed, parameter
 from eqsat.checker.dtypes import RULE, Dtypes, Key
 from eqsat.checker.elements import draw_elements
 from eqsat.checker.left import Choices, Leaf, Left, choices, constants, flatten
-from eqsat.checker.shapes import ELEMENT_LIMIT, Sizes, draw_shapes
+from eqsat.checker.shapes import Sizes, draw_shapes
 from eqsat.checker.site import Setting
 from eqsat.facts import Fact, to_type
+from eqsat.language.errors import Problem
 from eqsat.language.expressions import evaluate
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
@@ -72,12 +73,16 @@ def from_test(rule: Resolved, index: int) -> Instance:
     """The instance that a test line of `rule` states. What it leaves open is drawn, always in the same way; `ValueError` where it is not legal."""
     sketch = _Sketch(rule)
     random, generator = Random(index), np.random.default_rng(index)
+    drawing = None
     for _ in range(100):
         drawing = sketch.stated(random, generator, index)
         if drawing is not None and drawing.run():
             return _finished(drawing, f"test line {index + 1}")
-    small = f"a tensor has more than {ELEMENT_LIMIT} elements"
-    raise ValueError(f"test line {index + 1} is no legal instance of the left side that meets the conditions, or {small}")
+    place, reason = rule.rule.tests[index].place, "its data types make no left side together"
+    if drawing is not None and drawing.refusal is not None:
+        place, reason = drawing.refusal.place, drawing.refusal.reason
+    said = f"test line {index + 1} is no legal instance of the left side: {reason}"
+    raise ValueError(str(Problem(rule.rule.file, place, "", said)))
 
 
 @dataclass(frozen=True)

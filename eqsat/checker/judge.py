@@ -4,33 +4,34 @@ Comes in: a `Case`, a label, a seed. Goes out: a `Verdict`; the same case, label
 equal as claimed are not called different, whatever the seed; two that are not are called different as soon as one of
 the values tried shows it.
 
-`exact`: both sides are computed in their declared types, by kernels whose bits do not depend on position, and compared
-bit by bit on values of all kinds. Where a runtime had to round in an order of its own and bits differ, reals decide.
+`exact`: both sides are computed in their declared types, and compared bit by bit on values of all kinds: by kernels whose bits do
+not depend on position, and by runtimes, whose may (eqsat/checker/runtimes.py).
 
-`real`: both are computed in double precision. Where all numbers on both sides are short (eqsat/checker/reference.py) the
+`finite`: both are computed in double precision. Where all numbers on both sides are short (eqsat/checker/reference.py) the
 arithmetic was exact, and any difference counts: so polynomials, ties and poles are judged on small integers. Elsewhere
 a difference counts if rounding does not explain it (eqsat/checker/differences.py). An element that is finite on one side alone
 counts, unless an infinity occurred in some step: an overflow, or a pole, where sides may rightly part. Values of which a
-step may have made a number too small to be held decide nothing. Then NaN and infinities are put in, one at a time
-(eqsat/checker/specials.py).
+step may have made a number too small to be held decide nothing.
 
-Integers and truths are compared by bits under either label.
+`real`: the same, and then NaN and infinities are put in, one and two at a time (eqsat/checker/specials.py).
+
+Integers and truths are compared by bits under each label.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 from onnx import helper
 
 from eqsat.checker import specials
-from eqsat.checker.call import Array, Illegal, Undefined, Unsupported, is_float_type
+from eqsat.checker.call import Array, Illegal, Undefined, Unsupported
 from eqsat.checker.differences import Difference, unequal_bits
 from eqsat.checker.evaluate import Feeds, IllegalModel, Mode, Program, Run
+from eqsat.checker.runtimes import Runtimes
 from eqsat.checker.sides import Sides
-from eqsat.checker.specials import Special
+from eqsat.checker.specials import Specials
 from eqsat.checker.stated import is_plain, landmarks
 from eqsat.checker.values import ANY, Slot, Style, Values
 from eqsat.checker.verdict import Case, Kind, Outcome, Verdict
@@ -50,9 +51,9 @@ _EXACT_STYLES = {
     Style.SPECIAL: 1,
 }
 _REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
+_RUN = frozenset({Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL})  # of which runtimes compute some of a case's values
 _REDRAWS = 6
 SHARES = 6
-_SPECIALS = 4  # inputs that get a NaN, and an infinity
 
 
 def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verdict:
@@ -97,20 +98,16 @@ class _Refuted(Exception):
         self.verdict = verdict
 
 
-class _ForeignBits(Exception):
-    """Bits differ that a runtime rounded in an order of its own."""
-
-
 class _Trial:
     """Both sides of one case, and what has been found so far."""
 
     def __init__(self, case: Case, left: Program, right: Program, seed: int, share: int | None) -> None:
         free = {name: program for program in (right, left) for name in sorted(case.free) if name in program.constants}
+        self._case = case
         self._sides = Sides(left, right)
         self._seed = seed
         self._share = share
         self._rounds = 0
-        self._spreads = False
         self._refusal = ""
         self._undecided = set(left.outputs)
         types = {name: (given.dtype, given.shape) for name, given in left.inputs.items()}
@@ -124,33 +121,33 @@ class _Trial:
     def hold(self, label: Label) -> Verdict:
         """The verdict; a difference is raised."""
         self._compare_types()
-        try:
-            if label is Label.EXACT:
-                for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
-                    self._compare_bits(feeds, run, style)
-            else:
-                self._judge_reals()
-        except _ForeignBits:
-            self._judge_reals()
+        if label is Label.EXACT:
+            self._judge_bits()
+        else:
+            self._judge_reals(label)
         if not self._rounds:
             return Verdict(Outcome.INVALID, reason=f"the left side fails: {self._refusal}")
         if self._undecided:
             return Verdict(Outcome.UNDECIDED, reason=f"no values decide anything of {', '.join(sorted(self._undecided))}", rounds=self._rounds)
-        return Verdict(Outcome.EQUAL, rounds=self._rounds, spreads=self._spreads)
+        return Verdict(Outcome.EQUAL, rounds=self._rounds)
 
-    def _judge_reals(self) -> None:
+    def _judge_bits(self) -> None:
+        runtimes = Runtimes(self._case, self._sides.left, self._sides.right) if self._is_mine(0) else None
+        ran: set[Style] = set()
+        for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
+            self._compare_bits(feeds, run, style)
+            if runtimes is not None and style in _RUN - ran:
+                ran.add(style)
+                self._compare_runtimes(runtimes, feeds, run, style)
+
+    def _judge_reals(self, label: Label) -> None:
         for feeds, run, style in self._draws(_REAL_STYLES, Mode.REAL):
             self._compare_reals(feeds, run, style)
-        generator = np.random.default_rng([self._seed, len(_REAL_STYLES)])
-        slots = self._values.slots
-        floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
-        generator.shuffle(floats)
-        for turn, name in enumerate(floats[:_SPECIALS]):
-            if not self._is_mine(turn):
-                continue
-            position = tuple(int(generator.integers(size)) for size in slots[name].shape)
-            for value in (math.nan, -math.inf if generator.random() < 0.5 else math.inf):
-                self._compare_special(Special(name, position, value), turn + 1)
+        if label is Label.REAL:
+            generator = np.random.default_rng([self._seed, len(_REAL_STYLES)])
+            for turn, special in enumerate(specials.drawn(self._values.slots, generator)):
+                if self._is_mine(turn):
+                    self._compare_special(special, turn + 1)
 
     # --- values ---
 
@@ -220,11 +217,13 @@ class _Trial:
     def _compare_bits(self, feeds: Feeds, left: Run, style: str) -> None:
         right = self._run_right(feeds, left, Mode.BITS, style)
         for name, a, b in self._pairs(left, right, feeds):
-            unequal = unequal_bits(a, b)
-            if unequal.any() and (left.foreign or right.foreign):
-                raise _ForeignBits
-            self._refute(name, a, b, unequal, feeds, style)
+            self._refute(name, a, b, unequal_bits(a, b), feeds, style)
             self._undecided.discard(name)
+
+    def _compare_runtimes(self, runtimes: Runtimes, feeds: Feeds, left: Run, style: str) -> None:
+        for found in runtimes.parted(feeds, left.outputs):
+            name = self._sides.left.outputs[found.place]
+            self._refute(name, found.left, found.right, found.unequal, feeds, f"by {found.engine}, {style}")
 
     def _compare_reals(self, feeds: Feeds, left: Run, style: str) -> None:
         right = self._run_right(feeds, left, Mode.REAL, style)
@@ -241,16 +240,13 @@ class _Trial:
             if exact or difference.decides:
                 self._undecided.discard(name)
 
-    def _compare_special(self, special: Special, turn: int) -> None:
-        feeds = special.placed(self._values.draw(Style.NORMAL, turn), special.value)
-        runs = specials.compute(self._sides, special, feeds)
-        if runs is None:
-            return
+    def _compare_special(self, special: Specials, turn: int) -> None:
+        plain = self._values.draw(Style.NORMAL, turn)
+        feeds = specials.placed(special, plain)
         self._rounds += 1
-        for place, (name, a, b) in enumerate(self._pairs(*runs, feeds)):
-            finding = specials.find(self._sides, special, feeds, place, a, b, (self._seed, self._rounds))
-            self._refute(name, a, b, finding.refuting, feeds, str(special))
-            self._spreads |= finding.spreads
+        found = specials.refuting(self._sides, plain, feeds, (self._seed, self._rounds))
+        for name, (left, right, where) in zip(self._sides.left.outputs, found, strict=False):
+            self._refute(name, left, right, where, feeds, specials.described(special))
 
     def _refute(self, name: str, a: Array, b: Array, where: Array, feeds: Feeds, style: str, difference: Difference | None = None) -> None:
         """Raise the first element of `where`, if there is one."""

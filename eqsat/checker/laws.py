@@ -1,6 +1,6 @@
 """What ONNX demands of a node and its inference does not check.
 
-Comes in: a node whose inputs all have known shapes. Goes out: whether ONNX's text forbids it. Promised: what is
+Comes in: a node whose inputs all have known shapes. Goes out: the law that it breaks, in words. Promised: what is
 forbidden here runs in no implementation, or means something else in each.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 from eqsat.facts import INTEGERS
 from eqsat.nodes import Node
@@ -16,10 +16,22 @@ from eqsat.nodes import Node
 _SPATIAL_LIMIT: Final = 3  # no runtime has windows over more axes
 
 
-def breaks_law(node: Node) -> bool:
-    """Whether the node breaks a law that inference does not know."""
-    function = _LAWS.get(node.operator.name)
-    return function is not None and not function(node)
+class Law(NamedTuple):
+    """What ONNX demands, in words, and whether a node keeps to it."""
+
+    text: str
+    holds: Callable[[Node], bool]
+
+
+def broken_law(node: Node) -> str | None:
+    """The law that the node breaks and that inference does not know; None where it breaks none."""
+    law = _LAWS.get(node.operator.name)
+    return None if law is None or law.holds(node) else law.text
+
+
+def beyond_runtimes(node: Node) -> bool:
+    """Whether the node is legal, and its windows have more axes than those of any runtime: few such nodes are worth drawing."""
+    return node.operator.name in _WINDOWED and len(node.shape(0) or ()) - 2 > _SPATIAL_LIMIT
 
 
 def _sizes(node: Node, position: int) -> tuple[int, ...]:
@@ -29,7 +41,7 @@ def _sizes(node: Node, position: int) -> tuple[int, ...]:
 def _convolution(weights: int) -> Callable[[Node], bool]:
     def legal(node: Node) -> bool:
         x, w, group = _sizes(node, 0), _sizes(node, weights), node.integer("group", 1)
-        if len(x) != len(w) or not 0 < len(w) - 2 <= _SPATIAL_LIMIT or group < 1 or x[1] != w[1] * group or w[0] % group or 0 in w:
+        if len(x) != len(w) or len(w) < 3 or group < 1 or x[1] != w[1] * group or w[0] % group or 0 in w:
             return False
         bias = node.shape(8 if weights == 3 else 2) if node.operator.name != "ConvInteger" else None
         return (bias is None or bias == (w[0],)) and node.integers("kernel_shape") in (None, w[2:]) and _same_pads(node, w[2:], -1)
@@ -56,7 +68,7 @@ def _same_pads(node: Node, kernel: tuple[int, ...], least: int) -> bool:
 
 def _transposed(node: Node) -> bool:
     x, w, group = _sizes(node, 0), _sizes(node, 1), node.integer("group", 1)
-    if len(x) != len(w) or not 0 < len(w) - 2 <= _SPATIAL_LIMIT or group < 1 or x[1] != w[0] or w[0] % group or 0 in w or 0 in x[1:]:
+    if len(x) != len(w) or len(w) < 3 or group < 1 or x[1] != w[0] or w[0] % group or 0 in w or 0 in x[1:]:
         return False
     strides, extra = node.integers("strides") or (1,) * len(w), node.integers("output_padding") or ()
     fits = all(more < step for more, step in zip(extra, strides, strict=False))
@@ -65,7 +77,7 @@ def _transposed(node: Node) -> bool:
 
 def _pool(node: Node) -> bool:
     kernel = node.integers("kernel_shape") or ()
-    if len(kernel) != len(node.shape(0) or ()) - 2 or len(kernel) > _SPATIAL_LIMIT or not _same_pads(node, kernel, 0):
+    if len(kernel) != len(node.shape(0) or ()) - 2 or not _same_pads(node, kernel, 0):
         return False
     pads = node.integers("pads") or (0,) * (2 * len(kernel))
     return 0 not in _sizes(node, 0)[1:] and all(pad < length for pad, length in zip(pads, (*kernel, *kernel), strict=True))
@@ -148,6 +160,10 @@ def _quantization(node: Node) -> bool:
     x, scale, axis = _sizes(node, 0), _sizes(node, 1), node.integer("axis", 1)
     if node.shape(2) not in (None, scale):
         return False
+    block = node.integer("block_size", 0)
+    if block:
+        along = axis % len(x) if x else 0
+        return len(scale) == len(x) > along and scale == (*x[:along], -(-x[along] // block), *x[along + 1 :])
     return scale in ((), (1,)) or (len(scale) == 1 and -len(x) <= axis < len(x) and scale == (x[axis],))
 
 
@@ -174,6 +190,14 @@ def _permutation(node: Node) -> bool:
     return order is None or sorted(order) == list(range(len(_sizes(node, 0))))
 
 
+def _has_axes(node: Node) -> bool:
+    return node.shape(0) != ()
+
+
+def _names_axes(node: Node) -> bool:
+    return node.ints(1) != ()
+
+
 def _reshaped(node: Node) -> bool:
     """Whether the elements fill the new shape, in which zeros may copy a size and one size may be inferred."""
     x, wanted = _sizes(node, 0), node.ints(1)
@@ -185,30 +209,49 @@ def _reshaped(node: Node) -> bool:
     return prod(x) == known if -1 not in sizes else sizes.count(-1) == 1 and known > 0 and prod(x) % known == 0
 
 
-_LAWS: Final[Mapping[str, Callable[[Node], bool]]] = {
-    **dict.fromkeys(("Conv", "ConvInteger"), _convolution(1)),
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pool),
-    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _scale),
-    **dict.fromkeys(("GatherElements", "ScatterElements"), _elements),
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _quantization),
-    **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", "MeanVarianceNormalization"), _not_empty),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _place),
-    "BatchNormalization": _vectors,
-    "Clip": _scalars,
-    "ConvTranspose": _transposed,
-    "Gather": _gather,
-    "GatherND": _places,
-    "GroupNormalization": _groups,
-    "InstanceNormalization": _instances,
-    "LRN": _not_empty,
-    "Mod": _remainder,
-    "PRelu": _onto,
-    "Pad": _pad,
-    "QLinearConv": _convolution(3),
-    "ReverseSequence": _sequences,
-    "Reshape": _reshaped,
-    "ScatterND": _scattered,
-    "Slice": lambda node: node.shape(0) != (),
-    "Squeeze": lambda node: node.ints(1) != (),  # none, or all: implementations differ
-    "Transpose": _permutation,
+_WINDOWED: Final = frozenset("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split())
+_CONVOLVED: Final = (
+    "the data has as many channels as the weights have for all groups, a multiple of the groups are made, a bias is a vector of as many, "
+    "kernel_shape is that of the weights, and SAME pads no axis by less than nothing"
+)
+_POOLED: Final = "the kernel has an axis for each one behind batch and channels, pads are smaller than it, and no axis but the batch is empty"
+_EMPTY: Final = Law("nothing has no mean and no largest element: no axis is empty", _not_empty)
+_SCALED: Final = Law("the normalized axes are not empty, and scale and bias broadcast to them", _scale)
+_CHOSEN: Final = Law("of no elements none is the largest", _place)
+_INDEXED: Final = Law(
+    "indices have the rank of the data and no longer axes, updates have their shape; several updates of one place need a reduction", _elements
+)
+_QUANTIZED: Final = Law(
+    "scale and zero point have one shape: a scalar, a vector as long as the axis, or, by blocks, the data's with the axis divided by block_size", _quantization
+)
+
+_LAWS: Final[Mapping[str, Law]] = {
+    **dict.fromkeys(("Conv", "ConvInteger"), Law(_CONVOLVED, _convolution(1))),
+    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), Law(_POOLED, _pool)),
+    **dict.fromkeys(("LayerNormalization", "RMSNormalization"), _SCALED),
+    **dict.fromkeys(("GatherElements", "ScatterElements"), _INDEXED),
+    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _QUANTIZED),
+    **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", "MeanVarianceNormalization", "LRN"), _EMPTY),
+    **dict.fromkeys(("ArgMax", "ArgMin"), _CHOSEN),
+    "BatchNormalization": Law("all inputs but the data are vectors of one element for each channel", _vectors),
+    "Clip": Law("the bounds are scalars", _scalars),
+    "ConvTranspose": Law(
+        "the weights begin with the channels of the data, which the groups divide, output_padding is smaller than the stride, "
+        "and a bias has one element for each channel that is made",
+        _transposed,
+    ),
+    "Gather": Law("an axis without elements has none to be chosen", _gather),
+    "GatherND": Law("the last axis of the indices is no longer than the data has axes behind batch_dims, and the batches are alike", _places),
+    "GroupNormalization": Law("the groups divide the channels, and scale and bias have one element for each channel", _groups),
+    "InstanceNormalization": Law("scale and bias have one element for each channel, and no axis of the image is empty", _instances),
+    "Mod": Law("floats have one remainder, that of fmod = 1", _remainder),
+    "PRelu": Law("the slope broadcasts to the data", _onto),
+    "Pad": Law("a scalar has no axis to pad, and other modes than constant neither cut off nor pad what is empty", _pad),
+    "QLinearConv": Law(_CONVOLVED, _convolution(3)),
+    "ReverseSequence": Law("batch_axis and time_axis are 0 and 1, in either order, and not empty", _sequences),
+    "Reshape": Law("the elements of the data fill the shape, of which one size may be -1", _reshaped),
+    "ScatterND": Law("the updates have the shape of the chosen places, and several of one place need a reduction", _scattered),
+    "Slice": Law("a scalar has no axis to slice", _has_axes),
+    "Squeeze": Law("implementations differ on an empty list of axes: none, or all", _names_axes),
+    "Transpose": Law("perm names each axis of the data once", _permutation),
 }

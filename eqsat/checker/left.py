@@ -41,6 +41,7 @@ class Step:
     slots: Mapping[str, Expression]
     parameters: Mapping[int, str]  # the key in `slots` by the position of the input
     carried: str | None
+    place: Place
 
     def formal(self, position: int) -> str:
         """The type that the schema states for an input: a variable, or a type in full."""
@@ -181,7 +182,7 @@ class _Flattening:
             inputs.pop()
         count = max(len(targets), operator.schema.min_output)
         outputs = tuple(target or f"{term.operator}_{len(self.steps)}_{index}" for index, target in enumerate((*targets, *[""] * (count - len(targets)))))
-        self.steps.append(Step(operator, tuple(inputs), outputs, slots, parameters, term.carried))
+        self.steps.append(Step(operator, tuple(inputs), outputs, slots, parameters, term.carried, term.place))
         return outputs
 
     def is_tensor(self, item: Expression) -> bool:

@@ -59,15 +59,3 @@ def outputs(program: Program, feeds: Feeds, noise: Noise | None) -> list[Array]:
         return program.run(feeds, Mode.REAL, noise).outputs
     except Illegal:
         return []
-
-
-def changed_by(program: Program, one: Feeds, two: Feeds, place: int, seed: Sequence[int]) -> Array | None:
-    """Which elements of an output are not the same, but for rounding, for two sets of values; None where one of them is illegal."""
-    first, second = outputs(program, one, None), outputs(program, two, None)
-    if not first or not second:
-        return None
-    differences = [Difference(a, b, poles=False) for a, b in zip(first, second, strict=True)]
-    for number in range(_PAIRS):
-        for side, feeds in enumerate((one, two)):
-            _disturb(differences, side, program, feeds, Rounding(np.random.default_rng([*seed, number, side]), _DELTA))
-    return differences[place].unexplained

@@ -48,6 +48,7 @@ class Site:
     outputs: int
     dtype: int  # of the first output
     lists: Sequence[Sizes]  # what guards may want again: shapes of other tensors, lists that earlier nodes have bound
+    stated: bool = False  # by a test line, whose shapes stay
     symbolic: bool = False  # sizes will have names: rules see parameters as they are written, not as these sizes let them be tidied up
     chosen: dict[str, Setting] = field(default_factory=dict[str, Setting])
 
@@ -66,13 +67,14 @@ class Site:
         return tuple(size for size in fact.shape if isinstance(size, int))
 
     def fit(self, position: int, shape: Sequence[int]) -> None:
-        """Gives an input a shape; `Unfit` where it has another already and is not new."""
+        """Gives an input a shape; `Unfit` where it has another already and is not new, unless a test line states it."""
         fact = self.inputs[position]
         if fact is None or fact.shape == tuple(shape):
             return
-        if position not in self.fresh:
+        if position in self.fresh:
+            self.inputs[position] = fact._replace(shape=tuple(shape))
+        elif not self.stated:
             raise Unfit
-        self.inputs[position] = fact._replace(shape=tuple(shape))
 
     def open(self, key: str) -> bool:
         """Whether the rule says anything of an attribute or parameter."""
@@ -115,6 +117,16 @@ class Site:
         if not isinstance(value, tuple) or count not in (None, len(value)):
             raise Unfit
         return tuple(int(item) for item in value)
+
+    def texts(self, key: str, draw: Callable[[], Sequence[str]], count: int) -> tuple[str, ...] | None:
+        """A list of `count` strings, in the same way."""
+        value = self._settle(key, lambda: tuple(draw()), count)
+        return tuple(str(item) for item in value) if isinstance(value, tuple) else None
+
+    def floats(self, key: str, draw: Callable[[], Sequence[float]]) -> None:
+        """A list of floating-point numbers, in the same way, but that it is there."""
+        if self.slots[key].value is None:
+            self.chosen[key] = tuple(draw())
 
     def text(self, key: str, words: Sequence[str]) -> str:
         """A string, in the same way, drawn from `words`, the most usual of which stand first."""

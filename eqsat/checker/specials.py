@@ -1,33 +1,35 @@
-"""What may become of a NaN or an infinity under a rule that is equal in real arithmetic.
+"""What becomes of NaN and infinity under a rule that is equal in real arithmetic.
 
-Comes in: both sides, and values of which one element of one input is special. Goes out: for each output, the elements that refute the rule.
+Comes in: both sides, and values of which one or two elements are special. Goes out: for each output, the elements that refute the rule.
 
-A rule may not need that there is no NaN and no infinity; but infinities come from overflow too, which real
-arithmetic does not know, and a*(b+c) is infinite where a*b + a*c is NaN. So:
+NaN and infinity are no real numbers; a `real` rule promises that what is a number stays one, the same one, and that what is none
+stays none. Of each element of an output, by what it is on the left:
 
-* One NaN in one input: wherever the left side is NaN, the right one is not finite. A NaN that is lost refutes: x*0 => 0,
-  x-x => 0, x/x => 1. Where the right side alone is NaN, it must not depend on the number that the NaN stands for: kernels
-  padded with zeros, Strassen's and Winograd's products spread a NaN so, and are let pass, which is noted; Where(x > 0, x, 0) =>
-  Relu(x) is not. An empty tensor may cut a NaN off rightly (a sum of nothing), so then nothing is asked.
-* One infinity in one input is a limit. If no step on either side is NaN, both sides have a limit, and must be infinite, or
-  finite, in the same elements. If some step is NaN, nothing is asked.
+* A number: the right side has the same one. So a kernel may not be padded with zeros, which make an infinity NaN where nothing read it.
+* NaN: the right side has no number either. So x*0 => 0, x-x => 0 and x/x => 1 are refuted.
+* Infinity: the right side has that infinity, or NaN: a*(b+c) may be infinite where a*b + a*c is infinity less infinity.
+
+What is no number without the special values either, by an overflow or at a pole, decides nothing. A `finite` rule promises nothing here.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import combinations
 
 import numpy as np
+from onnx import helper
 
-from eqsat.checker.call import Array, Illegal, is_float
+from eqsat.checker.call import Array, is_float, is_float_type
 from eqsat.checker.differences import Difference
-from eqsat.checker.evaluate import Feeds, Mode, Run
-from eqsat.checker.sides import Sides, changed_by
+from eqsat.checker.evaluate import Feeds
+from eqsat.checker.sides import Sides, outputs
+from eqsat.checker.values import Slot
 
-_FINITE = (0.75, -2.5, 37.0, -41.0)  # near what is drawn, and far above and below it
+_INPUTS = 4  # that get a special value
+_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan))
 
 
 @dataclass(frozen=True)
@@ -38,51 +40,73 @@ class Special:
     position: tuple[int, ...]
     value: float
 
-    def placed(self, feeds: Feeds, value: float) -> dict[str, Array]:
-        """The values with another one in this place."""
-        array = feeds[self.name].copy()
-        array[self.position] = value
-        return {**feeds, self.name: array}
-
     def __str__(self) -> str:
-        return f"one {'NaN' if math.isnan(self.value) else 'infinity'} in {self.name}, else normal"
+        shown = "NaN" if math.isnan(self.value) else "infinity" if self.value > 0 else "-infinity"
+        return f"{shown} in {self.name}"
 
 
-class Finding(NamedTuple):
-    """Of one output: the elements that refute the rule, and whether a NaN reached others, which it may."""
-
-    refuting: Array
-    spreads: bool
+Specials = tuple[Special, ...]
 
 
-def compute(sides: Sides, special: Special, feeds: Feeds) -> tuple[Run, Run] | None:
-    """What both sides compute; None where one refuses the values, or where nothing can be asked of them."""
-    try:
-        left, right = sides.left.run(feeds, Mode.REAL), sides.right.run(feeds, Mode.REAL)
-    except Illegal:
-        return None
-    if math.isnan(special.value):
-        return None if left.empty or right.empty else (left, right)
-    return None if left.undefined or right.undefined else (left, right)
+def described(specials: Specials) -> str:
+    """What is special about values."""
+    return f"{' and '.join(map(str, specials))}, else normal"
 
 
-def find(sides: Sides, special: Special, feeds: Feeds, place: int, left: Array, right: Array, seed: Sequence[int]) -> Finding:
-    """What the special value did to the output number `place`, which is `left` and `right`."""
+def placed(specials: Specials, feeds: Feeds) -> dict[str, Array]:
+    """The values with the special ones in their places."""
+    found = dict(feeds)
+    for special in specials:
+        found[special.name] = found[special.name].copy()
+        found[special.name][special.position] = special.value
+    return found
+
+
+def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator[Specials]:
+    """Special values to try: each alone in each of a few inputs, and two at once. An infinity has its own place, and the sign that its domain admits."""
+    floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
+    generator.shuffle(floats)
+    chosen = floats[:_INPUTS]
+
+    def special(name: str, value: float) -> Special:
+        slot = slots[name]
+        position = tuple(int(generator.integers(size)) for size in slot.shape)
+        return Special(name, position, value if slot.domain.low is None else abs(value))
+
+    for name in chosen:
+        yield (special(name, math.nan),)
+        yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
+    pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
+    generator.shuffle(pairs)
+    for (one, other), values in zip(pairs, _PAIRS, strict=False):
+        first, second = special(one, values[0]), special(other, values[1])
+        if (first.name, first.position) != (second.name, second.position):
+            yield first, second
+
+
+def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) -> list[tuple[Array, Array, Array]]:
+    """For each output what both sides make of the special values, and the elements that refute the rule; nothing where a side refuses values."""
+    plain = [outputs(program, feeds, None) for program in (sides.left, sides.right)]
+    runs = [outputs(program, special, None) for program in (sides.left, sides.right)]
+    pairs = list(zip(*runs, strict=False))
+    if not all((*plain, *runs)) or any(left.shape != right.shape for left, right in pairs):
+        return []
+    differences = [Difference(left, right, poles=True) for left, right in pairs]
+    if any(difference.any for difference in differences):
+        sides.explain(special, differences, seed)
+    return [
+        (left, right, (difference.unexplained | _parted(left, right)) & _is_number(one, other))
+        for (left, right), difference, one, other in zip(pairs, differences, *plain, strict=True)
+    ]
+
+
+def _is_number(one: Array, other: Array) -> Array:
+    """Which elements are numbers on both sides."""
+    return np.isfinite(one) & np.isfinite(other) if is_float(one) else np.ones(one.shape, np.bool_)
+
+
+def _parted(left: Array, right: Array) -> Array:
+    """Which elements are a number on one side alone, or opposite infinities."""
     if not is_float(left):
-        difference = Difference(left, right, poles=False)
-        if difference.any:
-            # The others say nothing here; they only keep the places.
-            sides.explain(feeds, [*(Difference(left, left, poles=False),) * place, difference], seed)
-        return Finding(difference.unexplained, False)
-    if not math.isnan(special.value):
-        return Finding(np.isfinite(left) != np.isfinite(right), False)
-    lost = np.isnan(left) & np.isfinite(right)
-    spread = np.isfinite(left) & np.isnan(right)
-    if not spread.any():
-        return Finding(lost, False)
-    one, *others = (special.placed(feeds, value) for value in _FINITE)
-    for other in others:
-        depends = changed_by(sides.right, one, other, place, seed)
-        if depends is not None:
-            lost |= spread & depends
-    return Finding(lost, True)
+        return np.zeros(left.shape, np.bool_)
+    return (np.isfinite(left) != np.isfinite(right)) | (np.isinf(left) & np.isinf(right) & (np.sign(left) != np.sign(right)))

@@ -66,13 +66,12 @@ class Verdict:
     inputs: Mapping[str, Array] = field(default_factory=dict[str, Array])
     style: str = ""  # of the values that showed it
     rounds: int = 0  # how many sets of values were compared
-    spreads: bool = False  # a NaN reaches elements on the right which do not depend on it, as where a kernel is padded with zeros
 
 
 def explain(verdict: Verdict) -> str:
     """The verdict in one line, or two where there are inputs to show."""
     if verdict.outcome is Outcome.EQUAL:
-        return f"equal on {verdict.rounds} sets of values" + ("; a NaN reaches further on the right" if verdict.spreads else "")
+        return f"equal on {verdict.rounds} sets of values"
     if verdict.kind is not Kind.VALUE:
         return f"{verdict.outcome}: {verdict.reason}"
     place = f"{verdict.output}[{', '.join(map(str, verdict.position))}]" if verdict.position else verdict.output

@@ -51,6 +51,19 @@ def from_value(operator: Operator, name: str, value: Value | None) -> AttributeV
     return texts if len(texts) == len(value) else None
 
 
+def survives(value: Value | None, stored: AttributeValue, precise: bool) -> bool:
+    """Whether the numbers of a value still mean what they did where an attribute stores them, in single precision.
+
+    None may become 0 or infinite. Where `precise`, none may round at all: what computes in double precision, or keeps every
+    bit, would show it.
+    """
+    if isinstance(value, tuple):
+        return isinstance(stored, tuple) and all(survives(number, item, precise) for number, item in zip(value, stored, strict=True))
+    if not isinstance(value, (int, float)) or not isinstance(stored, float) or value == stored or value != value:
+        return True
+    return not precise and bool(stored) and math.isfinite(stored)
+
+
 def _single(value: Value | None) -> float | None:
     """A number as ONNX stores it in an attribute: in single precision."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -60,10 +60,11 @@ class Builder(Transformer[Any, syntax.Rule]):
     def start(self, children: Children) -> syntax.Rule:
         label, _, name, _, left, arrow, right, *rest = children
         conditions: tuple[syntax.Condition, ...] = rest.pop(0) if rest and isinstance(rest[0], tuple) else ()
+        exact_if = rest.pop(0) if rest and not isinstance(rest[0], syntax.Test) else None
         if self._needs_sign:
             raise TokenError(self._needs_sign[0], _TOO_LARGE)
         both, source = arrow == "<=>", self.chunk.text
-        return syntax.Rule(str(name), syntax.Label(label), (), left, right, both, conditions, tuple(rest), place=_place(name), source=source)
+        return syntax.Rule(str(name), syntax.Label(label), (), left, right, both, conditions, tuple(rest), exact_if, place=_place(name), source=source)
 
     def side(self, children: Children) -> tuple[syntax.Line, ...]:
         return tuple(_nodes(children))
@@ -89,6 +90,9 @@ class Builder(Transformer[Any, syntax.Rule]):
             name = _lone_name(condition)
             names = [*names, name] if name and separator == "," else []
         return tuple(found)
+
+    def exactness(self, children: Children) -> syntax.Expression:
+        return children[1]
 
     def judgement(self, children: Children) -> syntax.Judgement:
         name, _, judged = children

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onnx import TensorProto
+
 from eqsat.derive import Derivation
 from eqsat.facts import Contradiction, Fact
 from eqsat.forms import Form, Source
-from eqsat.language.attributes import from_value
+from eqsat.language.attributes import from_value, survives
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Carried, Computed, Existing, LiteralRecipe, Made, Reference, Stored, Value
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.literals import integers, scalar
 from eqsat.language.matching import Environment
 from eqsat.language.pattern import Fixed
+from eqsat.language.syntax import Label
 from eqsat.language.values import DTYPES, DType
 from eqsat.legality import illegal
 from eqsat.normal import normalize
@@ -106,7 +109,7 @@ class Building:
         else:
             rest, listed = [], []
         facts = self._known([*map(self._fact, made.inputs), *rest])
-        attributes = self._attributes(made)
+        attributes = self._attributes(made, facts)
         if made.operator.name == "Reshape" and isinstance(made.attributes[0], Fixed) and len(facts) > 1 and facts[1] is not None:
             # What a rule computes are sizes: a 0 is one, and copies nothing.
             attributes["allowzero"] = int(facts[1].ints is None or 0 in facts[1].ints)
@@ -129,7 +132,8 @@ class Building:
             raise Unevaluable(made.place, f"ONNX rejects {made.operator.name} here: {reason}")
         self.dtypes.update(fact.dtype for fact in facts if fact is not None)
 
-    def _attributes(self, made: Made) -> dict[str, AttributeValue | None]:
+    def _attributes(self, made: Made, facts: tuple[Fact | None, ...]) -> dict[str, AttributeValue | None]:
+        precise = self._compiled.rule.label == Label.EXACT or any(fact is not None and fact.dtype == TensorProto.DOUBLE for fact in facts)
         found: dict[str, AttributeValue | None] = {}
         for name, attribute in zip(made.signature.attributes, made.attributes, strict=True):
             match attribute:
@@ -138,10 +142,13 @@ class Building:
                 case Carried(source):
                     found[name] = self._terms.attributes.get(self._handles[source])
                 case Computed(_, expression):
-                    value = from_value(made.operator, name, evaluate(expression, self._environment))
-                    if value is None:
+                    value = evaluate(expression, self._environment)
+                    stored = from_value(made.operator, name, value)
+                    if stored is None:
                         raise Unevaluable(expression.place, f"the attribute {name} is not known, or none that {made.operator.name} takes")
-                    found[name] = value
+                    if not survives(value, stored, precise):
+                        raise Unevaluable(expression.place, f"the attribute {name} has single precision, in which {value} is another number")
+                    found[name] = stored
         return found
 
     def _normal(self, made: Made, attributes: dict[str, AttributeValue | None], facts: tuple[Fact | None, ...]) -> dict[str, AttributeValue | None]:

@@ -19,7 +19,7 @@ from eqsat.language import lists, sizes, tensors
 from eqsat.language.sorts import Sort
 from eqsat.language.values import NoValue, Number, Value, article, described, effort, floating, is_integer, is_list, leaves, sort_of, to_integer
 
-BOOLEAN, DTYPE, FLOAT, INTEGER, LIST, TENSOR = Sort.BOOLEAN, Sort.DTYPE, Sort.FLOAT, Sort.INTEGER, Sort.LIST, Sort.TENSOR
+BOOLEAN, DTYPE, FLOAT, INTEGER, LIST, TENSOR, TEXT = Sort.BOOLEAN, Sort.DTYPE, Sort.FLOAT, Sort.INTEGER, Sort.LIST, Sort.TENSOR, Sort.STRING
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +101,13 @@ _TABLE = (
     Function("highest", (DTYPE,), None, "the greatest finite number of the data type", tensors.highest, partial=True),
     Function(
         "lossless", (DTYPE, DTYPE), BOOLEAN, "whether the second data type has every value of the first, so that a Cast to it loses nothing", tensors.lossless
+    ),
+    Function(
+        "positionless",
+        (TEXT, DTYPE),
+        BOOLEAN,
+        "whether each element of the operator's result has bits that depend on its operands alone, not on its place, in this data type",
+        tensors.is_positionless,
     ),
     # of numbers
     Function("abs", (FLOAT,), None, "the number without its sign", _absolute),

@@ -28,6 +28,7 @@ _PHRASES = {
     "RULE_NAME": "the name of the rule, one blank behind `rule`",
     "FORWARD": "`=>` or `<=>`",
     "WHERE": "`where`",
+    "EXACT_IF": "`exact if`",
     "TEST": "`test`",
     "NEWLINE": "the end of the line",
     "$END": "the end of the rule",
@@ -71,7 +72,7 @@ def _explained(error: UnexpectedToken, chunk: Chunk, words: Mapping[str, str]) -
         last = chunk.text.split("\n")
         place = Place(chunk.line + len(last) - 1, len(last[-1]) + 1)
     if "LABEL" in accepted:
-        return TokenError(place, "a rule begins with `exact rule NAME:` or `real rule NAME:`" + nearest(token, Label))
+        return TokenError(place, "a rule begins with `exact rule NAME:`, `real rule NAME:` or `finite rule NAME:`" + nearest(token, Label))
     if "NAME" in accepted and words.get(token.type, "").isalpha():
         return TokenError(place, f"`{token}` is a word of the language and no name")
     found = "" if token.type in ("NEWLINE", "$END") else f", found `{token}`"

@@ -20,9 +20,9 @@ NAME_LIMIT = 100  # characters; names are shown in messages, and name files
 NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
 
 _CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
-_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "TEST", "NEWLINE"})  # their text may begin with line breaks
+_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})  # their text may begin with line breaks
 _DEEPENING = frozenset("+ - * / // % ** not if".split())
-_CONTINUING = frozenset("=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split())
+_CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
 
 
 @dataclass(frozen=True, slots=True)

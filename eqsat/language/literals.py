@@ -55,7 +55,7 @@ def integers(value: Value | None, rank: int) -> Literal | None:
 
 
 def scalar(value: Value | None, dtype: int) -> Literal | None:
-    """The scalar of a data type that a number means; None where the type does not have it. Floats round to the type's nearest."""
+    """The scalar of a data type that a number means; None where the type does not have it. Floats round to the type's nearest, but never to 0 or infinity."""
     if not isinstance(value, (bool, int, float)) or dtype in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         return None
     kind = helper.tensor_dtype_to_np_dtype(dtype)
@@ -69,6 +69,6 @@ def scalar(value: Value | None, dtype: int) -> Literal | None:
         return Literal(dtype, (), (int(value),)) if fits else None
     with np.errstate(over="ignore"):
         element = np.array(value, np.float64).astype(kind)
-    if math.isfinite(value) and not math.isfinite(float(element)):
+    if value != float(element) and (not element or math.isinf(float(element))):
         return None
     return Literal(dtype, (), element.astype(kind.newbyteorder("<")).tobytes())

@@ -18,7 +18,7 @@ SIZE_LIMIT = 4 << 20  # bytes of a rule file
 _PROBLEM_LIMIT = 200  # a file that is no rule file is not worth more
 
 _HEADER = re.compile(r"([A-Za-z]+ +)?rule\b", re.ASCII)
-_BEGINNING = "a rule begins with `exact rule NAME:` or `real rule NAME:`"
+_BEGINNING = "a rule begins with `exact rule NAME:`, `real rule NAME:` or `finite rule NAME:`"
 _COMMENTS = "comments stand above a rule"
 _FORBIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 

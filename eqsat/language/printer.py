@@ -36,6 +36,7 @@ def show(rule: syntax.Rule) -> str:
             f"{_comment(rule.documentation)}{rule.label} rule {rule.name}:",
             _sides(rule),
             *(["    where " + "\n          ".join(_conditions(rule.conditions))] if rule.conditions else []),
+            *([] if rule.exact_if is None else [f"    exact if {expression(rule.exact_if)}"]),
             *("    test " + ",\n         ".join(_filled((_given(given) for given in test.given), WIDTH - 10)) for test in rule.tests),
         ]
     )

@@ -171,6 +171,10 @@ class _Resolution:
                     self.sorter.expect(value, Sort.BOOLEAN)
                 case syntax.Definition():
                     pass
+        if self.rule.exact_if is not None:
+            if self.rule.label is syntax.Label.EXACT:
+                self.report.add(self.rule.exact_if.place, "an exact rule is exact always")
+            self.sorter.expect(self.rule.exact_if, Sort.BOOLEAN)
 
     def _matched_tensor(self, name: str, condition: syntax.Judgement | syntax.Const) -> None:
         self.names.use(name, condition, condition.place)

@@ -292,10 +292,16 @@ class Test:
 
 
 class Label(StrEnum):
-    """How equal the two sides are: in every bit, or in real arithmetic."""
+    """What a rule promises of its two sides, the strongest promise first: each includes those that follow."""
 
-    EXACT = "exact"
-    REAL = "real"
+    EXACT = "exact"  # equal in every bit
+    REAL = "real"  # equal in real arithmetic, whatever the left side reads
+    FINITE = "finite"  # equal in real arithmetic where the left side reads no NaN and no infinity
+
+    def covers(self, other: Label) -> bool:
+        """Whether this promise includes another one."""
+        order = list(Label)
+        return order.index(self) <= order.index(other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,6 +316,7 @@ class Rule:
     both: bool  # <=>
     conditions: tuple[Condition, ...]
     tests: tuple[Test, ...]
+    exact_if: Expression | None = None  # of a rule that is not exact: a condition under which it is
     file: str = field(default="", compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation

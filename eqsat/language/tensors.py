@@ -15,6 +15,7 @@ from eqsat import dims
 from eqsat.dims import Dim, Known
 from eqsat.facts import Array, element_count, packed_bytes
 from eqsat.language.values import DType, List, NoValue, Tensor, Value, concrete
+from eqsat.traits import POSITIONLESS
 
 # --- tensors ---
 
@@ -96,6 +97,11 @@ def is_integral(t: DType) -> bool:
 def is_signed(t: DType) -> bool:
     """`signed`."""
     return (is_floating(t) and t.code != TensorProto.FLOAT8E8M0) or (is_integral(t) and not _NAMES[t.code].startswith("U"))
+
+
+def is_positionless(operator: str, t: DType) -> bool:
+    """`positionless`."""
+    return _NAMES[t.code].lower() in POSITIONLESS.get(operator, ())
 
 
 def bits(t: DType) -> int:

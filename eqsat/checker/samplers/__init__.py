@@ -6,12 +6,13 @@ leaves open. Promised: what is bound stays; a draw is mostly legal, and inferenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from onnx import defs
 
-from eqsat.checker.samplers import elementwise, moves, products, reductions, resampling, sequences
+from eqsat.checker.samplers import elementwise, moves, products, reductions, regions, resampling, sequences, signals
+from eqsat.checker.samplers.attributes import ATTRIBUTES, Kept
 from eqsat.checker.site import Site, Unfit
 
 Sampler = Callable[[Site], None]
@@ -59,6 +60,17 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Attention": sequences.sample_attention,
     "RotaryEmbedding": sequences.sample_rotary,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), sequences.sample_recurrent),
+    **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"), signals.sample_scalars),
+    "AffineGrid": signals.sample_affine_grid,
+    "Col2Im": regions.sample_columns,
+    "DFT": signals.sample_transform,
+    "DeformConv": regions.sample_deformed,
+    "MaxUnpool": regions.sample_unpool,
+    "NonMaxSuppression": regions.sample_boxes,
+    "RoiAlign": regions.sample_region,
+    "STFT": signals.sample_short_transform,
+    "TensorScatter": moves.sample_tensor_scatter,
+    "Unique": moves.sample_unique,
     "OneHot": moves.sample_one_hot,
     "PRelu": elementwise.sample_prelu,
     "Pad": moves.sample_pad,
@@ -80,20 +92,6 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Unsqueeze": moves.sample_unsqueeze,
 }
 
-# The strings that attributes without a sampler of their own admit.
-_WORDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
-    ("BitShift", "direction"): ("LEFT", "RIGHT"),
-    ("Cast", "round_mode"): ("up",),
-    ("CastLike", "round_mode"): ("up",),
-    ("Gelu", "approximate"): ("none", "tanh"),
-    ("NegativeLogLikelihoodLoss", "reduction"): ("mean", "sum", "none"),
-    ("SoftmaxCrossEntropyLoss", "reduction"): ("mean", "sum", "none"),
-}
-
-# What carried attributes keep at its default: how results are stored and rounded, which is the same for every rule, and training.
-_KEPT: Final = frozenset({"block_size", "precision", "round_mode", "saturate", "seed", "stash_type", "training_mode"})
-
-_FLOATS: Final = (0.5, 0.25, 1.0, 2.0, 0.0, -0.5, 1.5)
 _TYPES = defs.OpSchema.AttrType
 
 
@@ -101,33 +99,34 @@ def sample(site: Site) -> None:
     """Draws everything that is open at `site`; `Unfit` where no draw was found that may be legal."""
     sampler = SAMPLERS.get(site.operator.name)
     if sampler is not None:
-        sampler(site)
+        try:
+            sampler(site)
+        except Unfit:
+            # Samplers know what is usual. What a test line states is legal unless ONNX says otherwise.
+            if not site.stated:
+                raise
+    table = ATTRIBUTES.get(site.operator.name, {})
     for key, slot in site.slots.items():
-        if key not in site.chosen and (not slot.carried or site.required(key) or (key not in _KEPT and (sampler is None or sampler is elementwise.together))):
-            _sample_attribute(site, key)
+        if key in site.chosen:
+            continue
+        values = table.get(key)
+        if isinstance(values, tuple) and not isinstance(values, Kept):
+            _choose(site, key, values)
+            continue
+        # What nobody draws keeps what a test line or an earlier node gives.
+        value = slot.value if slot.value is not None else slot.given
+        if value is not None:
+            site.chosen[key] = value
+        elif not slot.carried or site.required(key):
+            raise Unfit
 
 
-def _sample_attribute(site: Site, key: str) -> None:
-    """A value by the attribute's type and default alone, for those that no sampler knows."""
+def _choose(site: Site, key: str, values: Sequence[int] | Sequence[float] | Sequence[str]) -> None:
     assert site.operator.schema is not None
-    attribute = site.operator.schema.attributes.get(key)
-    default = site.default(key)
-    match None if attribute is None else attribute.type:
+    match site.operator.schema.attributes[key].type:
         case _TYPES.FLOAT:
-            site.number(key, (default, *_FLOATS) if isinstance(default, float) else _FLOATS)
-        case _TYPES.INT:
-            flag = default in (0, 1)
-            low = default if isinstance(default, int) else 1
-            site.integer(key, lambda: site.random.randint(0, 1) if flag else low + site.random.choice((0, 0, 1, 2)))
+            site.number(key, [float(value) for value in values])
         case _TYPES.STRING:
-            words = _WORDS.get((site.operator.name, key), (default,) if isinstance(default, str) else ())
-            if words:
-                site.text(key, words)
+            site.text(key, [str(value) for value in values])
         case _:
-            # Lists and tensors whose meaning is not known here keep what a test line or an earlier node gives.
-            slot = site.slots[key]
-            value = slot.value if slot.value is not None else slot.given
-            if value is not None:
-                site.chosen[key] = value
-            elif not slot.carried or site.required(key):
-                raise Unfit
+            site.integer(key, lambda: int(site.random.choice(values)))

@@ -104,6 +104,15 @@ def sample_quantize(site: Site) -> None:
     x = site.shape(0)
     axis = site.integer("axis", lambda: site.random.randrange(len(x)) if x else 0, 1)
     scale = site.shape(1)
+    if len(x) > 1 and -len(x) <= axis < len(x):
+        size = x[axis]
+        block = site.integer("block_size", lambda: site.random.choice([0, 0, *(length for length in range(1, size + 1) if size % length == 0)]))
+        if block:
+            scale = tuple(-(-length // block) if place == axis % len(x) else length for place, length in enumerate(x))
+            for position in (1, 2):
+                if site.present(position):
+                    site.fit(position, scale)
+            return
     legal = scale in ((), (1,)) or (-len(x) <= axis < len(x) and scale == (x[axis],))
     if not (legal and site.chance(0.3)):
         along = -len(x) <= axis < len(x) and site.chance(0.5)

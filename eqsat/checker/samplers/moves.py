@@ -299,7 +299,6 @@ def sample_gather_elements(site: Site) -> None:
             ),
         )
     if scatter:
-        site.text("reduction", ("none", "add", "mul", "max", "min"))
         site.fit(2, site.shape(1))
 
 
@@ -321,7 +320,6 @@ def sample_scatter_nd(site: Site) -> None:
     if not site.shape(0):
         site.fit(0, (draw_size(site.random, 1),))
     shape = site.shape(0)
-    site.text("reduction", ("none", "add", "mul", "max", "min"))
     if 1 in site.fresh:
         site.fit(1, (*([draw_size(site.random)] if site.chance(0.8) else []), site.random.randint(1, len(shape))))
     indices = site.shape(1)
@@ -348,7 +346,6 @@ def sample_blocks(site: Site) -> None:
     """DepthToSpace and SpaceToDepth: four axes that the block divides."""
     deep = site.operator.name == "DepthToSpace"
     block = site.integer("blocksize", lambda: site.random.choice((1, 2, 2, 3)), 1)
-    site.text("mode", ("DCR", "CRD"))
     x = site.shape(0)
     if 0 in site.fresh:
         batch, channels, height, width = (*x, *(draw_size(site.random, 1) for _ in range(4)))[:4]
@@ -362,7 +359,6 @@ def sample_trilu(site: Site) -> None:
     """Trilu: a diagonal on either side."""
     if len(site.shape(0)) < 2:
         site.fit(0, (*site.shape(0), draw_size(site.random), draw_size(site.random)))
-    site.integer("upper", lambda: site.random.randint(0, 1))
     site.integer("k", lambda: site.random.randint(-3, 3))
 
 
@@ -388,6 +384,25 @@ def sample_one_hot(site: Site) -> None:
     site.integer("axis", lambda: site.random.randrange(rank))
     site.fit(1, site.random.choice(((), (1,))))
     site.fit(2, (2,))
+
+
+def sample_unique(site: Site) -> None:
+    """Unique: along an axis, or of all elements."""
+    if site.shape(0):
+        site.integer("axis", lambda: site.random.randrange(len(site.shape(0))))
+
+
+def sample_tensor_scatter(site: Site) -> None:
+    """TensorScatter: updates are shorter along the axis, which is not the batch's; they begin at a place for each of the batch."""
+    x = (*site.shape(0), *(draw_size(site.random, 1) for _ in range(3)))[: max(3, len(site.shape(0)))]
+    site.fit(0, x)
+    axis = site.integer("axis", lambda: site.random.randrange(1, len(x)), -2)
+    if not -len(x) <= axis < len(x) or axis % len(x) == 0:
+        raise Unfit
+    axis %= len(x)
+    site.fit(1, (*x[:axis], site.random.randint(min(1, x[axis]), x[axis]), *x[axis + 1 :]))
+    if site.present(2):
+        site.fit(2, (x[0],))
 
 
 def sample_center_crop_pad(site: Site) -> None:

@@ -11,8 +11,6 @@ from eqsat.checker.samplers.products import spatial
 from eqsat.checker.shapes import draw_size
 from eqsat.checker.site import Site, Unfit
 
-_EPSILONS = (1e-5, 1e-3, 0.5, 0.125, 0.0)
-
 
 def needs_rank(site: Site, least: int) -> None:
     """Gives input 0 at least `least` axes where it is new."""
@@ -35,31 +33,24 @@ def sample_reduce(site: Site) -> None:
         return some_axes(site, rank, 0 if site.chance(0.15) else 1)
 
     site.integers("axes", draw)
-    for key in ("keepdims", "noop_with_empty_axes"):
-        site.integer(key, lambda: site.random.randint(0, 1))
 
 
 def sample_arg(site: Site) -> None:
     """ArgMax and ArgMin."""
     needs_rank(site, 1)
     axis_of(site)
-    for key in ("keepdims", "select_last_index"):
-        site.integer(key, lambda: site.random.randint(0, 1))
 
 
 def sample_axis(site: Site) -> None:
     """Softmax and its kin: one axis."""
     needs_rank(site, 1)
     axis_of(site)
-    site.integer("p", lambda: site.random.choice((1, 2)), 2)
 
 
 def sample_cumulative(site: Site) -> None:
     """CumSum and CumProd: a scalar axis, either way, with or without the element itself."""
     needs_rank(site, 1)
     axis_of(site)
-    for key in ("exclusive", "reverse"):
-        site.integer(key, lambda: site.random.randint(0, 1))
 
 
 def sample_top_k(site: Site) -> None:
@@ -67,8 +58,6 @@ def sample_top_k(site: Site) -> None:
     needs_rank(site, 1)
     size = site.shape(0)[axis_of(site)]
     site.integers("K", lambda: [site.random.randint(0 if site.chance(0.1) else min(1, size), size)])
-    site.integer("largest", lambda: site.random.randint(0, 1))
-    site.integer("sorted", lambda: 1)  # otherwise ONNX does not say in which order they come
 
 
 def sample_batch_normalization(site: Site) -> None:
@@ -76,8 +65,6 @@ def sample_batch_normalization(site: Site) -> None:
     needs_rank(site, 2)
     for position in range(1, 5):
         site.fit(position, (site.shape(0)[1],))
-    site.number("epsilon", _EPSILONS[:4])
-    site.number("momentum", (0.9, 0.5))
 
 
 def sample_instance_normalization(site: Site) -> None:
@@ -85,7 +72,6 @@ def sample_instance_normalization(site: Site) -> None:
     spatial(site)
     for position in (1, 2):
         site.fit(position, (site.shape(0)[1],))
-    site.number("epsilon", _EPSILONS[:4])
 
 
 def sample_group_normalization(site: Site) -> None:
@@ -97,7 +83,6 @@ def sample_group_normalization(site: Site) -> None:
         raise Unfit
     for position in (1, 2):
         site.fit(position, (channels,))
-    site.number("epsilon", _EPSILONS[:4])
 
 
 def sample_layer_normalization(site: Site) -> None:
@@ -108,7 +93,6 @@ def sample_layer_normalization(site: Site) -> None:
     for position in (1, 2):
         if site.present(position) and not (site.chance(0.3) and joined((site.shape(position), inner)) == inner):
             site.fit(position, inner if site.chance(0.6) else narrowed(site, inner))
-    site.number("epsilon", _EPSILONS[:4])
 
 
 def sample_local_response(site: Site) -> None:
@@ -116,10 +100,6 @@ def sample_local_response(site: Site) -> None:
     needs_rank(site, 4)
     if 0 in site.fresh:
         site.fit(0, site.shape(0)[:4])
-    site.integer("size", lambda: site.random.choice((1, 3, 5)))
-    site.number("alpha", (0.0001, 0.5, 1.0))
-    site.number("beta", (0.75, 0.5, 1.0))
-    site.number("bias", (1.0, 2.0))
 
 
 def sample_mean_variance(site: Site) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from eqsat.checker.samplers.moves import some_axes
 from eqsat.checker.samplers.products import spatial
 from eqsat.checker.shapes import draw_size
-from eqsat.checker.site import Site
+from eqsat.checker.site import Site, Unfit
 
 _COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
 
@@ -18,13 +18,18 @@ def sample_resize(site: Site) -> None:
     sizes = spatial(site)
     rank = len(sizes) + 2
     mode = site.text("mode", ("nearest", "linear", "cubic"))
-    site.text("coordinate_transformation_mode", _COORDINATES)
+    cropped = site.present(1)
+    transformed = site.text("coordinate_transformation_mode", ("tf_crop_and_resize", *_COORDINATES) if cropped else _COORDINATES)
+    if transformed == "tf_crop_and_resize" and not cropped:
+        raise Unfit
     if mode == "nearest":
         site.text("nearest_mode", ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
     if mode == "cubic":
         site.number("cubic_coeff_a", (-0.75, -0.5))
         site.integer("exclude_outside", lambda: site.random.randint(0, 1))
     axes = site.integers("axes", lambda: some_axes(site, rank, 1))
+    if site.open("sizes"):
+        site.text("keep_aspect_ratio_policy", ("stretch", "not_larger", "not_smaller"))
     count = rank if axes is None else len(axes)
     shape = site.shape(0) if axes is None else [site.shape(0)[axis] for axis in axes if axis < rank]
     # Batch and channels seldom change: few kernels resize them.
@@ -42,6 +47,4 @@ def sample_grid(site: Site) -> None:
     sizes = spatial(site, 2)
     mode = site.text("mode", ("linear", "nearest", "cubic") if len(sizes) == 2 else ("linear", "nearest"))
     assert mode is not None
-    site.text("padding_mode", ("zeros", "border", "reflection"))
-    site.integer("align_corners", lambda: site.random.randint(0, 1))
     site.fit(1, (site.shape(0)[0], *(draw_size(site.random, 1) for _ in sizes), len(sizes)))
