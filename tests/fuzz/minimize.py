@@ -18,6 +18,7 @@ from eqsat.native import inlined
 from eqsat.runtime import open_runtime
 
 from . import trial
+from .cone import cone
 from .feeds import Feed
 from .scope import captures, element_code
 
@@ -211,18 +212,13 @@ def _info(name: str, array: np.ndarray, fixed: bool) -> ValueInfoProto:
 
 def _tidy(case: Case) -> Case:
     """Without nodes, constants and inputs that nothing needs."""
-    graph = case.proto.graph
-    needed = {value.name for value in graph.output}
-    kept: list[onnx.NodeProto] = []
-    for node in reversed(graph.node):
-        if needed & set(node.output):
-            needed |= set(node.input) | captures(node)
-            kept.append(node)
-    for field, wanted in ((graph.node, list(reversed(kept))), *((part, [item for item in part if item.name in needed]) for part in (graph.input, graph.initializer))):
-        items = [type(item).FromString(item.SerializeToString()) for item in wanted]
-        del field[:]
-        field.extend(items)
-    names = {value.name for value in graph.input}
-    return replace(case, feed=replace(case.feed, inputs={name: value for name, value in case.feed.inputs.items() if name in names}))
-
-
+    proto = cone(case.proto, {value.name for value in case.proto.graph.output})
+    graph = proto.graph
+    read = {name for node in graph.node for name in (*node.input, *captures(node))} | {value.name for value in graph.output}
+    kept = [value for value in case.proto.graph.input if value.name in read]
+    constants = [tensor for tensor in case.proto.graph.initializer if tensor.name in read]
+    del graph.input[:], graph.initializer[:]
+    graph.input.extend(kept)
+    graph.initializer.extend(constants)
+    names = {value.name for value in kept}
+    return replace(case, proto=proto, feed=replace(case.feed, inputs={name: value for name, value in case.feed.inputs.items() if name in names}))
