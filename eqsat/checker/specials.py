@@ -30,7 +30,7 @@ from eqsat.checker.sides import Sides
 from eqsat.checker.values import Slot
 
 _INPUTS = 4  # that get a special value
-_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan))
+_PAIRS = ((math.nan, math.nan), (math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf))
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
         yield (special(name, math.nan),)
         yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
     pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
-    generator.shuffle(pairs)
-    for (one, other), values in zip(pairs, _PAIRS, strict=False):
+    for values in _PAIRS if pairs else ():
+        one, other = pairs[int(generator.integers(len(pairs)))]
         first, second = special(one, values[0]), special(other, values[1])
         if (first.name, first.position) != (second.name, second.position):
             yield first, second
