@@ -84,7 +84,15 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
     if name in _PRODUCTS:
         return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
-    return name in _NEVER_ZERO and all(x.all() for x in floats) and any(bool((np.abs(x) < _TINY).any()) for x in results)
+    return name in _NEVER_ZERO and any(_lost(floats, x) for x in results)
+
+
+def _lost(operands: Iterable[Array], result: Array) -> bool:
+    """Whether an element is too small although none of its operands is 0."""
+    small = np.abs(result) < _TINY
+    for operand in operands:
+        small = small & (operand != 0)
+    return bool(small.any())
 
 
 def is_short(array: Array) -> bool:
