@@ -409,16 +409,4 @@ WRONG: dict[str, Rule] = {
     "a rounded root": Rule(REAL, floats("x"), OUT, "o = Mul(x, r)", "a = Mul(x, r) o = Mul(a, q)", "float r = {1.41421356}, float q = {1.000001}"),
     "floats that round otherwise": Rule(REAL, floats("x"), OUT, "o = Round(x)", "a = Add(x, h) o = Floor(a)", "float h = {0.5}"),
     "halves lost": Rule(REAL, floats("x"), OUT, "a = Floor(x) o = Mul(a, t)", "a = Mul(x, t) o = Floor(a)", "float t = {2}"),
-    "two NaNs": Rule(REAL, "float[1] x, float[1] y", "bool[1] o", "a = IsNaN(x) b = IsNaN(y) o = Or(a, b)", "a = IsNaN(x) b = IsNaN(y) o = Xor(a, b)"),
-    "two infinities": Rule(REAL, "float[1] x, float[1] y", "bool[1] o", "a = IsInf(x) b = IsInf(y) o = Or(a, b)", "a = IsInf(x) b = IsInf(y) o = Xor(a, b)"),
-    "a NaN and an infinity": Rule(
-        REAL, "float[1] x, float[1] y", "bool[1] o", "a = IsNaN(x) b = IsInf(y) o = Or(a, b)", "a = IsNaN(x) b = IsInf(y) o = Xor(a, b)"
-    ),
-    "two NaNs in one input": Rule(
-        REAL,
-        "float[2] x",
-        "int64[] o",
-        "a = IsNaN(x) b = Cast<to = 7>(a) o = ReduceSum<keepdims = 0>(b)",
-        "a = IsNaN(x) b = Cast<to = 7>(a) o = ReduceMax<keepdims = 0>(b)",
-    ),
 }

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, cycle
 
 import numpy as np
 from onnx import helper
@@ -30,7 +30,7 @@ from eqsat.checker.sides import Sides
 from eqsat.checker.values import Slot
 
 _INPUTS = 4  # that get a special value
-_PAIRS = ((math.nan, math.nan), (math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf))
+_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan), (math.nan, math.nan))
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
         yield (special(name, math.nan),)
         yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
     pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
-    for values in _PAIRS if pairs else ():
-        one, other = pairs[int(generator.integers(len(pairs)))]
+    generator.shuffle(pairs)
+    for (one, other), values in zip(cycle(pairs), _PAIRS, strict=False) if pairs else ():
         first, second = special(one, values[0]), special(other, values[1])
         if (first.name, first.position) != (second.name, second.position):
             yield first, second
