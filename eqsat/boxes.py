@@ -42,6 +42,8 @@ def unboxed(node: Node, scope: Scope, fresh: FreshNames) -> list[Node] | None:
             return None
         split = {item.name: item.i for item in parts.attribute}
         whole = len(parts.input) > 1 and bool(parts.input[1])
+        if whole and not split.get("keepdims", 1):
+            return None  # ONNX ignores the attribute here, but runtimes do not
         same = split.get("axis", 0) == axis and stacked == int(not whole and not split.get("keepdims", 1))
         return [helper.make_node("Identity", [parts.input[0]], [node.output[0]])] if same else None
     place = scope.integer(node.input[1])
@@ -60,7 +62,8 @@ def _part(parts: Node, place: int, result: str, scope: Scope, fresh: FreshNames)
         number = stored(np.array(place if attributes.get("keepdims", 1) == 0 else [place], np.int64), fresh.make("part"))
         return [number, helper.make_node("Gather", [parts.input[0], number.output[0]], [result], axis=axis)]
     sizes = scope.value(parts.input[1])
-    if sizes is None or (sizes.ndim == 0 and place < 0) or (sizes.ndim == 1 and not -sizes.size <= place < sizes.size):
+    # Where sizes are stated, ONNX ignores keepdims, but runtimes do not.
+    if sizes is None or not attributes.get("keepdims", 1) or (sizes.ndim == 0 and place < 0) or (sizes.ndim == 1 and not -sizes.size <= place < sizes.size):
         return None
     if sizes.ndim == 0:
         start, end = place * int(sizes), (place + 1) * int(sizes)

@@ -9,9 +9,11 @@ where `change` is the most that this element of the original moved when the inpu
 place at random signs (several times; also by MULTIPLE units, then without the factor), or, if that is more, the most
 that an element of like magnitude moved, but no more than SPREAD times their median; and `ulp` is one unit in the last
 place of the element itself. So an element is helped over its bad luck by its peers, but beside a mask of -1e9, or a
-few that jumped because something was rounded the other way, the rest must be as exact as ever. A discrete element that differs must be a
-near-tie: it lies between values that the original itself took when nudged. A floating-point element that is finite in
-one model only must have done the same under a nudge. NaN equals NaN, and 0 equals -0.
+few that jumped because something was rounded the other way, the rest must be as exact as ever. A floating-point element
+that is finite in one model only must have done the same under a nudge. A discrete element that differs must be a near-tie
+(eqsat/steering.py says what floats decide it): where floats are rounded to it, it lies between values that the original
+itself took when nudged; where they choose it, it is one of these values; where no float decides it, nothing excuses it.
+NaN equals NaN, and 0 equals -0.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from typing import Any, cast
 import numpy as np
 
 from eqsat.runtime import Sparse
+from eqsat.steering import Decided
 
 MULTIPLE = 8
 ULPS = 4
@@ -59,8 +62,8 @@ def leaves(value: Any) -> list[Leaf]:
         elif isinstance(item, dict):
             waiting.extend((f"{path}[{key!r}]", item[key]) for key in sorted(item, reverse=True))  # pyright: ignore
         elif isinstance(item, Sparse):
-            shape = np.asarray(item.shape)
-            waiting.extend(((f"{path}.values", item.values), (f"{path}.indices", item.indices), (f"{path}.shape", shape)))
+            path = f"{path}sparse[{','.join(map(str, item.shape))}]"
+            waiting.extend(((f"{path}.values", item.values), (f"{path}.indices", item.indices)))
         else:
             found.append(Leaf(path, None if item is None else np.asarray(item)))
     return found
@@ -158,15 +161,15 @@ class Difference:
             with np.errstate(all="ignore"):
                 change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
             np.maximum(self._change, np.where(finite, change, 0), out=self._change)
-        elif c.dtype.kind in "biu":
-            self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
         else:
             self._flips |= same(self._b, c)
+            if c.dtype.kind in "biu":
+                self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
 
-    def judge(self) -> Finding:
-        """Whether all that has been noted explains the difference."""
+    def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
+        """Whether all that has been noted explains the difference; `decided` says how floats decide what is discrete."""
         if not self._float:
-            return self._judge_discrete()
+            return self._judge_discrete(decided)
         finite = np.isfinite(self._a) & np.isfinite(self._b)
         with np.errstate(all="ignore"):
             error = np.where(finite & self._unequal, np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), 0.0)
@@ -190,12 +193,15 @@ class Difference:
             shared[number] = min(changes.max(), SPREAD * np.median(changes))
         return shared[members].reshape(magnitude.shape)
 
-    def _judge_discrete(self) -> Finding:
-        if self._a.dtype.kind not in "biu":
-            return Finding(int((self._unequal & ~self._flips).sum()), None, 0.0, int((self._unequal & self._flips).sum()))
-        between = (self._least <= self._b) & (self._b <= self._most)
-        error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
-        return Finding(int((self._unequal & ~between).sum()), error, 0.0, int((self._unequal & between).sum()))
+    def _judge_discrete(self, decided: Decided) -> Finding:
+        error, excused = None, np.zeros(self._a.shape, bool)
+        if self._a.dtype.kind in "biu":
+            error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
+        if decided == Decided.ROUNDED and self._a.dtype.kind in "biu":
+            excused = (self._least <= self._b) & (self._b <= self._most)
+        elif decided != Decided.NOT:
+            excused = self._flips
+        return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
 
 
 @dataclass(frozen=True)

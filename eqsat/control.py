@@ -33,8 +33,11 @@ Node = onnx.NodeProto
 Graph = onnx.GraphProto
 
 
-def simplify(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without control flow, sequences and optionals that are known; `proto` itself where there are none."""
+def simplify(proto: onnx.ModelProto, kept: frozenset[str] = frozenset()) -> onnx.ModelProto:
+    """The model without control flow, sequences and optionals that are known; `proto` itself where there are none.
+
+    Nodes that give a value which is `kept` stay as they are.
+    """
     graphs = [proto.graph.node, *(function.node for function in proto.functions)]
     if not any(node.op_type in _BODIES | BOXES for nodes in graphs for node in _everywhere(nodes)):
         return proto
@@ -42,7 +45,7 @@ def simplify(proto: onnx.ModelProto) -> onnx.ModelProto:
     result.CopyFrom(proto)
     again, changed = True, False
     while again:
-        again = _Pass(result).run()
+        again = _Pass(result, kept).run()
         changed |= again
     return result if changed else proto
 
@@ -57,8 +60,9 @@ def _everywhere(nodes: Iterable[Node]) -> Iterator[Node]:
 class _Pass:
     """One walk over all graphs of a model, innermost first, that changes them in place."""
 
-    def __init__(self, proto: onnx.ModelProto) -> None:
+    def __init__(self, proto: onnx.ModelProto, kept: frozenset[str]) -> None:
         self.proto = proto
+        self.kept = kept
         shells = [_shell(function) for function in proto.functions]
         self.fresh = FreshNames(name for graph in (proto.graph, *shells) for name in all_names(graph))
         self.functions = {function_key(f.domain, f.name, f.overload) for f in proto.functions}
@@ -67,7 +71,7 @@ class _Pass:
     def run(self) -> bool:
         """Whether anything changed."""
         self._graph(self.proto.graph, Scope(_opset(self.proto.opset_import), self.proto.ir_version >= 4))
-        for function in self.proto.functions:
+        for function in self.proto.functions if not self.kept else ():  # a node that stays may call any of them
             shell = _shell(function)
             self._graph(shell, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
             _replace(function.node, shell.node)
@@ -76,7 +80,7 @@ class _Pass:
     def _graph(self, graph: Graph, outer: Scope) -> None:
         scope = outer.inside(graph)
         for node in graph.node:
-            for _, body in attribute_graphs(node):
+            for _, body in attribute_graphs(node) if self.kept.isdisjoint(node.output) else ():
                 self._graph(body, scope)
         used = {info.name for info in graph.output}
         for node in graph.node:
@@ -87,7 +91,8 @@ class _Pass:
         nodes: list[Node] = []
         for node in graph.node:
             try:
-                made = None if normal_domain(node.domain) else self._node(node, graph, scope, used)
+                stays = normal_domain(node.domain) or not self.kept.isdisjoint(node.output)
+                made = None if stays else self._node(node, graph, scope, used)
             except NameClash:
                 made = None
             self.changed |= made is not None
@@ -180,13 +185,15 @@ class _Pass:
         """What a body carries from one run to the next, from input `first` and behind `skip` outputs, and what it need not compute again."""
         body = dict(attribute_graphs(node))["body"]
         count = len(node.input) - first - next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
+        schema = find_operator("", node.op_type, scope.opset).schema
+        spare = 0 if schema is None else len(node.input) - schema.min_input  # a Loop had to carry something once
         node.output.extend([""] * (len(body.output) - skip - len(node.output)))
         outputs = [info.name for info in body.output]
         inner = scope.inside(body)
         defined = {
             name for graph in (body, *(inside for item in _everywhere(body.node) for _, inside in attribute_graphs(item))) for name in defined_names(graph)
         }
-        for place in range(count):
+        for place in range(count if spare else 0):
             name, start, result = body.input[first + place].name, node.input[first + place], node.output[place]
             if name in defined and inner.origin(outputs[skip + place]) == name and outputs.count(name) <= 1 and start and start not in defined:
                 if outputs.count(name) == 1 and outputs[skip + place] != name:
@@ -198,6 +205,7 @@ class _Pass:
                 return [*([node] if any(node.output) else []), *copies]
         live = _live(body, [skip + place for place, name in enumerate(node.output) if name in used] + list(range(skip)), count, first, skip)
         dead = [place for place in range(len(node.output)) if skip + place not in live]
+        dead = [place for place in dead if place >= count or dead.index(place) < spare]
         if dead and len(dead) < len(node.output):
             for place in reversed(dead):
                 self._drop(node, body, place, place if place < count else None, first, skip, place - count)

@@ -8,6 +8,7 @@ import onnx
 from onnx import helper
 
 from eqsat.errors import InputError
+from eqsat.names import stored_names
 from eqsat.native import NativeFailure, converted, inlined
 from eqsat.operators import normal_domain
 from eqsat.worker import shared
@@ -65,7 +66,7 @@ def convert(proto: onnx.ModelProto, opset: str | int) -> onnx.ModelProto:
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on an initializer that is listed among the inputs is no constant any more.
-        stored = {tensor.name for tensor in result.graph.initializer}
+        stored = set(stored_names(result.graph))
         inputs = [info for info in result.graph.input if info.name not in stored]
         del result.graph.input[:]
         result.graph.input.extend(inputs)

@@ -22,7 +22,7 @@ from eqsat.encode import Encoding
 from eqsat.facts import Fact, dtype_name
 from eqsat.forms import Written
 from eqsat.model import Constant, Graph, Node
-from eqsat.names import FreshNames, rename_captures
+from eqsat.names import FreshNames, rename_captures, stored_names
 from eqsat.operators import AttributeValue, Operator, find_operator, read_attributes, to_attribute
 from eqsat.tensors import from_array
 from eqsat.terms import ABSENT, CONS, CONSTANT, FOLDED, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Literal, Signature, Term
@@ -217,7 +217,7 @@ class _Decoder:
         return order
 
     def _leaf(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str) -> None:
-        if name in self.source.sparse:
+        if name in self.source.sparse and name not in self.source.overridable:
             graph.sparse_initializer.append(self.source.sparse[name])
         elif name in self.source.constants and name not in self.source.inputs:
             self._store(graph, nodes, name, self.source.constants[name])
@@ -370,12 +370,14 @@ class _Decoder:
 
     def _interface(self, graph: onnx.GraphProto) -> None:
         source = self.source.proto
-        stored = {tensor.name for tensor in graph.initializer}
+        stored = set(stored_names(graph))
         defined = {*stored, *(name for node in graph.node for name in node.output)}
         inputs = set(self.source.inputs)
         for name in sorted(self.source.overridable):
-            tensor = self.source.constants[name].tensor.proto
-            graph.initializer.add().CopyFrom(tensor)
+            if name in self.source.sparse:
+                graph.sparse_initializer.append(self.source.sparse[name])
+            else:
+                graph.initializer.append(self.source.constants[name].tensor.proto)
         # Old IR versions list constants among the inputs: such an entry goes when its constant goes, or it would become required.
         graph.input.extend(info for info in source.input if info.name in inputs or info.name in stored)
         graph.output.extend(source.output)

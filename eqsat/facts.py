@@ -96,11 +96,12 @@ def _merge_bytes(field: str, a: bytes | None, b: bytes | None) -> bytes | None:
 def _merge_other(a: bytes | None, b: bytes | None) -> bytes | None:
     if a is None or b is None or a == b:
         return b if a is None else a
-    _agree("type", _without_shapes(a), _without_shapes(b), repr)
+    _agree("type", without_shapes(a), without_shapes(b), repr)
     return min(a, b, key=lambda text: (-len(text), text))  # of equal types the longer says more of the shapes
 
 
-def _without_shapes(text: bytes) -> bytes:
+def without_shapes(text: bytes) -> bytes:
+    """A serialized type without what it says of sizes."""
     proto = TypeProto.FromString(text)
     inner = proto
     while True:

@@ -2,15 +2,19 @@
 
 Comes in: an operator, its attributes, the facts of its inputs. Goes out: one fact for each output. Promised: the
 facts are true wherever the node runs (it may refuse illegal sizes); what is not known stays unknown; the result is a
-function of the arguments alone. ONNX's own inference gives data types and what sizes it can, the tables of
-`shapes` and `integers` what it loses.
+function of the arguments alone.
+
+ONNX's own inference gives data types and says which nodes are legal. It never learns the name of a size, so that it can
+not copy one to where the size changes, as it does for Slice-10. The sizes of an operator in the table of `shapes` are that
+table's alone; where ONNX states another number, nothing is known. Of operators that the table lacks, ONNX's numbers are
+taken. The table of `integers` gives elements.
 """
 
 from __future__ import annotations
 
 import functools
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
@@ -18,19 +22,18 @@ import onnx
 from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
-from eqsat.dims import Dim, Poly, structure
-from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, merge_dim
+from eqsat.dims import Dim, equal
+from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, without_shapes
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.nodes import Node, Shape, broadcast
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
-from eqsat.shapes import SHAPES, TO_THE_END
+from eqsat.shapes import SHAPES
 
 Imports = tuple[tuple[str, int], ...]
 _Items = tuple[tuple[str, AttributeValue], ...]
 
-# Operators whose inference in ONNX has a defect on some nodes: `_fatal` and `_misread` say on which.
+# Operators whose inference in ONNX aborts on some nodes: `_fatal` says on which.
 _FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
-_MISREAD = frozenset({"Attention", "ConvTranspose", "Slice"})
 
 _RANK_LIMIT = 1 << 10  # no tensor has more axes
 _EQUATION = frozenset(string.ascii_letters + ",.-> ")
@@ -104,17 +107,13 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
     assert schema is not None
     if node.operator.name in _FATAL and _fatal(node):
         return [UNKNOWN] * node.outputs, "an attribute or a size is out of range"
-    sizes: dict[str, Poly] = {}
     types: dict[str, TypeProto] = {}
     data: dict[str, TensorProto] = {}
     for position, fact in enumerate(node.inputs):
         if fact is None:
             continue
         name = f"i{position}"
-        types[name] = _type(fact.dtype, fact.shape, fact.other)
-        for dim in fact.shape or ():
-            if isinstance(dim, Poly):
-                sizes[structure(dim)] = dim
+        types[name] = _type(fact.dtype, _numbers(fact.shape), fact.other)
         elements = _data(fact.dtype, fact.shape, fact.ints, fact.floats)
         if elements is not None:
             data[name] = elements
@@ -125,8 +124,9 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
         found = infer_node_outputs(schema, proto, types, data, opset_imports=_imports(imports))
     except _REFUSALS as error:
         return [UNKNOWN] * node.outputs, str(error)
-    facts = [_fact(found.get(f"o{position}"), sizes) for position in range(node.outputs)]
-    if node.operator.name in _MISREAD and _misread(node):
+    facts = [_fact(found.get(f"o{position}")) for position in range(node.outputs)]
+    if node.operator.name == "Attention" and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
+        # Its inference takes a size that is not a number for 0.
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
     return facts, None
 
@@ -154,14 +154,8 @@ def _fatal(node: Node) -> bool:
     return node.integer("num_outputs", node.outputs) < node.outputs
 
 
-def _misread(node: Node) -> bool:
-    """Whether ONNX's inference computes other sizes than the operator has, at least in ONNX Runtime."""
-    if node.operator.name == "Attention":  # a size that is not a number counts as 0
-        return any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ())
-    if node.operator.name == "ConvTranspose":  # the output padding is counted on top of the size that SAME asks for
-        return node.text("auto_pad", "NOTSET").startswith("SAME") and any(node.integers("output_padding") or ())
-    ends, steps = node.ints(2) or (), node.ints(4) or ()
-    return any(end in TO_THE_END and isinstance(step, int) and step < 0 for end, step in zip(ends, steps, strict=False))
+def _numbers(shape: Shape | None) -> Shape | None:
+    return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -179,8 +173,6 @@ def _type(dtype: int, shape: Shape | None, other: bytes | None) -> TypeProto:
             slot = dims.add()
             if isinstance(dim, int):
                 slot.dim_value = dim
-            elif dim is not None:
-                slot.dim_param = structure(dim)
     return proto
 
 
@@ -230,22 +222,20 @@ def _build_cached(operator: Operator, attributes: _Items, present: tuple[bool, .
     return _build(operator, attributes, present, outputs)
 
 
-def _fact(found: TypeProto | None, sizes: dict[str, Poly]) -> Fact:
+def _fact(found: TypeProto | None) -> Fact:
     kind = None if found is None else found.WhichOneof("value")
     if found is None or kind is None:
         return UNKNOWN
     if kind != "tensor_type":
-        return Fact(other=found.SerializeToString(deterministic=True))
+        return Fact(other=without_shapes(found.SerializeToString()))
     tensor = found.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    return Fact(tensor.elem_type, tuple(_dim(dim, sizes) for dim in tensor.shape.dim))
+    return Fact(tensor.elem_type, tuple(_number(dim) for dim in tensor.shape.dim))
 
 
-def _dim(found: onnx.TensorShapeProto.Dimension, sizes: dict[str, Poly]) -> Dim:
-    if found.HasField("dim_value"):
-        return found.dim_value if found.dim_value >= 0 else None
-    return sizes.get(found.dim_param)
+def _number(found: onnx.TensorShapeProto.Dimension) -> int | None:
+    return found.dim_value if found.HasField("dim_value") and found.dim_value >= 0 else None
 
 
 # --- what the tables add ---
@@ -253,22 +243,28 @@ def _dim(found: onnx.TensorShapeProto.Dimension, sizes: dict[str, Poly]) -> Dim:
 
 def _with_shapes(node: Node, facts: list[Fact]) -> list[Fact]:
     function = SHAPES.get(node.operator.name)
-    if function is None or all(fact.shape is not None and None not in fact.shape for fact in facts):
+    if function is None:
         return facts
     ours = function(node) or []
-    return [_sharpened(fact, ours[position]) if position < len(ours) else fact for position, fact in enumerate(facts)]
+    return [_sized(fact, ours[position] if position < len(ours) else None) for position, fact in enumerate(facts)]
 
 
-def _sharpened(fact: Fact, found: Sequence[Dim]) -> Fact:
+def _sized(fact: Fact, found: Shape | None) -> Fact:
+    """A fact of ONNX's with the sizes that our table has found; ONNX's own may only contradict them."""
     if fact.other is not None:
         return fact
-    # No legal node has a negative size.
-    shape = tuple(None if isinstance(size, int) and size < 0 else size for size in found)
+    if found is None:
+        return fact if fact.shape is None else fact._replace(shape=(None,) * len(fact.shape))
     if fact.shape is None:
-        return fact._replace(shape=shape)
-    if len(fact.shape) != len(shape):
-        return fact
-    return fact._replace(shape=tuple(a if isinstance(a, int) else merge_dim(a, b) for a, b in zip(fact.shape, shape, strict=True)))
+        return fact._replace(shape=tuple(map(_legal, found)))
+    if len(fact.shape) != len(found):
+        return fact._replace(shape=None)
+    return fact._replace(shape=tuple(_legal(a) if equal(a, b) is not False else None for a, b in zip(found, fact.shape, strict=True)))
+
+
+def _legal(size: Dim) -> Dim:
+    """No legal node has a negative size."""
+    return None if isinstance(size, int) and size < 0 else size
 
 
 def _with_elements(node: Node, facts: list[Fact]) -> list[Fact]:
@@ -293,8 +289,10 @@ def _is_wide(elements: Iterable[Dim]) -> bool:
 def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) -> Fact:
     if fact.dtype not in INTEGERS:
         return fact
-    sharper = _sharpened(fact, shape)
-    return sharper._replace(ints=elements) if sharper.shape == shape else fact
+    known = (None,) * len(shape) if fact.shape is None else fact.shape
+    if len(known) != len(shape) or any(isinstance(a, int) and a != b for a, b in zip(known, shape, strict=True)):
+        return fact
+    return fact._replace(shape=shape, ints=elements)
 
 
 def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:

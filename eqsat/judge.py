@@ -8,69 +8,15 @@ differ, the original's own sensitivity says whether that matters (eqsat/compare.
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from eqsat import compare, samples
+from eqsat.nudges import Nudges
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
+from eqsat.runs import NoDraw, Run, Runs, named, one_line
 from eqsat.runtime import ReferenceSession, Session, open_runtime
-
-EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
-
-_RUNS = 3
-_CHEAP = 1 << 18  # elements of an input up to which the third run is cheap
-_NUDGES = 16
-_WEIGHT_NUDGES = 8
-_LARGEST_MODEL_TO_NUDGE = 1 << 27
-
-
-@dataclass(frozen=True)
-class Request:
-    """Two models, serialized, and how to try them; without `optimized`, only whether the original runs."""
-
-    original: bytes
-    original_folder: str | None
-    optimized: bytes | None
-    optimized_folder: str | None
-    plan: samples.Plan
-    outputs: tuple[str, ...]
-    dependent: frozenset[str]  # outputs that depend on an input
-    random: frozenset[str]  # outputs that depend on a random operator
-    coarsest: str  # the narrowest of float16 and bfloat16 that the original computes in, or ""
-    inputs: Mapping[str, Any] | None
-    seed: int
-    patience: float  # seconds after which no further draw is begun
-    threads: int = 1
-    custom_op_library: str | None = None
-
-
-@dataclass
-class OutputJudgement:
-    """What was found of one output, over all runs."""
-
-    name: str
-    random: bool = False
-    bitwise: bool = True
-    exercised: bool | None = None
-    max_error: float | None = 0.0
-    tolerance: float | None = None
-    near_ties: int = 0
-
-
-@dataclass
-class Judgement:
-    status: str
-    reason: str = ""
-    output: str = ""  # the one that differs
-    engine: str = ""
-    outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
-    runs: int = 0
-    sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
-    notes: list[str] = field(default_factory=list[str])
-    late: bool = False  # there is no judgement because running took too long
+from eqsat.samples import Draw
 
 
 class _Different(Exception):
@@ -79,15 +25,6 @@ class _Different(Exception):
     def __init__(self, reason: str, output: str = "") -> None:
         super().__init__(reason)
         self.output = output
-
-
-@dataclass(frozen=True)
-class _Run:
-    """Inputs that the original accepts, and its outputs on them."""
-
-    feeds: dict[str, Any]
-    sizes: dict[str, int]
-    outputs: list[Any]
 
 
 def judge(request: Request) -> Judgement:
@@ -99,18 +36,18 @@ def judge(request: Request) -> Judgement:
         try:
             original = opener(request.original, request.original_folder, request)
         except Exception as error:
-            reasons.append(_line(error))
+            reasons.append(one_line(error))
             continue
         judgement.engine = original.engine
         try:
             trial.hold(original, opener)
         except _Different as error:
-            judgement.status, judgement.reason, judgement.output = DIFFERENT, str(error), error.output
+            judgement.status, judgement.reason, judgement.output, judgement.draw = DIFFERENT, str(error), error.output, trial.draw
             return judgement
         except _OutOfMemory as error:
             judgement.reason = str(error)
             return judgement
-        except _NoDraw as error:
+        except NoDraw as error:
             reasons.append(str(error))
             continue
         judgement.status = EQUAL
@@ -126,11 +63,7 @@ class _OutOfMemory(Exception):
 
 def _raise_if_memory(error: Exception) -> None:
     if isinstance(error, MemoryError) or re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)):
-        raise _OutOfMemory(f"the optimized model needs more memory than the limit allows: {_line(error)}") from None
-
-
-class _NoDraw(Exception):
-    """The original ran on no draw; the text is what the engine said to the first."""
+        raise _OutOfMemory(f"the optimized model needs more memory than the limit allows: {one_line(error)}") from None
 
 
 def _open_runtime(model: bytes, folder: str | None, request: Request) -> Session:
@@ -142,34 +75,34 @@ def _open_reference(model: bytes, folder: str | None, request: Request) -> Sessi
     return ReferenceSession(model, folder)
 
 
-def _line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else f"{text[:297]}..."
-
-
 class _Trial:
     def __init__(self, request: Request, judgement: Judgement) -> None:
         self._request = request
         self._judgement = judgement
-        self._end = time.monotonic() + request.patience
+        self.draw: Draw | None = None
+        """That of the run which was compared last."""
 
     def hold(self, original: Session, opener: Any) -> None:
-        """Run both models on several draws; raises `_Different` or `_NoDraw`."""
+        """Run both models on several draws; raises `_Different` or `NoDraw`."""
         request, judgement = self._request, self._judgement
-        self._original, self._opener = original, opener
+        coarsest = samples.numpy_dtype(request.coarsest) if request.coarsest else None
+        self._nudges = Nudges(
+            request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
+        )
         optimized: Session | None = None
         if request.optimized is not None:
             try:
                 optimized = opener(request.optimized, request.optimized_folder, request)
             except Exception as error:
                 _raise_if_memory(error)
-                raise _Different(f"{original.engine} takes the original model but not the optimized one: {_line(error)}") from None
+                raise _Different(f"{original.engine} takes the original model but not the optimized one: {one_line(error)}") from None
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
-        for run in self._runs(original):
-            judgement.runs += 1
-            for name, size in run.sizes.items():
-                judgement.sizes.setdefault(name, []).append(size)
+        runs = Runs(request, original, judgement)
+        for run in runs.usual():
+            if request.only_edges:
+                break
+            self._count(run)
             if optimized is not None:
                 self._compare(run, optimized)
             for seen, value in zip(digests, run.outputs, strict=True):
@@ -177,66 +110,33 @@ class _Trial:
         for output, seen in zip(judgement.outputs, digests, strict=True):
             if output.name in request.dependent and len(seen) > 1 and not output.random:
                 output.exercised = compare.moves(seen)
+        for run in runs.at_edges():
+            self._count(run)
+            judgement.edges += 1
+            judgement.draw = run.draw
+            if optimized is not None:
+                try:
+                    self._compare(run, optimized)
+                except _OutOfMemory as error:
+                    judgement.notes.append(f"not compared at {named(run.draw)}: {error}")
 
-    def _runs(self, original: Session) -> Iterator[_Run]:
-        request = self._request
-        if request.inputs is not None:
-            try:
-                yield _Run(dict(request.inputs), {}, original.run(request.inputs, request.outputs))
-            except Exception as error:
-                raise _NoDraw(_line(error)) from None
-            return
-        first, style = self._first(original)
-        yield first
-        if not request.plan.inputs:
-            return
-        choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != first.sizes]
-        found, number = 1, 0
-        wanted = _RUNS if all(leaf.array is None or leaf.array.size <= _CHEAP for value in first.feeds.values() for leaf in compare.leaves(value)) else 2
-        while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
-            sizes = choices[number] if number < len(choices) else first.sizes
-            number += 1
-            feeds = samples.draw(request.plan, sizes, style, request.seed + number)
-            try:
-                outputs = original.run(feeds, request.outputs)
-            except Exception:  # not every choice of sizes fits a model; the first that did is known
-                continue
-            found += 1
-            yield _Run(feeds, sizes, outputs)
+    def _count(self, run: Run) -> None:
+        self._judgement.runs += 1
+        for name, size in (run.draw.sizes if run.draw is not None else {}).items():
+            self._judgement.sizes.setdefault(name, []).append(size)
 
-    def _first(self, original: Session) -> tuple[_Run, str]:
-        """The first draw that the original accepts, and its style."""
-        refusal = ""
-        hollow: tuple[_Run, str] | None = None
-        for sizes, style in _attempts(self._request.plan):
-            feeds = samples.draw(self._request.plan, sizes, style, self._request.seed)
-            try:
-                run = _Run(feeds, sizes, original.run(feeds, self._request.outputs))
-            except Exception as error:
-                refusal = refusal or _line(error)
-                if time.monotonic() > self._end:
-                    break
-                continue
-            if not _all_nan(run.outputs):
-                return run, style
-            hollow = hollow or (run, style)
-            if style == samples.POSITIVE:
-                break
-        if hollow is None:
-            raise _NoDraw(refusal)
-        self._judgement.notes.append("every floating-point output is NaN on every draw")
-        return hollow
-
-    def _compare(self, run: _Run, optimized: Session) -> None:
+    def _compare(self, run: Run, optimized: Session) -> None:
         """Raises `_Different` unless the optimized model's outputs are the original's."""
-        where = f" (sizes {', '.join(f'{name}={size}' for name, size in run.sizes.items())})" if run.sizes else ""
+        self.draw = run.draw
+        where = f" ({named(run.draw)})" if named(run.draw) else ""
         try:
-            values = optimized.run(run.feeds, self._request.outputs)
+            values = optimized.run(run.feeds, [self._request.outputs[place] for place in run.places])
         except Exception as error:
             _raise_if_memory(error)
-            raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {_line(error)}") from None
+            raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {one_line(error)}") from None
         open_: list[tuple[int, list[tuple[int, compare.Difference]]]] = []
-        for position, (output, a, b) in enumerate(zip(self._judgement.outputs, run.outputs, values, strict=True)):
+        for position, a, b in zip(run.places, run.outputs, values, strict=True):
+            output = self._judgement.outputs[position]
             before, after = compare.signature(a), compare.signature(b)
             if before != after:
                 raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name)
@@ -251,11 +151,11 @@ class _Trial:
         if open_:
             self._explain(run, open_, where)
 
-    def _explain(self, run: _Run, open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]], where: str) -> None:
+    def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]], where: str) -> None:
         """Nudge until the original's own changes explain each difference; raises `_Different` if they do not."""
         names = [self._request.outputs[position] for position, _ in open_]
         if not self._explained(open_):
-            for number, (session, feeds, factor) in enumerate(self._nudged(run)):
+            for number, (session, feeds, factor) in enumerate(self._nudges.of(run.feeds)):
                 try:
                     values = session.run(feeds, names)
                 except Exception:  # a nudge that moves the model out of its domain tells nothing
@@ -270,7 +170,7 @@ class _Trial:
         for position, differences in open_:
             output = self._judgement.outputs[position]
             for _, difference in differences:
-                finding = difference.judge()
+                finding = difference.judge(self._request.decided(position))
                 if finding.max_error is None or output.max_error is None:
                     output.max_error = None
                 elif finding.max_error >= output.max_error:
@@ -280,67 +180,5 @@ class _Trial:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
-    @staticmethod
-    def _explained(open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
-        return not any(difference.judge().unexplained for _, differences in open_ for _, difference in differences)
-
-    def _nudged(self, run: _Run) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """The original on nudged inputs; then with its weights nudged too; then by the last place of its narrowest type."""
-        generator = np.random.default_rng([self._request.seed, 1])
-        coarsest = samples.numpy_dtype(self._request.coarsest) if self._request.coarsest else None
-        for number in range(_NUDGES):
-            units = compare.MULTIPLE if number % 2 else 1
-            yield self._original, compare.nudge(run.feeds, units, generator), compare.MULTIPLE / units
-        for narrow in (None, coarsest) if coarsest is not None else (None,):
-            for number in range(_WEIGHT_NUDGES):
-                units = compare.MULTIPLE if number % 2 and narrow is None else 1
-                model = nudge_weights(self._request.original, units, generator, narrow)
-                if model is None:
-                    return
-                session = self._opener(model, self._request.original_folder, self._request)
-                yield session, compare.nudge(run.feeds, units, generator, narrow), compare.MULTIPLE / units
-
-
-def _attempts(plan: samples.Plan) -> Iterator[tuple[dict[str, int], str]]:
-    """Sizes and styles for a first draw, the most telling first."""
-    choices = list(samples.size_choices(plan))
-    yield from ((sizes, samples.NORMAL) for sizes in choices[:2])
-    yield choices[0], samples.CALM
-    yield from ((sizes, samples.NORMAL) for sizes in choices[2:])
-    for style in (samples.ONES, samples.ZEROS, samples.CALM, samples.POSITIVE):
-        yield from ((sizes, style) for sizes in choices[:3])
-
-
-def _all_nan(outputs: Sequence[Any]) -> bool:
-    arrays = [leaf.array for output in outputs for leaf in compare.leaves(output) if leaf.array is not None and leaf.array.size]
-    arrays = [array for array in arrays if compare.is_float(array)]
-    return bool(arrays) and all(bool(np.isnan(compare.plain(array)).all()) for array in arrays)
-
-
-def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None) -> bytes | None:
-    """The model with the floating-point weights that it holds nudged; None if it holds none, or too many bytes of them.
-
-    Weights that hold whole numbers stay: they may be cast to sizes or indices, which a nudge would break.
-    """
-    import onnx
-    from onnx import numpy_helper
-
-    if len(model) > _LARGEST_MODEL_TO_NUDGE:
-        return None
-    proto = onnx.load_model_from_string(model)
-    # A weight that is one number everywhere may be held by the operator that fills it.
-    holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
-    constants = (attribute.t for node in holders for attribute in node.attribute if attribute.name == "value")
-    changed = False
-    for tensor in (*proto.graph.initializer, *constants):
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
-            array = numpy_helper.to_array(tensor)
-            if compare.is_float(array) and not _is_whole(array):
-                tensor.CopyFrom(numpy_helper.from_array(compare.nudge(array, units, generator, coarsest), tensor.name))
-                changed = True
-    return proto.SerializeToString() if changed else None
-
-
-def _is_whole(array: np.ndarray) -> bool:
-    values = compare.plain(array)
-    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())
+    def _explained(self, open_: Sequence[tuple[int, list[tuple[int, compare.Difference]]]]) -> bool:
+        return not any(difference.judge(self._request.decided(position)).unexplained for position, differences in open_ for _, difference in differences)

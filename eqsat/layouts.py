@@ -85,10 +85,12 @@ def expand(node: Node) -> list[Shape] | None:
 
 
 def squeeze(node: Node) -> list[Shape] | None:
-    """Squeeze, where its axes are stated."""
+    """Squeeze, where its axes are stated or all sizes are numbers."""
     shape = node.shape(0)
-    if shape is None or not node.given("axes", 1):
+    if shape is None:
         return None
+    if not node.given("axes", 1):
+        return [tuple(dim for dim in shape if dim != 1)] if all(isinstance(dim, int) for dim in shape) else None
     axes = node.axes(len(shape), 1)
     return None if axes is None else [tuple(dim for axis, dim in enumerate(shape) if axis not in axes)]
 

@@ -26,11 +26,15 @@ class FreshNames:
         return name
 
 
+def stored_names(graph: onnx.GraphProto) -> list[str]:
+    """The names of the initializers of a graph, dense and sparse."""
+    return [tensor.name for tensor in graph.initializer] + [tensor.values.name for tensor in graph.sparse_initializer]
+
+
 def defined_names(graph: onnx.GraphProto) -> list[str]:
     """The names that a graph itself defines: inputs, initializers and node outputs; not those inside its bodies."""
     names = [info.name for info in graph.input]
-    names += [tensor.name for tensor in graph.initializer]
-    names += [tensor.values.name for tensor in graph.sparse_initializer]
+    names += stored_names(graph)
     for node in graph.node:
         names += [name for name in node.output if name]
     return list(dict.fromkeys(names))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from onnx import helper
 
 from eqsat.dims import Dim, equal, precision
 from eqsat.facts import Fact
@@ -87,6 +90,14 @@ def from_front(axis: Dim, rank: int) -> int | None:
     if not isinstance(axis, int) or not -rank <= axis < rank:
         return None
     return axis + rank if axis < 0 else axis
+
+
+def float_number(fact: Fact | None) -> Any:
+    """The one element of a floating-point constant, as a number of its type; None where it is unknown."""
+    if fact is None or fact.floats is None:
+        return None
+    kind = helper.tensor_dtype_to_np_dtype(fact.dtype)
+    return np.frombuffer(fact.floats, kind.newbyteorder("<"))[0] if len(fact.floats) == kind.itemsize else None
 
 
 def alike(*dims: Dim) -> Dim:

@@ -20,6 +20,7 @@ from onnx import defs
 
 from eqsat.errors import InputError
 from eqsat.model import Constant, Function, FunctionKey, Graph, Model, Node, attribute_graphs, callees_first, function_key
+from eqsat.names import stored_names
 from eqsat.operators import attribute_spellings, find_operator, may_train, normal_domain, read_attributes
 from eqsat.tensors import constant_value, read_tensor
 
@@ -121,27 +122,26 @@ class _Reader:
     def _graph(self, proto: onnx.GraphProto, opsets: Mapping[str, int], outer: frozenset[str], where: str, top: bool = False) -> Graph:
         folder = self.folder
         inputs = [info.name for info in proto.input]
+        defaults = frozenset(inputs).intersection(stored_names(proto))
         defined = dict.fromkeys(inputs, f"an input of {where}")
         _check_types((*proto.input, *proto.output, *proto.value_info), where)
         constants: dict[str, Constant] = {}
-        overridable: set[str] = set()
         for tensor in proto.initializer:
             if not tensor.name:
                 raise InputError(f"{where} has an initializer without a name")
             if tensor.name in constants:
                 raise InputError(f"{where} has two initializers named '{tensor.name}'")
             constants[tensor.name] = Constant(read_tensor(tensor, folder))
-            if tensor.name in defined:
-                if not top or self.proto.ir_version >= 4:
-                    overridable.add(tensor.name)
-            else:
+            if tensor.name not in defaults:
                 defined[tensor.name] = "an initializer"
         sparse: dict[str, onnx.SparseTensorProto] = {}
         for item in proto.sparse_initializer:
-            _define(defined, item.values.name, "a sparse initializer", where)
-            sparse[item.values.name] = item
-        if top and self.proto.ir_version < 4:
-            inputs = [name for name in inputs if name not in constants]
+            name = item.values.name
+            if name in sparse or name in constants or name not in defaults:
+                _define(defined, name, "a sparse initializer", where)
+            sparse[name] = item
+        if top and self.proto.ir_version < 4:  # every initializer had to be an input then, and none could be fed
+            inputs, defaults = [name for name in inputs if name not in defaults], frozenset[str]()
         raw: list[onnx.NodeProto] = []
         self._check_text((proto.name, proto.doc_string, *inputs, *(info.name for info in proto.output), *(tensor.name for tensor in proto.initializer)), where)
         for node in proto.node:
@@ -163,7 +163,7 @@ class _Reader:
             if name not in visible:
                 raise InputError(f"{where}: output '{name}' is not defined by anything")
         nodes = _sort([self._node(node, opsets, visible, where) for node in raw], where)
-        return Graph(proto, tuple(inputs), tuple(info.name for info in proto.output), constants, nodes, frozenset(overridable), sparse)
+        return Graph(proto, tuple(inputs), tuple(info.name for info in proto.output), constants, nodes, defaults, sparse)
 
     def _constant(self, node: onnx.NodeProto) -> Constant | None:
         if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:

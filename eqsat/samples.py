@@ -7,8 +7,9 @@ seed give the same bits. Drawing needs numpy alone and happens in the worker; ma
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
 
+_APART = 6  # free dimensions that have edges of their own
+
 _WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
-_MOST_ELEMENTS = 1 << 24
+MOST_ELEMENTS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,52 @@ class Plan:
     counts: bool = False  # whether integers may say how often a loop runs: then none is negative
 
 
+@dataclass(frozen=True)
+class Draw:
+    """What tells one choice of inputs of a plan from all others."""
+
+    sizes: dict[str, int]
+    style: str
+    seed: int
+    extremes: frozenset[str] = frozenset()  # integer inputs that hold the ends of their type
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A draw at an edge: `symbols` have one of `sizes`, the first that the original takes, or `extremes` hold the ends of their type."""
+
+    symbols: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    extremes: frozenset[str] = frozenset()
+
+
+def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
+    """The edges of a plan: each free dimension is 0, 1 and, where there are any, larger than all `bounds`; `arbitrary` inputs are extreme.
+
+    The dimensions take turns, or all go `together`.
+    """
+    groups = [(name,) for name in plan.symbols]
+    groups = [plan.symbols] if together and groups else [*groups[:_APART], *([plan.symbols[_APART:]] if len(groups) > _APART else [])]
+    beyond = tuple(sorted({bound + 1 for bound in bounds}, reverse=True))
+    edges = [Edge(group, sizes) for sizes in ((0,), (1,), beyond) if sizes for group in groups]
+    wide = frozenset(name for name, spec in plan.inputs.items() if name in arbitrary and _has_ends(spec))
+    return (*edges, *([Edge(extremes=wide)] if wide else []))
+
+
+def _has_ends(spec: Spec) -> bool:
+    return spec.kind == "tensor" and spec.want is None and spec.dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64")
+
+
 def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
     """The plan for the inputs that `model` requires; with `overridable`, also for those that have a default value.
 
     Raises `NotImplementedError` naming an input whose type no sample can be drawn for.
     """
+    from eqsat.names import stored_names
     from eqsat.ranges import input_ranges, nodes_in_order
 
     graph = model.graph
-    given = {tensor.name for tensor in graph.initializer} | {tensor.values.name for tensor in graph.sparse_initializer}
+    given = set(stored_names(graph))
     shapes = _Shapes(model)
     specs: dict[str, Spec] = {}
     wants: dict[str, Want] = input_ranges(_with_functions_inlined(model).graph, shapes.find) if graph.input else {}
@@ -168,23 +208,41 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
     found: list[dict[str, int]] = []
     for number, choice in enumerate(choices):
         sizes = choice | {f"rank of {name}": ranks[number % len(ranks)] for name in plan.ranks}
-        if sizes not in found and (not found or _elements(plan, sizes) <= _MOST_ELEMENTS):
+        if sizes not in found and (not found or elements(plan, sizes) <= MOST_ELEMENTS):
             found.append(sizes)
             yield sizes
 
 
-def _elements(plan: Plan, sizes: Mapping[str, int]) -> int:
+def elements(plan: Plan, sizes: Mapping[str, int]) -> int:
+    """How many elements the tensors among the inputs have."""
     return sum(int(np.prod([sizes[size] if isinstance(size, str) else size for size in spec.shape or ()])) for spec in plan.inputs.values())
 
 
-def draw(plan: Plan, sizes: Mapping[str, int], style: str, seed: int) -> dict[str, Any]:
-    """Inputs by name. `style` is one of the constants above; the seed of an input depends on its name, not on its place."""
+def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
+    """How often a model does its work: the most that the free dimensions of an input multiply to."""
+    return max((math.prod(sizes[size] for size in spec.shape or () if isinstance(size, str)) for spec in plan.inputs.values()), default=1)
+
+
+def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
+    """Inputs by name. The style is one of the constants above; the seed of an input depends on its name, not on its place."""
     feeds: dict[str, Any] = {}
     for name, spec in plan.inputs.items():
-        generator = np.random.default_rng([seed, zlib.crc32(name.encode())])
-        rank = sizes.get(f"rank of {name}", 0)
-        feeds[name] = _draw(spec, sizes, rank, CALM if plan.counts and style == NORMAL and _counts(spec) else style, generator)
+        generator = np.random.default_rng([chosen.seed, zlib.crc32(name.encode())])
+        rank = chosen.sizes.get(f"rank of {name}", 0)
+        if name in chosen.extremes:
+            feeds[name] = _ends(numpy_dtype(spec.dtype), _shape(spec, chosen.sizes, rank), generator)
+            continue
+        style = CALM if plan.counts and chosen.style == NORMAL and _counts(spec) else chosen.style
+        feeds[name] = _draw(spec, chosen.sizes, rank, style, generator)
     return feeds
+
+
+def _ends(kind: np.dtype[Any], shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Integers from the ends and the middle of their type."""
+    limits = np.iinfo(kind)
+    low, high = int(limits.min), int(limits.max)
+    values = np.array([low, low + 1, max(low, -1), 0, 1, high - 1, high], dtype=kind)
+    return values[generator.integers(0, len(values), shape)]
 
 
 def _counts(spec: Spec) -> bool:
@@ -193,8 +251,7 @@ def _counts(spec: Spec) -> bool:
 
 def _draw(spec: Spec, sizes: Mapping[str, int], rank: int, style: str, generator: np.random.Generator) -> Any:
     if spec.kind == "tensor":
-        shape = (3,) * rank if spec.shape is None else tuple(sizes[size] if isinstance(size, str) else size for size in spec.shape)
-        return _tensor(spec.dtype, shape, spec.want, sizes, style, generator)
+        return _tensor(spec.dtype, _shape(spec, sizes, rank), spec.want, sizes, style, generator)
     assert spec.element is not None
     if spec.kind == "sequence":
         return [_draw(spec.element, sizes, rank, style, generator) for _ in range(3)]
@@ -203,6 +260,10 @@ def _draw(spec: Spec, sizes: Mapping[str, int], rank: int, style: str, generator
     keys = [f"key{number}" if spec.dtype == "str" else number for number in range(3)]
     values = [_draw(spec.element, sizes, rank, style, generator) for _ in keys]
     return {key: value.item() if value.ndim == 0 else value for key, value in zip(keys, values, strict=True)}
+
+
+def _shape(spec: Spec, sizes: Mapping[str, int], rank: int) -> tuple[int, ...]:
+    return (3,) * rank if spec.shape is None else tuple(sizes[size] if isinstance(size, str) else size for size in spec.shape)
 
 
 def _tensor(dtype: str, shape: tuple[int, ...], want: Want | None, sizes: Mapping[str, int], style: str, generator: np.random.Generator) -> np.ndarray:

@@ -2,18 +2,49 @@
 
 Comes in: a `Node`. Goes out: the shapes of its first outputs, None inside for what can not be said, or None for nothing.
 Promised: at all sizes at which the node is legal and runs, a shape that is given is the one it has; an axis or a
-parameter that no legal node has gives nothing. ONNX's own inference knows every operator but loses symbols; this table
-holds those where it does.
+parameter that no legal node has gives nothing, and neither does a size on which the runtime, ONNX's inference and its
+reference disagree. ONNX's own inference knows every operator, but no named size: this table holds those whose outputs have such.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
 
 from eqsat.dims import Dim, add, bounds, ceildiv, floordiv, maximum, minimum, mul, nonnegative, sub
+from eqsat.gathers import (
+    compress,
+    gather,
+    gather_elements,
+    gather_nd,
+    grid_sample,
+    non_zero,
+    one_hot,
+    roi_align,
+    roi_pool,
+    suppressed,
+    top_k,
+    unique,
+)
 from eqsat.layouts import depth_to_space, expand, flatten, reshape, space_to_depth, squeeze, transpose, unsqueeze
-from eqsat.nodes import Node, Shape, alike, broadcast, from_front
-from eqsat.windows import convolution, global_pool, pool, quantized_convolution, resize, transposed_convolution
+from eqsat.nodes import Node, Shape, alike, broadcast, float_number, from_front
+from eqsat.products import (
+    attention,
+    batch_normalization,
+    determinant,
+    einsum,
+    gemm,
+    layer_normalization,
+    loss,
+    matmul,
+    quantized_matmul,
+    recurrence,
+)
+from eqsat.windows import columns, convolution, fourier, global_pool, pool, quantized_convolution, resize, transposed_convolution, unpool
 
 # Exporters write "to the end" as the greatest int32 or int64; no axis is assumed longer than the former.
 UNBOUNDED = 2**31 - 1
@@ -32,7 +63,17 @@ def _elementwise(node: Node) -> list[Shape] | None:
 
 def _same(node: Node) -> list[Shape] | None:
     shape = node.shape(0)
-    return None if shape is None else [shape]
+    return None if shape is None else [shape] * node.outputs
+
+
+def _slope(node: Node) -> list[Shape] | None:
+    # ONNX broadcasts the slope to the data only; the runtime broadcasts both.
+    return _same(node) if node.operator.version < 7 else _elementwise(node)
+
+
+def _quantized_dynamically(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    return None if shape is None else [shape, (), ()]
 
 
 def _concat(node: Node) -> list[Shape] | None:
@@ -158,37 +199,27 @@ def _pad(node: Node) -> list[Shape] | None:
 
 
 def _range(node: Node) -> list[Shape] | None:
+    numbers = [float_number(node.fact(position)) for position in range(3)]
+    if None not in numbers:
+        return [(_count(*numbers),)]
     bounds_ = [node.ints(position) for position in range(3)]
     start, limit, delta = (None if elements is None or len(elements) != 1 else elements[0] for elements in bounds_)
     return [(range_length(start, limit, delta),)]
 
 
+def _count(start: Any, limit: Any, delta: Any) -> Dim:
+    """How many numbers Range gives between two that are not whole, where exact arithmetic, double precision and that of their type agree."""
+    with np.errstate(all="ignore"):
+        quotients = [(limit - start) / delta, (float(limit) - float(start)) / float(delta)] if delta else [math.nan]
+    if not all(map(math.isfinite, (*quotients, start, limit, delta))):
+        return None
+    found = {math.ceil(quotient) for quotient in (*quotients, (Fraction(float(limit)) - Fraction(float(start))) / Fraction(float(delta)))}
+    return max(0, found.pop()) if len(found) == 1 else None
+
+
 def range_length(start: Dim, limit: Dim, delta: Dim) -> Dim:
     """How many elements Range has; the step must be a number."""
     return maximum(0, ceildiv(sub(limit, start), delta)) if isinstance(delta, int) else None
-
-
-def _gather(node: Node) -> list[Shape] | None:
-    data, indices = node.shape(0), node.shape(1)
-    axis = None if data is None else node.axis(len(data), 0)
-    return None if data is None or indices is None or axis is None else [(*data[:axis], *indices, *data[axis + 1 :])]
-
-
-def _matmul(node: Node) -> list[Shape] | None:
-    a, b = node.shape(0), node.shape(1)
-    if not a or not b:
-        return None
-    left, right = a if len(a) > 1 else (1, *a), b if len(b) > 1 else (*b, 1)
-    rows = (left[-2],) if len(a) > 1 else ()
-    columns = (right[-1],) if len(b) > 1 else ()
-    return [(*broadcast(left[:-2], right[:-2]), *rows, *columns)]
-
-
-def _gemm(node: Node) -> list[Shape] | None:
-    a, b = node.shape(0), node.shape(1)
-    if a is None or b is None or len(a) != 2 or len(b) != 2:
-        return None
-    return [(a[1] if node.integer("transA", 0) else a[0], b[0] if node.integer("transB", 0) else b[1])]
 
 
 def _reduce(node: Node) -> list[Shape] | None:
@@ -213,29 +244,6 @@ def _arg_extreme(node: Node) -> list[Shape] | None:
     return [(*shape[:axis], *((1,) if node.integer("keepdims", 1) == 1 else ()), *shape[axis + 1 :])]
 
 
-def _top_k(node: Node) -> list[Shape] | None:
-    shape = node.shape(0)
-    axis = None if shape is None else node.axis(len(shape), -1)
-    if shape is None or axis is None:
-        return None
-    stated, elements = node.attributes.get("k"), node.ints(1)
-    count = stated if isinstance(stated, int) else elements[0] if elements is not None and len(elements) == 1 else None
-    return [(*shape[:axis], count, *shape[axis + 1 :])] * 2
-
-
-def _one_hot(node: Node) -> list[Shape] | None:
-    indices, depth = node.shape(0), node.ints(1)
-    axis = None if indices is None else node.axis(len(indices) + 1, -1)
-    if indices is None or axis is None:
-        return None
-    return [(*indices[:axis], depth[0] if depth is not None and len(depth) == 1 else None, *indices[axis:])]
-
-
-def _non_zero(node: Node) -> list[Shape] | None:
-    shape = node.shape(0)
-    return [(None if shape is None else len(shape), None)]
-
-
 def _center_crop_pad(node: Node) -> list[Shape] | None:
     shape, wanted = node.shape(0), node.ints(1)
     if shape is None:
@@ -244,67 +252,97 @@ def _center_crop_pad(node: Node) -> list[Shape] | None:
     axes = tuple(range(len(shape))) if stated is None else tuple(from_front(axis, len(shape)) for axis in stated)
     if wanted is None or len(wanted) != len(axes):
         return [tuple(None if axis in axes else dim for axis, dim in enumerate(shape))]
-    sizes = dict(zip(axes, wanted, strict=True))
+    sizes = dict(zip(axes, (size if nonnegative(size) else None for size in wanted), strict=True))
     return [tuple(sizes.get(axis, dim) for axis, dim in enumerate(shape))]
 
 
-def _attention(node: Node) -> list[Shape] | None:
-    query, key, value, past_key = node.shape(0), node.shape(1), node.shape(2), node.shape(4)
-    if query is None or key is None or value is None or not len(query) == len(key) == len(value) or len(query) not in (3, 4):
-        return None
-    if len(query) == 4:
-        batch, heads, length, _ = query
-        key_heads, key_length, key_size, value_size = key[1], key[2], key[3], value[3]
-        output: Shape = (batch, heads, length, value_size)
-    else:
-        batch, length = query[:2]
-        heads, key_heads = node.integer("q_num_heads", 0), node.integer("kv_num_heads", 0)
-        key_length, key_size, value_size = key[1], floordiv(key[2], key_heads), floordiv(value[2], key_heads)
-        output = (batch, length, mul(value_size, heads))
-    past = None if past_key is None or len(past_key) != 4 else past_key[2]
-    total = key_length if node.fact(4) is None else add(key_length, past)
-    return [output, (batch, key_heads, total, key_size), (batch, key_heads, total, value_size), (batch, heads, length, total)]
+def _affine_grid(node: Node) -> list[Shape] | None:
+    sizes = node.parameter("size", 1)
+    return None if sizes is None or len(sizes) not in (4, 5) else [(sizes[0], *sizes[2:], len(sizes) - 2)]
+
+
+def _multinomial(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    return None if not shape else [(shape[0], node.integer("sample_size", 1))]
+
+
+def _split_text(node: Node) -> list[Shape] | None:
+    shape = node.shape(0)
+    return None if shape is None else [(*shape, None), shape]
+
+
+def _counted(node: Node) -> list[Shape] | None:
+    shape, indices = node.shape(0), node.integers("ngram_indexes")
+    return None if not shape or not indices else [(*shape[:-1], max(indices) + 1)]
 
 
 ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
-_ELEMENTWISE = (
-    "Add Sub Mul Div Pow Mod And Or Xor Equal Less Greater LessOrEqual GreaterOrEqual BitShift BitwiseAnd BitwiseOr BitwiseXor Max Min Sum Mean Where"
-)
-_REDUCTIONS = "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceSumSquare"
+_SAME = """Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitCast BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh CumProd CumSum DequantizeLinear
+    Dropout Elu Erf Exp EyeLike Floor Gelu GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN LeakyRelu
+    Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg Not QuantizeLinear RMSNormalization RandomNormalLike RandomUniformLike
+    Reciprocal RegexFullMatch Relu ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Softmax
+    Softplus Softsign Sqrt Swish Tan Tanh TensorScatter ThresholdedRelu Trilu"""
+_ELEMENTWISE = """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow
+    StringConcat Sub Sum Where Xor"""
+_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 
 SHAPES: dict[str, ShapeFunction] = {
+    **dict.fromkeys(_SAME.split(), _same),
     **dict.fromkeys(_ELEMENTWISE.split(), _elementwise),
     **dict.fromkeys(_REDUCTIONS.split(), _reduce),
-    **dict.fromkeys("MaxPool AveragePool LpPool".split(), pool),
-    **dict.fromkeys("GlobalMaxPool GlobalAveragePool GlobalLpPool".split(), global_pool),
+    **dict.fromkeys("AveragePool LpPool MaxPool".split(), pool),
+    **dict.fromkeys("GlobalAveragePool GlobalLpPool GlobalMaxPool".split(), global_pool),
     **dict.fromkeys("Conv ConvInteger DeformConv".split(), convolution),
     **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
-    **dict.fromkeys("MatMul MatMulInteger".split(), _matmul),
+    **dict.fromkeys("MatMul MatMulInteger".split(), matmul),
     **dict.fromkeys("Resize Upsample".split(), resize),
-    **dict.fromkeys("Identity Cast CastLike Dropout PRelu QuantizeLinear DequantizeLinear Clip GroupNormalization MeanVarianceNormalization".split(), _same),
-    "Attention": _attention,
+    **dict.fromkeys("GRU LSTM RNN".split(), recurrence),
+    **dict.fromkeys("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss".split(), loss),
+    "AffineGrid": _affine_grid,
+    "Attention": attention,
+    "BatchNormalization": batch_normalization,
     "CenterCropPad": _center_crop_pad,
+    "Col2Im": columns,
+    "Compress": compress,
     "Concat": _concat,
     "ConstantOfShape": _constant_of_shape,
     "ConvTranspose": transposed_convolution,
+    "DFT": fourier,
     "DepthToSpace": depth_to_space,
+    "Det": determinant,
+    "DynamicQuantizeLinear": _quantized_dynamically,
+    "Einsum": einsum,
     "Expand": expand,
     "Flatten": flatten,
-    "Gather": _gather,
-    "Gemm": _gemm,
-    "NonZero": _non_zero,
-    "OneHot": _one_hot,
+    "Gather": gather,
+    "GatherElements": gather_elements,
+    "GatherND": gather_nd,
+    "Gemm": gemm,
+    "GridSample": grid_sample,
+    "LayerNormalization": layer_normalization,
+    "MaxRoiPool": roi_pool,
+    "MaxUnpool": unpool,
+    "Multinomial": _multinomial,
+    "NonMaxSuppression": suppressed,
+    "NonZero": non_zero,
+    "OneHot": one_hot,
     "Pad": _pad,
+    "PRelu": _slope,
     "QLinearConv": quantized_convolution,
+    "QLinearMatMul": quantized_matmul,
     "Range": _range,
     "Reshape": reshape,
+    "RoiAlign": roi_align,
     "Slice": _slice,
     "SpaceToDepth": space_to_depth,
     "Split": _split,
     "Squeeze": squeeze,
+    "StringSplit": _split_text,
+    "TfIdfVectorizer": _counted,
     "Tile": _tile,
-    "TopK": _top_k,
+    "TopK": top_k,
     "Transpose": transpose,
+    "Unique": unique,
     "Unsqueeze": unsqueeze,
 }

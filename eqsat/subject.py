@@ -16,6 +16,7 @@ import onnx
 import onnx.numpy_helper
 from onnx.external_data_helper import ExternalDataInfo
 
+from eqsat.names import stored_names
 from eqsat.ranges import nodes_in_order
 from eqsat.read import read
 
@@ -128,7 +129,7 @@ def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 def depends_on_inputs(proto: onnx.ModelProto) -> frozenset[str]:
     """The outputs that some input without a default value reaches."""
-    given = {tensor.name for tensor in proto.graph.initializer}
+    given = set(stored_names(proto.graph))
     return _reached(proto.graph, [value.name for value in proto.graph.input if value.name not in given])
 
 

@@ -8,7 +8,6 @@ be run is "unverified", and says why. No model can take this process down (eqsat
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Mapping
@@ -17,23 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 
-from eqsat.errors import InputError
-from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
-from eqsat.ranges import nodes_in_order
+from eqsat.examiner import Examiner
+from eqsat.interface import checked_inputs, defaults, interface_change, same_graph
 from eqsat.regions import Cut, Region
-from eqsat.samples import Plan, Spec, make_plan, numpy_dtype
-from eqsat.subject import Subject, depends_on_inputs, has_external_data, random_outputs, read_subject, weight_bytes
-from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout, shared
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
+from eqsat.samples import Draw, Edge, Plan, make_plan
+from eqsat.subject import Subject, read_subject, weight_bytes
+from eqsat.worker import Worker, shared
 
 __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "Subject", "Verdict", "verify", "verify_files"]
 
 # A weight is there as the file's bytes, as a tensor, and perhaps packed for a kernel.
 _COPIES = 3
-_HEADROOM = 4  # activations come on top of weights, and the limit is to catch explosions, not to be exact
-_RUNTIME_BYTES = 1 << 29  # what the runtime itself may need, whatever the model
-_MANY_BYTES = 1 << 24
 _MANY_NODES = 20_000
 _NAMES_GIVEN_UP = 64
 _ONLY_ONES = "it ran only at sizes that are all 1"
@@ -45,7 +40,8 @@ class Verdict:
     """What verification found; `asdict` of it is JSON.
 
     `status` is "equal", "different" or "unverified", the last two with a `reason`; `output` is the one that differs, if one does. `sizes` lists, for each named
-    dimension, the size in each run. `regions` counts the parts that were judged apart, None when the models were run whole.
+    dimension, the size in each run; the last `edges` of the runs were at edges: sizes 0, 1 and beyond the models' constants, and
+    integers at the ends of their type. `regions` counts the parts that were judged apart, None when the models were run whole.
     """
 
     status: str
@@ -54,10 +50,12 @@ class Verdict:
     engine: str = ""
     outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
     runs: int = 0
+    edges: int = 0
     sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     notes: list[str] = field(default_factory=list[str])
     regions: int | None = None
     seconds: float = 0.0
+    draw: Draw | None = None  # that showed the difference
 
     @property
     def max_error(self) -> float | None:
@@ -67,7 +65,9 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as plain JSON data."""
-        return {**asdict(self), "max_error": self.max_error}
+        found = {**asdict(self), "max_error": self.max_error}
+        del found["draw"]
+        return found
 
 
 def verify_files(
@@ -109,53 +109,24 @@ def verify(
     bytes are judged region by region. `time_limit` is in seconds and holds for each call of the runtime.
     """
     started = time.perf_counter()
-    judge = _Judge(seed, memory_limit, str(custom_op_library) if custom_op_library is not None else None, time_limit, worker or shared())
+    judge = Examiner(memory_limit, str(custom_op_library) if custom_op_library is not None else None, worker or shared(), seed, time_limit)
     verdict = _verify(original, optimized, inputs, judge)
     verdict.seconds = time.perf_counter() - started
     return verdict
 
 
-@dataclass(frozen=True)
-class _Judge:
-    seed: int
-    memory_limit: int
-    custom_op_library: str | None
-    time_limit: float
-    worker: Worker
-    proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
-
-    def ask(self, request: Request) -> Judgement:
-        """The worker's judgement; a crash is the original's if it happens without the optimized model too."""
-        try:
-            return self._call(request)
-        except WorkerTimeout as failure:
-            return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
-        except (WorkerDied, RemoteError) as failure:
-            try:
-                alone = self._call(replace(request, optimized=None))
-            except (WorkerDied, WorkerTimeout, RemoteError) as again:
-                return Judgement(UNVERIFIED, f"the runtime {again} on the original model")
-            if alone.status == UNVERIFIED:
-                return alone
-            status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
-            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
-
-    def _call(self, request: Request) -> Judgement:
-        return self.worker.call("eqsat.judge:judge", request, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
-
-
-def _verify(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, judge: _Judge) -> Verdict:
-    reason = _interface_change(original.proto, optimized.proto)
+def _verify(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, judge: Examiner) -> Verdict:
+    reason = interface_change(original.proto, optimized.proto)
     if reason:
         return Verdict(DIFFERENT, reason)
-    if _same_graph(original, optimized):
+    if same_graph(original, optimized):
         return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
     try:
         plan = make_plan(original.proto)
     except NotImplementedError as error:
         return Verdict(UNVERIFIED, str(error))
     if inputs is not None:
-        inputs = _checked_inputs(inputs, plan)
+        inputs = checked_inputs(inputs, plan)
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > judge.memory_limit:
         return _by_regions(original, optimized, judge, "the weights do not fit in the memory limit")
     if inputs is None and max(len(subject.proto.graph.node) for subject in (original, optimized)) > _MANY_NODES:
@@ -177,28 +148,67 @@ class _TooMuch(Exception):
     """The models can not be run as a whole: why."""
 
 
-def _whole(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: _Judge) -> Verdict:
+def _whole(
+    original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: Examiner, region: Region | None = None
+) -> Verdict:
+    """The verdict on two models that are run as they are; they may be a region of larger ones."""
     try:
-        request = _request(original, optimized, inputs, plan, judge)
+        request = judge.request(original, optimized, plan, inputs, region is None or region.closed)
     except ValueError:  # protobuf's, on a message over its limit
         raise _TooMuch("the model is too large to be handed to the runtime in one piece") from None
     judgement = judge.ask(request)
     if judgement.late:
         raise _TooMuch(judgement.reason)
     verdict = Verdict(
-        judgement.status, judgement.reason, judgement.output, judgement.engine, judgement.outputs, judgement.runs, judgement.sizes, judgement.notes
+        judgement.status,
+        judgement.reason,
+        judgement.output,
+        judgement.engine,
+        judgement.outputs,
+        judgement.runs,
+        judgement.edges,
+        judgement.sizes,
+        judgement.notes,
+        draw=judgement.draw,
     )
     still = [output.name for output in verdict.outputs if output.exercised is False]
     if still:
         verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
-    if verdict.status == EQUAL and inputs is None and _defaults(original.proto):
+    if verdict.status == EQUAL and region is None and judgement.costly:
+        _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), judge)
+    if verdict.status == EQUAL and inputs is None and defaults(original.proto):
         _with_defaults_replaced(verdict, original, request, judge)
     return verdict
 
 
-def _with_defaults_replaced(verdict: Verdict, original: Subject, request: Request, judge: _Judge) -> None:
+def _with_costly_sizes(verdict: Verdict, original: Subject, optimized: Subject, request: Request, judge: Examiner) -> None:
+    """Sizes at which running the whole models takes long: first where they differ, and as a whole only where that tells them apart."""
+    cut, end = Cut(original, optimized), time.monotonic() + request.patience
+    sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
+    for number in range(len(cut)):
+        region = cut.region(number, 0, judge.memory_limit // _COPIES)
+        if isinstance(region, str) or time.monotonic() > end:
+            verdict.notes.append(f"sizes of {sizes[0]} were not tried everywhere: {region if isinstance(region, str) else 'running takes long'}")
+            return
+        try:
+            plan = make_plan(region.original.proto)
+        except NotImplementedError as reason:
+            verdict.notes.append(f"sizes of {sizes[0]} were not tried in region {region.name}: {reason}")
+            continue
+        part = judge.ask(replace(judge.request(region.original, region.optimized, plan, closed=False), edges=(Edge(plan.symbols, sizes),)))
+        if part.status != DIFFERENT:
+            continue
+        whole = judge.ask(replace(request, work=0, only_edges=True))
+        if whole.status == DIFFERENT:
+            verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, whole.reason, whole.output, whole.draw
+        elif not whole.edges:
+            verdict.status, verdict.reason = UNVERIFIED, f"region of {region.name}: {part.reason} (on arbitrary values; the whole is too large to tell)"
+        return
+
+
+def _with_defaults_replaced(verdict: Verdict, original: Subject, request: Request, judge: Examiner) -> None:
     """One more trial in which inputs that have a default value are fed as well."""
-    judgement = judge.ask(replace(request, plan=make_plan(original.proto, overridable=True)))
+    judgement = judge.ask(replace(request, plan=make_plan(original.proto, overridable=True), edges=()))
     if judgement.status == DIFFERENT:
         verdict.status = DIFFERENT
         verdict.reason = f"with other values for the inputs that have a default: {judgement.reason}"
@@ -208,27 +218,7 @@ def _with_defaults_replaced(verdict: Verdict, original: Subject, request: Reques
         verdict.runs += judgement.runs
 
 
-def _request(original: Subject, optimized: Subject, inputs: Mapping[str, np.ndarray] | None, plan: Plan, judge: _Judge) -> Request:
-    proto = original.proto
-    return Request(
-        original=proto.SerializeToString(),
-        original_folder=_folder(original),
-        optimized=optimized.proto.SerializeToString(),
-        optimized_folder=_folder(optimized),
-        plan=plan,
-        outputs=tuple(value.name for value in proto.graph.output),
-        dependent=depends_on_inputs(proto),
-        random=random_outputs(proto) | random_outputs(optimized.proto),
-        coarsest=_coarsest(proto),
-        inputs=inputs,
-        seed=judge.seed,
-        patience=judge.time_limit / 8,
-        threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
-        custom_op_library=judge.custom_op_library,
-    )
-
-
-def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: str) -> Verdict:
+def _by_regions(original: Subject, optimized: Subject, judge: Examiner, reason: str) -> Verdict:
     """Judge apart what differs; what is the same in both needs no running. `reason` is why the models are not run whole."""
     cut = Cut(original, optimized)
     verdict = Verdict(EQUAL, regions=len(cut))
@@ -267,7 +257,7 @@ def _by_regions(original: Subject, optimized: Subject, judge: _Judge, reason: st
     return verdict
 
 
-def _one_region(cut: Cut, number: int, judge: _Judge) -> tuple[Verdict, bool]:
+def _one_region(cut: Cut, number: int, judge: Examiner) -> tuple[Verdict, bool]:
     """The verdict on a region, and whether its inputs are the whole model's.
 
     What fails on arbitrary values between regions may hold on those that really arise, and what no arbitrary value moved
@@ -283,7 +273,7 @@ def _one_region(cut: Cut, number: int, judge: _Judge) -> tuple[Verdict, bool]:
         if form is not None and form in judge.proved:
             return Verdict(EQUAL), False
         try:
-            part, closed = _whole(region.original, region.optimized, None, make_plan(region.original.proto), judge), region.closed
+            part, closed = _whole(region.original, region.optimized, None, make_plan(region.original.proto), judge, region), region.closed
         except (NotImplementedError, _TooMuch) as reason:
             part, closed = Verdict(UNVERIFIED, str(reason)), False
         if part.status == EQUAL:
@@ -305,7 +295,7 @@ def _one_region(cut: Cut, number: int, judge: _Judge) -> tuple[Verdict, bool]:
 def _not_tried(region: Region, part: Verdict) -> str:
     """Why running a region told nothing, though both models agreed; empty if it told something."""
     moving = region.moving()
-    sizes = list(part.sizes.values())
+    sizes = [column[: part.runs - part.edges] for column in part.sizes.values()]
     if sizes and all(size == 1 for column in sizes for size in column):
         return _ONLY_ONES
     # What depends on sizes alone is told by two choices of them.
@@ -313,98 +303,3 @@ def _not_tried(region: Region, part: Verdict) -> str:
     still = [output.name for output in part.outputs if output.exercised is False and not varied]
     still += [output.name for output in part.outputs if output.name in moving and not output.random and not output.exercised]
     return f"nothing that was drawn moved {still[0]}" if still else ""
-
-
-def _folder(subject: Subject) -> str | None:
-    return str(subject.folder) if subject.folder is not None and has_external_data(subject.proto) else None
-
-
-def _defaults(proto: onnx.ModelProto) -> list[str]:
-    """The inputs that have a default value; before IR version 4 an initializer had to be an input and was no default."""
-    given = {tensor.name for tensor in proto.graph.initializer}
-    return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
-
-
-def _same_graph(original: Subject, optimized: Subject) -> bool:
-    a, b = original.proto, optimized.proto
-    if a is b:
-        return original.folder == optimized.folder
-    if len(a.graph.node) != len(b.graph.node) or (has_external_data(a) and original.folder != optimized.folder):
-        return False
-    return list(a.opset_import) == list(b.opset_import) and a.graph == b.graph and list(a.functions) == list(b.functions)
-
-
-def _interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
-    """How the names, order or types of inputs and outputs differ; empty if they do not."""
-    required: list[list[onnx.ValueInfoProto]] = []
-    for proto in (a, b):
-        given = {tensor.name for tensor in proto.graph.initializer}
-        required.append([value for value in proto.graph.input if value.name not in given])
-    missing = sorted(set(_defaults(a)) - {value.name for value in b.graph.input})
-    if missing:
-        return f"the optimized model lacks input '{missing[0]}', which has a default value in the original"
-    for what, before, after in (("inputs", *required), ("outputs", a.graph.output, b.graph.output)):
-        names = [[value.name for value in values] for values in (before, after)]
-        if names[0] != names[1]:
-            return f"the {what} are {', '.join(names[0]) or 'none'} in the original and {', '.join(names[1]) or 'none'} in the optimized model"
-        for old, new in zip(before, after, strict=True):
-            types = _type_name(old.type), _type_name(new.type)
-            if types[0] != types[1] and "" not in types:
-                return f"'{old.name}' of the {what} is {types[0]} in the original and {types[1]} in the optimized model"
-    return ""
-
-
-def _type_name(kind: onnx.TypeProto) -> str:
-    """A type without shapes; empty where the file states none."""
-    which = kind.WhichOneof("value")
-    if which in ("tensor_type", "sparse_tensor_type"):
-        code = getattr(kind, which).elem_type
-        return f"{which.removesuffix('_type')}({onnx.TensorProto.DataType.Name(code).lower()})" if code else ""
-    if which == "map_type":
-        return f"map({kind.map_type.key_type}, {_type_name(kind.map_type.value_type)})"
-    return f"{which.removesuffix('_type')}({_type_name(getattr(kind, which).elem_type)})" if which in ("sequence_type", "optional_type") else ""
-
-
-def _coarsest(proto: onnx.ModelProto) -> str:
-    """The narrowest of float16 and bfloat16 in the model: what its arithmetic rounds to, whatever its inputs are."""
-    types = {tensor.data_type for tensor in proto.graph.initializer}
-    types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))
-    for node in nodes_in_order(proto.graph.node):
-        for attribute in node.attribute:
-            if attribute.name == "to":
-                types.add(attribute.i)
-            elif attribute.type == onnx.AttributeProto.TENSOR:
-                types.add(attribute.t.data_type)
-    return "bfloat16" if onnx.TensorProto.BFLOAT16 in types else "float16" if onnx.TensorProto.FLOAT16 in types else ""
-
-
-def _checked_inputs(inputs: Mapping[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
-    """The user's inputs in the types of the model; raises `InputError` naming the first that does not fit."""
-    missing = [name for name in plan.inputs if name not in inputs]
-    extra = [name for name in inputs if name not in plan.inputs]
-    if missing or extra:
-        parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("not an input of the model:", extra)) if names]
-        raise InputError(f"the given inputs do not fit the model: {'; '.join(parts)}")
-    return {name: _checked_input(name, inputs[name], spec) for name, spec in plan.inputs.items()}
-
-
-def _checked_input(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
-    if spec.kind == "optional" and spec.element is not None:
-        return _checked_input(name, array, spec.element)
-    if spec.kind != "tensor":
-        raise InputError(f"input '{name}' is a {spec.kind}, which a file of arrays can not hold")
-    if spec.dtype == "str":
-        if array.dtype.kind not in "OU":
-            raise InputError(f"input '{name}' must hold strings, not {array.dtype}")
-        array = array.astype(object)
-    else:
-        kind = numpy_dtype(spec.dtype)
-        if array.dtype.kind == "V" and array.dtype.itemsize == kind.itemsize:
-            array = array.view(kind)  # numpy's files keep the bytes of types that numpy lacks, not their names
-        if array.dtype != kind:
-            raise InputError(f"input '{name}' must be {spec.dtype}, not {array.dtype}")
-    if spec.shape is not None and (
-        len(spec.shape) != array.ndim or any(isinstance(want, int) and want != size for want, size in zip(spec.shape, array.shape, strict=True))
-    ):
-        raise InputError(f"input '{name}' must have shape [{', '.join(map(str, spec.shape))}], not [{', '.join(map(str, array.shape))}]")
-    return array

@@ -6,11 +6,12 @@ A window that is larger than the padded input is illegal by ONNX's definition, s
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from onnx import helper
 
-from eqsat.dims import Dim, add, ceildiv, floordiv, minimum, mul, sub
+from eqsat.dims import Dim, add, ceildiv, floordiv, minimum, mul, nonnegative, product, sub, whole
 from eqsat.nodes import Node, Shape, from_front
 
 
@@ -19,7 +20,7 @@ def _spread(node: Node, name: str, rank: int, default: int) -> tuple[int, ...]:
     return values if values is not None and len(values) == rank else (default,) * rank
 
 
-def _window(node: Node, spatial: Shape, kernel: Shape) -> Shape:
+def _window(node: Node, spatial: Shape, kernel: Shape, pools: bool = False) -> Shape:
     rank = len(spatial)
     strides, dilations = _spread(node, "strides", rank, 1), _spread(node, "dilations", rank, 1)
     pads = _spread(node, "pads", 2 * rank, 0)
@@ -27,16 +28,22 @@ def _window(node: Node, spatial: Shape, kernel: Shape) -> Shape:
     sizes: list[Dim] = []
     for axis, (size, length, stride, dilation) in enumerate(zip(spatial, kernel, strides, dilations, strict=True)):
         if mode in ("SAME_UPPER", "SAME_LOWER"):
-            sizes.append(ceildiv(size, stride))
+            # Of pools with holes, and of those that pad in front and leave a rest, engines have different opinions.
+            disputed = pools and (dilation != 1 or (mode == "SAME_LOWER" and floordiv(size, stride) != ceildiv(size, stride)))
+            sizes.append(None if disputed else ceildiv(size, stride))
             continue
         head, tail = (pads[axis], pads[axis + rank]) if mode == "NOTSET" else (0, 0)
         room = sub(add(size, head + tail - 1), mul(sub(length, 1), dilation))
         if node.integer("ceil_mode", 0) == 1:
-            # The last window must begin inside the image or its head padding.
-            sizes.append(minimum(add(ceildiv(room, stride), 1), ceildiv(add(size, head), stride)))
+            sizes.append(_rounded_up(add(ceildiv(room, stride), 1), ceildiv(add(size, head), stride), node.operator.version >= 22))
         else:
             sizes.append(add(floordiv(room, stride), 1))
     return tuple(sizes)
+
+
+def _rounded_up(windows: Dim, inside: Dim, agreed: bool) -> Dim:
+    """The windows of a pool that rounds up: none begins behind the image and its head padding, which ONNX's inference forgot before opset 22."""
+    return minimum(windows, inside) if agreed or nonnegative(sub(inside, windows)) else None
 
 
 def _kernel(node: Node, rank: int, weight: Shape | None) -> Shape | None:
@@ -67,7 +74,7 @@ def pool(node: Node) -> list[Shape] | None:
     kernel = None if data is None else _kernel(node, len(data) - 2, None)
     if data is None or kernel is None:
         return None
-    return [(*data[:2], *_window(node, data[2:], kernel))] * node.outputs
+    return [(*data[:2], *_window(node, data[2:], kernel, pools=True))] * node.outputs
 
 
 def global_pool(node: Node) -> list[Shape] | None:
@@ -97,9 +104,14 @@ def transposed_convolution(node: Node) -> list[Shape] | None:
             for axis in range(rank)
         )
         if mode in ("SAME_UPPER", "SAME_LOWER"):
-            # The padding that is wanted is not negative, so that a kernel shorter than its stride leaves less.
-            spatial = tuple(minimum(size, mul(data[axis + 2], strides[axis])) for axis, size in enumerate(spatial))
+            wanted = [mul(size, stride) for size, stride in zip(data[2:], strides, strict=True)]
+            spatial = tuple(_cropped(a, b) if not any(extra) else None for a, b in zip(spatial, wanted, strict=True))
     return [(data[0], channels, *spatial)]
+
+
+def _cropped(size: Dim, wanted: Dim) -> Dim:
+    """The size that SAME asks for. What lacks, where a kernel is shorter than its stride, only some add."""
+    return wanted if nonnegative(sub(size, wanted)) else None
 
 
 def _scales(node: Node, position: int) -> tuple[float, ...] | None:
@@ -113,9 +125,12 @@ def _scales(node: Node, position: int) -> tuple[float, ...] | None:
 
 
 def _scaled(size: Dim, scale: float) -> Dim:
-    """`size * scale` rounded down, where single precision does not change it."""
+    """`size * scale` rounded down, where neither single nor double precision changes it."""
     if not math.isfinite(scale) or scale <= 0:
         return None
+    if isinstance(size, int):
+        products = (math.floor(np.float32(size) * np.float32(scale)), math.floor(size * scale), math.floor(size * Fraction(scale)))
+        return whole(products[0]) if len(set(products)) == 1 else None
     if scale.is_integer():
         return mul(size, int(scale))
     # Only powers of two have an exact inverse.
@@ -146,3 +161,45 @@ def resize(node: Node) -> list[Shape] | None:
     else:
         return [tuple(None if axis in axes else size for axis, size in enumerate(shape))]
     return [tuple(sizes)]
+
+
+def unpool(node: Node) -> list[Shape] | None:
+    """MaxUnpool: the sizes that are stated, or those that a pool would have come from."""
+    data, kernel = node.shape(0), node.integers("kernel_shape")
+    if data is None or kernel is None or len(kernel) != len(data) - 2:
+        return None
+    if node.fact(2) is not None:
+        wanted = node.parameter("output_shape", 2)
+        return None if wanted is None or len(wanted) != len(data) else [wanted]
+    rank = len(kernel)
+    strides, pads = _spread(node, "strides", rank, 1), _spread(node, "pads", 2 * rank, 0)
+    places = zip(data[2:], kernel, strides, pads[:rank], pads[rank:], strict=True)
+    return [(*data[:2], *(add(mul(sub(size, 1), stride), length - head - tail) for size, length, stride, head, tail in places))]
+
+
+def columns(node: Node) -> list[Shape] | None:
+    """Col2Im: the image that is stated, of as many channels as the blocks make."""
+    data, image, block = node.shape(0), node.parameter("image_shape", 1), node.parameter("block_shape", 2)
+    if data is None or len(data) != 3 or image is None or block is None:
+        return None
+    return [(data[0], floordiv(data[1], product(block)), *image)]
+
+
+def fourier(node: Node) -> list[Shape] | None:
+    """DFT: the length that is stated, half of it where the rest is its mirror image, and two parts of a number."""
+    shape, late = node.shape(0), node.operator.version >= 20
+    if shape is None or not shape:
+        return None
+    if late and node.fact(2) is not None:
+        stated = node.ints(2)
+        axis = from_front(stated[0] if stated else None, len(shape))
+    else:
+        axis = from_front(-2, len(shape)) if late else node.axis(len(shape), 1)
+    if axis is None or axis == len(shape) - 1:
+        return [(None,) * len(shape)]
+    lengths = node.ints(1)
+    size = shape[axis] if node.fact(1) is None else lengths[0] if lengths is not None and len(lengths) == 1 else None
+    parts: Dim = 2
+    if node.integer("onesided", 0):
+        size, parts = (None, None) if node.integer("inverse", 0) else (add(floordiv(size, 2), 1), 2)
+    return [(*shape[:axis], size, *shape[axis + 1 : -1], parts)]

@@ -12,6 +12,7 @@ from .limits import within_limits
 from .parts import parts, unwound
 from .plain import Solution
 from .problem import Problem, prepare
+from .proving import improve
 from .search import Budget, Search
 from .work import Work
 
@@ -123,7 +124,7 @@ def _within_limits(problem: Problem, units: Sequence[int], found: Solution, know
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
     nodes = within_limits(problem, units, [start], known, work.deadline, work.fraction)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)
-    ways, proved = work.improve(problem, begin, None if nodes is None else problem.weigh(begin))
+    ways, proved = improve(problem, begin, None if nodes is None else problem.weigh(begin), work)
     if not problem.allows(ways):
         raise ExtractionError("no choice within the limits was found; this is no proof that there is none")
     return _solution(problem, {problem.owner[n]: n for n in ways}, found.bound if proved is None else max(found.bound, proved))

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from .parts import Part
 from .plain import Solution
+from .proving import improve
 from .search import Budget, Search
 from .work import Work
 
@@ -29,7 +30,7 @@ def solve(part: Part, known: Mapping[int, int] | None, work: Work) -> Solution:
         other = problem.weigh(found)
         if other is not None and (weight is None or other < weight):
             weight, start = other, found
-    ways, proved = work.improve(problem, start, weight)
+    ways, proved = improve(problem, start, weight, work)
     weight = problem.weigh(ways)
     bound = problem.bound() if proved is None else max(problem.bound(), proved)
     return Solution(problem.heaviest() if weight is None else weight, bound, tuple(nodes[way] for way in ways))

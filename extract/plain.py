@@ -12,6 +12,7 @@ from .blocks import Block, blocks
 from .kernel import Closures, Kernel, bits, reduce
 from .parts import LARGEST
 from .problem import Problem, arrange
+from .proving import improve
 from .search import Budget, Search
 from .work import Work
 
@@ -106,7 +107,7 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
     if kernel.bounded(closures, found.weight, set(ways)):
         again = solve(kernel, work)
         return again if again.weight < found.weight else Solution(found.weight, min(again.bound, found.weight), found.picks)
-    ways, proved = work.improve(problem, ways, found.weight)
+    ways, proved = improve(problem, ways, found.weight, work)
     found = _solution(kernel, ways)
     return Solution(found.weight, bound if proved is None else max(bound, proved), found.picks)
 

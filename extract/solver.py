@@ -36,8 +36,8 @@ SUBSOLVERS = ("max_lp", "core")
 """One that follows the relaxation and one that grows a bound from conflicts: what resists the one mostly yields to the other."""
 
 
-def improve(problem: Problem, nodes: list[int], weight: int | None, work: Work) -> tuple[list[int], int | None]:
-    """What `Work.improve` promises; what is spent is taken from `work`."""
+def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) -> tuple[list[int], int | None]:
+    """Nodes that weigh at most `weight`, as those given do, and a weight that no choice undercuts; the time it takes is taken from `work`."""
     model = _Model(problem)
     total = sum(max(problem.weight[n] for n in row) for row in problem.nodes_of if row) + sum(abs(term.weight or 0) for term in problem.terms)
     cut = max(0, total.bit_length() - BITS)

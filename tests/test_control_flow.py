@@ -203,3 +203,21 @@ def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() ->
     onnx.shape_inference.infer_shapes(result, check_type=True, strict_mode=True, data_prop=True)
     assert operators(result)["If"] == 1
     assert_same(model, result, feeds(model, 0))
+
+
+@pytest.mark.parametrize("state", ["v", "w"])
+def test_a_loop_of_an_old_opset_keeps_what_it_has_to_carry(state: str) -> None:
+    """Up to opset 10 a Loop carries one value at least, be it in vain: dropping it made a node that is none."""
+    model = parse(
+        f"""g (float[2] x, int64 n) => (float[S, 2] y) {{
+            z, y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] {state}, float[2] s) {{
+                d = Identity (c)
+                w = Relu (x)
+                s = Neg (x)
+            }}>
+        }}""",
+        header='<ir_version: 5, opset_import: ["": 10]>',
+    )
+    result = eqsat.optimize(model, verify=False).model
+    onnx.checker.check_model(result)
+    assert_same(model, result, {"x": np.array([1, -2], np.float32), "n": np.array(3)})

@@ -15,7 +15,7 @@ from eqsat.extract import Choice, ExtractionError, Graph, Node, extract
 from eqsat.extract.graph import walk
 from eqsat.extract.problem import prepare
 from eqsat.extract.search import Budget, Search
-from eqsat.extract.solver import improve
+from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
 
@@ -159,7 +159,7 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
         if not problem.free:
             continue
         start = list(heaviest(graph, choices).values())
-        nodes, bound = improve(problem, start, problem.weigh(start), Work(None, 5.0))
+        nodes, bound = solve(problem, start, problem.weigh(start), Work(None, 5.0))
         best = min(exact for exact, _ in lawful(graph, choices))
         weight = problem.weigh(nodes)
         assert weight is not None and weight == bound, graph
@@ -178,7 +178,7 @@ def test_the_solver_is_honest_about_weights_it_can_not_hold() -> None:
         if not choices or problem is None or not problem.free:
             continue
         start = list(heaviest(graph, choices).values())
-        nodes, bound = improve(problem, start, problem.weigh(start), Work(None, 5.0))
+        nodes, bound = solve(problem, start, problem.weigh(start), Work(None, 5.0))
         least = min(weight for picks in choices if (weight := problem.weigh(list(picks.values()))) is not None)
         weight, begun = problem.weigh(nodes), problem.weigh(start)
         assert weight is not None and begun is not None and bound is not None

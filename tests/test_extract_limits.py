@@ -12,7 +12,7 @@ from drawn_graphs import FAMILIES, drawn, with_resources
 
 from eqsat.extract import ExtractionError, Graph, Node, extract
 from eqsat.extract.problem import prepare
-from eqsat.extract.solver import improve
+from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
 
@@ -90,9 +90,9 @@ def solved_alone(graph: Graph, choices: list[dict[int, int]]) -> bool | None:
     found = lawful(graph, choices)
     if not found:
         with pytest.raises(ExtractionError, match="no choice is within the limits"):
-            improve(problem, starts[0], None, Work(None, 5.0))
+            solve(problem, starts[0], None, Work(None, 5.0))
         return False
-    nodes, bound = improve(problem, starts[0], problem.weigh(starts[0]) if problem.allows(starts[0]) else None, Work(None, 5.0))
+    nodes, bound = solve(problem, starts[0], problem.weigh(starts[0]) if problem.allows(starts[0]) else None, Work(None, 5.0))
     picks = {problem.owner[n]: n for n in nodes}
     assert fits(graph, picks), graph
     best = min(exact for exact, _ in found)

@@ -14,7 +14,7 @@ from drawn_graphs import FAMILIES, drawn, with_resources, with_terms
 from eqsat.extract import Choice, ExtractionError, Graph, Node, Term, check, extract
 from eqsat.extract.graph import applying
 from eqsat.extract.problem import prepare
-from eqsat.extract.solver import improve
+from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
 
@@ -87,13 +87,13 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
         if not found:
             impossible += 1
             with pytest.raises(ExtractionError, match="free of the combinations"):
-                improve(problem, start, None, Work(None, 5.0))
+                solve(problem, start, None, Work(None, 5.0))
             continue
         given = problem.weigh(start) if draw.random() < 0.5 else None
         forbidden = [picks for picks in choices if price(graph, picks) is None]
         if given is None and forbidden:
             start = list(forbidden[0].values())
-        nodes, bound = improve(problem, start, given, Work(None, 5.0))
+        nodes, bound = solve(problem, start, given, Work(None, 5.0))
         best = min(exact for exact, _ in found)
         assert problem.weigh(nodes) == bound, graph
         assert price(graph, {problem.owner[n]: n for n in nodes}) == best, graph

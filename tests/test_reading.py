@@ -60,6 +60,52 @@ def test_sparse_initializer() -> None:
     assert_same(model, optimize(model), {"x": ONE})
 
 
+def sparse_default(version: int) -> onnx.ModelProto:
+    """A model whose input `s` has a sparse initializer of its name."""
+    head = f'<ir_version: {version}, opset_import: ["" : 17]>'
+    model = parse(head + " g (float[2] x, float[3, 2] s) => (float[3, 2] y) { a = Add (x, s)  b = Add (x, s)  y = Mul (a, b) }")
+    values = numpy_helper.from_array(np.array([5, 6], np.float32), "s")
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, numpy_helper.from_array(np.array([1, 4], np.int64), "i"), [3, 2]))
+    return model
+
+
+def test_sparse_initializer_that_is_an_input_stays_overridable() -> None:
+    model = sparse_default(8)
+    optimized = optimize(model)
+    assert signature(optimized.graph.input) == signature(model.graph.input)
+    assert operators(optimized) == {"Add": 1, "Mul": 1}
+    assert_same(model, optimized, {"x": ONE}, {"x": ONE, "s": np.full((3, 2), 7, np.float32)})
+
+
+def test_unused_sparse_default_stays() -> None:
+    """Callers may feed an input that nothing reads, and need not."""
+    model = sparse_default(8)
+    del model.graph.node[:]
+    model.graph.node.append(helper.make_node("Expand", ["x", "shape"], ["y"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([3, 2]), "shape"))
+    assert_same(model, optimize(model), {"x": ONE}, {"x": ONE, "s": np.full((3, 2), 7, np.float32)})
+
+
+def test_sparse_initializer_that_is_an_input_of_old_ir_is_a_constant() -> None:
+    model = sparse_default(3)
+    optimized = optimize(model)
+    onnx.checker.check_model(optimized)
+    assert_same(model, optimized, {"x": ONE})
+
+
+@pytest.mark.parametrize("twin", ["dense", "sparse"])
+def test_default_that_is_given_twice_is_refused(twin: str) -> None:
+    import eqsat
+
+    model = sparse_default(8)
+    if twin == "dense":
+        model.graph.initializer.append(numpy_helper.from_array(np.zeros((3, 2), np.float32), "s"))
+    else:
+        model.graph.sparse_initializer.append(model.graph.sparse_initializer[0])
+    with pytest.raises(eqsat.InputError, match="'s' is defined twice"):
+        eqsat.optimize(model)
+
+
 def test_sparse_constant_node() -> None:
     model = parse("g (float[2] x) => (float[3, 2] y) { y = Add (x, s) }")
     values = numpy_helper.from_array(np.array([5, 6], np.float32), "s")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from onnx import numpy_helper, parser
 
 from eqsat import samples
-from eqsat.samples import draw, make_plan, size_choices
+from eqsat.samples import Draw, draw, make_plan, size_choices
 
 
 def plan_of(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', **weights: Any) -> samples.Plan:
@@ -22,13 +22,13 @@ def plan_of(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', *
 
 
 def first(plan: samples.Plan, style: str = samples.NORMAL, seed: int = 0) -> dict[str, Any]:
-    return draw(plan, next(size_choices(plan)), style, seed)
+    return draw(plan, Draw(next(size_choices(plan)), style, seed))
 
 
 def test_equal_names_are_equal_sizes_and_different_ones_differ() -> None:
     plan = plan_of("g (float[N, M, 4] x, int8[M, N] y, float[?] z) => (float[N] o) { o = Identity(z) }")
     for sizes in size_choices(plan):
-        feeds = draw(plan, sizes, samples.NORMAL, 0)
+        feeds = draw(plan, Draw(sizes, samples.NORMAL, 0))
         n, m, four = feeds["x"].shape
         assert feeds["y"].shape == (m, n) and four == 4
     feeds = first(plan)
@@ -56,7 +56,7 @@ TABLE = plan_of(
 def test_an_index_into_an_input_is_bounded_by_its_symbol() -> None:
     plan = plan_of("g (float[4, N] x, int64[K] i) => (y) { y = Gather<axis = 1>(x, i) }")
     for sizes in size_choices(plan):
-        assert draw(plan, sizes, samples.NORMAL, 5)["i"].max() < sizes["N"]
+        assert draw(plan, Draw(sizes, samples.NORMAL, 5))["i"].max() < sizes["N"]
 
 
 def test_the_tighter_of_two_tables_counts() -> None:
@@ -88,7 +88,7 @@ def test_every_kind_of_input_can_be_drawn() -> None:
     assert [part.dtype for part in feeds["s"]] == [np.float32] * 3 and feeds["o"].dtype == np.float32
     assert set(feeds["m"]) == {0, 1, 2} and isinstance(feeds["m"][0], float)
     assert feeds["t"].dtype == object and feeds["b"].dtype == np.bool_
-    assert draw(plan, next(size_choices(plan)), samples.ZEROS, 0)["o"] is None
+    assert draw(plan, Draw(next(size_choices(plan)), samples.ZEROS, 0))["o"] is None
 
 
 @pytest.mark.parametrize("code", [code for code in onnx.TensorProto.DataType.values() if code != 0])
@@ -96,7 +96,7 @@ def test_every_element_type_can_be_drawn(code: int) -> None:
     model = parser.parse_model('<ir_version: 8, opset_import: ["": 18]> g (float[5] x) => (y) { y = Identity(x) }')
     model.graph.input[0].type.tensor_type.elem_type = code
     for style in (samples.NORMAL, samples.CALM, samples.POSITIVE, samples.ONES, samples.ZEROS):
-        x = draw(make_plan(model), {}, style, 1)["x"]
+        x = draw(make_plan(model), Draw({}, style, 1))["x"]
         assert x.shape == (5,) and (code == onnx.TensorProto.STRING or x.dtype == onnx.helper.tensor_dtype_to_np_dtype(code))
 
 

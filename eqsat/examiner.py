@@ -1,0 +1,154 @@
+"""What puts two models before the judge, and takes the judge's crashes for what they are.
+
+Comes in: two models, and perhaps inputs. Goes out: a `Judgement` (eqsat/request.py), whatever happens to the process in
+which they run. A crash, a timeout or a lack of memory is the optimized model's fault only where the original does the
+same work without it; at an edge, where runtimes have their own faults, what the original does not survive is not asked
+of the optimized model.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.native import NativeFailure, inlined
+from eqsat.ranges import nodes_in_order
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
+from eqsat.runs import named
+from eqsat.samples import Plan, make_edges
+from eqsat.steering import Steering, size_bounds, steering
+from eqsat.subject import Subject, depends_on_inputs, has_external_data, random_outputs, weight_bytes
+from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+
+_HEADROOM = 4  # activations come on top of weights, and the limit is to catch explosions, not to be exact
+_RUNTIME_BYTES = 1 << 29  # what the runtime itself may need, whatever the model
+_MANY_BYTES = 1 << 24
+_NODE_WORK = 16
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """How one verification runs models: its seed, its limits and its worker."""
+
+    memory_limit: int
+    custom_op_library: str | None
+    worker: Worker
+    seed: int = 0
+    time_limit: float = 60.0
+    proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
+
+    def request(self, original: Subject, optimized: Subject, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True) -> Request:
+        """The question whether two models are equal; `closed` says that the inputs are a whole model's, so that each may have any size.
+
+        Raises `ValueError` where a model is too large for one message.
+        """
+        proto, other = original.proto, optimized.proto
+        steers = _steering(proto)
+        exact = {value.name: steers.decided[value.name] for value in proto.graph.output if value.name in steers.decided}
+        bounds = size_bounds(proto, steers) | size_bounds(other, _steering(other)) if plan.symbols else ()
+        dependent = depends_on_inputs(proto)
+        return Request(
+            original=proto.SerializeToString(),
+            original_folder=_folder(original),
+            optimized=other.SerializeToString(),
+            optimized_folder=_folder(optimized),
+            plan=plan,
+            outputs=tuple(value.name for value in proto.graph.output),
+            dependent=dependent,
+            random=random_outputs(proto) | random_outputs(other),
+            coarsest=_coarsest(proto),
+            steering=Steering(steers.constants, steers.inputs, exact),
+            work=weight_bytes(proto) // 4 + _NODE_WORK * len(proto.graph.node),
+            inputs=inputs,
+            seed=self.seed,
+            patience=self.time_limit / 8,
+            threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
+            custom_op_library=self.custom_op_library,
+            edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),
+        )
+
+    def ask(self, request: Request) -> Judgement:
+        """The judgement of two models, at the edges too."""
+        if request.edges:
+            try:
+                return self._call(request)
+            except (WorkerTimeout, WorkerDied, RemoteError):
+                pass
+        judgement = self._settled(replace(request, edges=()))
+        for edge in request.edges if judgement.status == EQUAL else ():
+            found = self._at_edge(replace(request, edges=(edge,), only_edges=True))
+            if found.status == DIFFERENT:
+                return found
+            judgement.runs += found.edges
+            judgement.edges += found.edges
+            for name in judgement.sizes if found.edges else ():
+                judgement.sizes[name] += found.sizes[name]
+        return judgement
+
+    def run(self, function: str, *arguments: Any) -> Any:
+        """The result of a function in the worker, within the limits; raises what the worker raises."""
+        return self.worker.call(function, *arguments, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
+
+    def _call(self, request: Request) -> Judgement:
+        return self.run("eqsat.judge:judge", request)
+
+    def _settled(self, request: Request) -> Judgement:
+        """The worker's judgement; a crash is the original's if it happens without the optimized model too."""
+        try:
+            return self._call(request)
+        except WorkerTimeout as failure:
+            return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
+        except (WorkerDied, RemoteError) as failure:
+            try:
+                alone = self._call(replace(request, optimized=None))
+            except (WorkerDied, WorkerTimeout, RemoteError) as again:
+                return Judgement(UNVERIFIED, f"the runtime {again} on the original model")
+            if alone.status == UNVERIFIED:
+                return alone
+            status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
+            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
+
+    def _at_edge(self, request: Request) -> Judgement:
+        """The judgement at one edge, in a process that may crash."""
+        try:
+            return self._call(request)
+        except (WorkerTimeout, RemoteError):
+            return Judgement(UNVERIFIED)
+        except WorkerDied as failure:
+            try:
+                alone = self._call(replace(request, optimized=None))
+            except (WorkerDied, WorkerTimeout, RemoteError):
+                return Judgement(UNVERIFIED)
+            if not alone.edges:
+                return Judgement(UNVERIFIED)
+            where = f" ({named(alone.draw)})" if named(alone.draw) else ""
+            return Judgement(DIFFERENT, f"the runtime {failure} on the optimized model{where}", engine=alone.engine, draw=alone.draw)
+
+
+def _steering(proto: onnx.ModelProto) -> Steering:
+    try:
+        return steering(inlined(proto))
+    except NativeFailure:  # of what calls of functions hide, nothing steers
+        return steering(proto)
+
+
+def _folder(subject: Subject) -> str | None:
+    return str(subject.folder) if subject.folder is not None and has_external_data(subject.proto) else None
+
+
+def _coarsest(proto: onnx.ModelProto) -> str:
+    """The narrowest of float16 and bfloat16 in the model: what its arithmetic rounds to, whatever its inputs are."""
+    types = {tensor.data_type for tensor in proto.graph.initializer}
+    types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))
+    for node in nodes_in_order(proto.graph.node):
+        for attribute in node.attribute:
+            if attribute.name == "to":
+                types.add(attribute.i)
+            elif attribute.type == onnx.AttributeProto.TENSOR:
+                types.add(attribute.t.data_type)
+    return "bfloat16" if onnx.TensorProto.BFLOAT16 in types else "float16" if onnx.TensorProto.FLOAT16 in types else ""

@@ -1,0 +1,150 @@
+"""What rounding can do to the outputs of a model: every float that enters or leaves a node is disturbed by a unit in its last place.
+
+Comes in: a model, inputs, and the engine that runs it. Goes out: what the model gives when all floats in it are a little off, several
+times. So a cancellation shows, wherever in the model it is: what moves much may be rounded much. Bodies are disturbed as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import ValueInfoProto, helper, numpy_helper
+
+from eqsat import compare
+from eqsat.native import inlined
+from eqsat.runtime import Session
+
+from .chance import Array
+from .scope import element_code
+
+_DRAWS = 12
+_KINDS = ("float16", "float32", "float64")
+
+Opener = Callable[[bytes], Session]
+
+
+def everything(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener) -> dict[str, Any]:
+    """All values that nodes of the main graph make, functions taken apart."""
+    shown = onnx.ModelProto()
+    shown.CopyFrom(inlined(proto) if proto.functions else proto)
+    known = {value.name for value in shown.graph.output}
+    # No runtime hands an optional out.
+    results = (name for node in shown.graph.node if node.op_type != "Optional" for name in node.output if name)
+    shown.graph.output.extend(ValueInfoProto(name=name) for name in results if name not in known)
+    names = list(dict.fromkeys(value.name for value in shown.graph.output))
+    return dict(zip(names, opener(shown.SerializeToString()).run(inputs, names), strict=True))
+
+
+def disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str]) -> Iterator[list[Any]]:
+    """The outputs `names` under disturbances; none where the model can not be disturbed so."""
+    for constants in (True, False):
+        found = 0
+        for outputs in _disturbed(proto, inputs, opener, names, constants):
+            found += 1
+            yield outputs
+        if found == _DRAWS:
+            return  # else some constant decides a size
+
+
+def _disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], constants: bool) -> Iterator[list[Any]]:
+    try:
+        noisy, shapes = _noisy(proto, inputs, opener, constants)
+        session = opener(noisy.SerializeToString())
+    except Exception:  # the runtime may refuse what it does not know in the middle of a model
+        return
+    generator = np.random.default_rng(0)
+    for _ in range(_DRAWS):
+        noise = {name: _factors(array, generator) for name, array in shapes.items()}
+        try:
+            yield session.run({**inputs, **noise}, names)
+        except Exception:  # sizes and indices may depend on what was disturbed
+            continue
+
+
+def _factors(array: Array, generator: np.random.Generator) -> Array:
+    off = np.finfo(array.dtype).eps * generator.choice([-1.0, 1.0], array.shape)
+    return np.asarray(1 + off).astype(array.dtype)
+
+
+def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, with_constants: bool) -> tuple[onnx.ModelProto, dict[str, Array]]:
+    """The model with a factor at each float, and what the factors are of the shape of, by their names."""
+    values = everything(proto, inputs, opener)
+    result = onnx.ModelProto()
+    result.CopyFrom(inlined(proto) if proto.functions else proto)
+    graph = result.graph
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer} if with_constants else {}
+    shapes: dict[str, Array] = {}
+    nodes: list[onnx.NodeProto] = []
+    renamed: dict[str, str] = {}
+    for name, array in (constants | dict(inputs)).items():
+        if _takes_noise(array):
+            renamed[name] = f"{name}//off"
+            nodes.append(_factor(name, renamed[name], array, shapes))
+    for node in graph.node:
+        node.input[:] = [renamed.get(name, name) for name in node.input]
+        nodes.append(node)
+        for place, name in enumerate(node.output):
+            if name and node.op_type != "Identity" and _takes_noise(values.get(name)):
+                node.output[place] = f"{name}//exact"
+                nodes.append(_factor(node.output[place], name, values[name], shapes))
+    kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(kept)
+    graph.input.extend(helper.make_tensor_value_info(name, element_code(array.dtype), array.shape) for name, array in shapes.items())
+    del graph.value_info[:]
+    return result, shapes
+
+
+def _takes_noise(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.dtype.name in _KINDS and array.size > 0
+
+
+def _factor(source: str, target: str, array: Array, shapes: dict[str, Array]) -> onnx.NodeProto:
+    shapes[f"{target}//factor"] = array
+    return helper.make_node("Mul", [source, f"{target}//factor"], [target])
+
+
+class Apart:
+    """One array of both models, and how far either moves."""
+
+    def __init__(self, left: Array, right: Array) -> None:
+        self.unequal = ~compare.same(compare.plain(left), compare.plain(right))
+        self._sides = left, right
+        self._plain = compare.plain(left), compare.plain(right)
+        self._float = compare.is_float(left)
+        self._spread = np.zeros(self.unequal.shape)
+        self._near = np.zeros(self.unequal.shape, bool)
+
+    def moved(self, side: int, array: Array) -> None:
+        """Take note of what a side (0: left) became when it was disturbed."""
+        clean, now = self._plain[side], compare.plain(array)
+        if now.shape != clean.shape:
+            return
+        if not self._float:
+            self._near |= now != clean
+            return
+        with np.errstate(all="ignore"):
+            change = np.abs(now.astype(np.float64) - clean.astype(np.float64))
+        finite = np.isfinite(now) & np.isfinite(clean)
+        self._near |= ~finite & ~compare.same(now, clean)
+        self._spread = np.maximum(self._spread, np.where(finite, change, 0))
+
+    def unexplained(self) -> str:
+        """How many elements differ by more than the disturbances explain; empty if none does."""
+        if not self._float:
+            count = int((self.unequal & ~self._near).sum())
+            return f"{count} elements" if count else ""
+        a, b = (side.astype(np.float64) for side in self._plain)
+        finite = np.isfinite(a) & np.isfinite(b)
+        with np.errstate(all="ignore"):
+            error = np.where(finite, np.abs(a - b), 0.0)
+        size = np.where(finite, np.maximum(np.abs(a), np.abs(b)), 0.0)
+        tolerance = compare.MULTIPLE * self._spread + compare.ULPS * compare.ulp(size, self._sides[0].dtype)
+        wrong = self.unequal & np.where(finite, error > tolerance, ~self._near)
+        if not wrong.any():
+            return ""
+        worst = np.unravel_index(np.argmax(np.where(wrong & finite, error / tolerance, 0)), error.shape)
+        return f"{int(wrong.sum())} elements, one by {error[worst]:.3g} over a tolerance of {tolerance[worst]:.3g}, {a[worst]!r} and {b[worst]!r}"
