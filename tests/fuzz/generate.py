@@ -25,7 +25,20 @@ from .scope import NAMED, Emitter, Given, Scope, Value, element_code, ir_version
 
 OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
-_KINDS = (np.float32,) * 5 + (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
+_KINDS = (np.float32,) * 5 + (
+    np.float64,
+    np.float16,
+    np.int64,
+    np.int64,
+    np.int32,
+    np.bool_,
+    np.int8,
+    np.uint8,
+    np.uint64,
+    np.int16,
+    BFLOAT16,
+    np.dtype(object),
+)
 _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
@@ -108,7 +121,11 @@ class Generator:
     def again(s: Scope) -> bool:
         """Adds a node that is there already, under another name."""
         known = {value.name: value for value in s.values}
-        alike = [node for node in s.nodes if len(node.output) == 1 and node.output[0] in known and known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")]
+        alike = [
+            node
+            for node in s.nodes
+            if len(node.output) == 1 and node.output[0] in known and known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")
+        ]
         if not alike:
             return False
         node, twin = s.chance.pick(alike), onnx.NodeProto()

@@ -140,7 +140,10 @@ def slice_(s: Scope, x: Value, operator: str) -> list[Value] | None:
     starts, ends, steps = [], [], []
     for axis in axes:
         size, step = x.shape[axis], s.chance.pick([1, 1, 1, 1, 2, -1, -2, 3]) if s.opset >= 10 else 1
-        start, end = s.chance.pick([0, 0, 1, -1, -2, s.chance.number(-size - 1, size + 1)]), s.chance.pick([*_FAR, size, -1, s.chance.number(-size - 1, size + 1)])
+        start, end = (
+            s.chance.pick([0, 0, 1, -1, -2, s.chance.number(-size - 1, size + 1)]),
+            s.chance.pick([*_FAR, size, -1, s.chance.number(-size - 1, size + 1)]),
+        )
         if step < 0:
             start, end = s.chance.pick([-1, size, 2**31 - 1, start]), s.chance.pick([-(2**63), -(2**31), -size - 1, 0, end])
         starts.append(start)
