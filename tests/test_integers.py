@@ -238,3 +238,10 @@ def test_products_that_sizes_make_overflow_are_not_kept(dtype: int, factor: int,
     """`N * 2**62` is negative for N = 2 already."""
     (fact,) = inferred(case("Mul", hold(N, dtype=dtype), hold(factor, dtype=dtype)))
     assert fact.ints == (mul(N, factor) if known else None,)
+
+
+def test_what_overflows_inside_a_maximum_is_not_kept() -> None:
+    (wide,) = inferred(case("Max", hold(mul(N, 2**31 - 1)), hold(M)))
+    (narrow,) = inferred(case("Cast", Given(wide), to=INT32))
+    assert wide.ints == (maximum(mul(N, 2**31 - 1), M),)
+    assert narrow.ints == (None,)
