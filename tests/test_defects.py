@@ -301,3 +301,40 @@ exact rule three:
     (split,) = [node for node in result.model.graph.node if node.op_type == "Split"]
     assert len(split.output) == 3 and all(split.output)
     assert result.report["verify"]["status"] == "equal"
+
+
+@pytest.mark.parametrize("first", ["z", "x"])
+def test_what_is_empty_makes_no_concat_longer_without_end(first: str) -> None:
+    """A Concat of empty parts is each of its parts, and was unrolled into itself until the limit of nodes."""
+    model = parse(f"""g (float[N] x, float[N] y) => (float[M] r) <int64[1] zero = {{0}}> {{
+        z = Slice (x, zero, zero, zero)
+        a = Concat <axis = 0> ({first}, z)
+        b = Concat <axis = 0> (a, z, a)
+        c = Concat <axis = 0> (z, b)
+        r = Concat <axis = 0> (y, c)
+    }}""")
+    result = eqsat.optimize(model, verify=False)
+    assert result.report["saturation"]["nodes"] < 60
+    assert_same(model, result.model, {"x": np.ones(3, np.float32), "y": np.zeros(3, np.float32)})
+
+
+def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
+    """SpaceToDepth and DepthToSpace of integers, and a ScatterElements that adds up float16, were written for nodes that ran."""
+    slices = parse("""g (int32[1, 2, 4, 4] x) => (int32[1, 8, 2, 2] y)
+        <int64[2] s = {2, 2}, int64[2] t = {2, 3}, int64[2] e = {4, 4}, int64[2] a = {0, 0}, int64[2] b = {0, 1}, int64[2] c = {1, 0}, int64[2] d = {1, 1}> {
+        p = Slice (x, a, e, t, s)  q = Slice (x, b, e, t, s)  u = Slice (x, c, e, t, s)  v = Slice (x, d, e, t, s)
+        y = Concat <axis = 1> (p, q, u, v) }""")
+    chosen = parse("""g (float16[1, 3, 4, 4] x) => (float16[1, 2, 4, 4] y) <int64[2] i = {-2, -2}> {
+        w = Constant <value = float16[2, 2, 1, 1] {15360, 0, 16384, 15360}> ()
+        z = Gather <axis = 1> (x, i)
+        y = Conv (z, w)
+    }""")
+    generator = np.random.default_rng(0)
+    assert_same(slices, optimize(slices), {"x": np.arange(32, dtype=np.int32).reshape(1, 2, 4, 4)})
+    assert_same(chosen, optimize(chosen), {"x": generator.integers(-3, 3, (1, 3, 4, 4)).astype(np.float16)})
+    blocks = parse("""g (int32[1, 4, 2, 2] x) => (int32[1, 1, 4, 4] y) <int64[6] s = {1, 1, 2, 2, 2, 2}, int64[4] t = {1, 1, 4, 4}> {
+        z = Reshape (x, s)
+        w = Transpose <perm = [0, 1, 4, 2, 5, 3]> (z)
+        y = Reshape (w, t)
+    }""")
+    assert_same(blocks, optimize(blocks), {"x": np.arange(16, dtype=np.int32).reshape(1, 4, 2, 2)})

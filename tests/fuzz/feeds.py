@@ -60,7 +60,7 @@ def _feed(model: Model, chance: Chance, sizes: dict[str, int], style: str) -> Fe
         if given.value.is_tensor
         else given.value.data
         for given in model.givens
-        if not given.default or chance.often()
+        if not given.default or chance.often() or any(sizes[dim.dim_param] != model.symbols[dim.dim_param] for dim in dims[given.value.name] if dim.dim_param)
     }
     special = style in ("nan", "infinity")
     if special:

@@ -18,6 +18,7 @@ from eqsat.native import inlined
 from eqsat.runtime import open_runtime
 
 from . import trial
+from .cone import cone
 from .feeds import Feed
 from .scope import captures, element_code
 
@@ -47,6 +48,8 @@ def minimized(seed: int, exact: bool) -> str:
     if model is None or not runs:
         return ""
     status, _, style = trial.judged(model.proto, runs, trial.options(seed, exact))
+    if status == trial.SAME:
+        return "nothing differs when it is tried again"
     feeds = [feed for feed, _ in runs if feed.style == style] or [runs[0][0]]
 
     def fails(case: Case) -> bool:
@@ -115,7 +118,7 @@ def _cuts(case: Case) -> Iterator[Case]:
             other = _copy(case)
             del other.proto.graph.node[place]
             infos = [inferred.get(name) if kind == "inferred" else _info(name, values[name], kind == "fixed") for name in names]
-            if any(info is None for info in infos) or {value.name for value in graph.output} & set(names):
+            if not all(_fits(info, values[name]) for info, name in zip(infos, names, strict=True)) or {value.name for value in graph.output} & set(names):
                 continue
             other.proto.graph.input.extend(info for info in infos if info is not None)
             yield _tidy(replace(other, feed=replace(case.feed, inputs=case.feed.inputs | {name: values[name] for name in names})))
@@ -195,24 +198,27 @@ def _inferred(proto: onnx.ModelProto) -> dict[str, ValueInfoProto]:
     return {value.name: value for value in (*graph.value_info, *graph.output) if value.type.tensor_type.HasField("shape")}
 
 
+def _fits(info: ValueInfoProto | None, array: np.ndarray) -> bool:
+    """Whether a type that was inferred is true of the value."""
+    if info is None:
+        return False
+    dims = info.type.tensor_type.shape.dim
+    return len(dims) == array.ndim and all(not dim.HasField("dim_value") or dim.dim_value == size for dim, size in zip(dims, array.shape, strict=True))
+
+
 def _info(name: str, array: np.ndarray, fixed: bool) -> ValueInfoProto:
     return helper.make_tensor_value_info(name, element_code(array.dtype) or TensorProto.FLOAT, array.shape if fixed else [None] * array.ndim)
 
 
 def _tidy(case: Case) -> Case:
     """Without nodes, constants and inputs that nothing needs."""
-    graph = case.proto.graph
-    needed = {value.name for value in graph.output}
-    kept: list[onnx.NodeProto] = []
-    for node in reversed(graph.node):
-        if needed & set(node.output):
-            needed |= set(node.input) | captures(node)
-            kept.append(node)
-    for field, wanted in ((graph.node, list(reversed(kept))), *((part, [item for item in part if item.name in needed]) for part in (graph.input, graph.initializer))):
-        items = [type(item).FromString(item.SerializeToString()) for item in wanted]
-        del field[:]
-        field.extend(items)
-    names = {value.name for value in graph.input}
-    return replace(case, feed=replace(case.feed, inputs={name: value for name, value in case.feed.inputs.items() if name in names}))
-
-
+    proto = cone(case.proto, {value.name for value in case.proto.graph.output})
+    graph = proto.graph
+    read = {name for node in graph.node for name in (*node.input, *captures(node))} | {value.name for value in graph.output}
+    kept = [value for value in case.proto.graph.input if value.name in read]
+    constants = [tensor for tensor in case.proto.graph.initializer if tensor.name in read]
+    del graph.input[:], graph.initializer[:]
+    graph.input.extend(kept)
+    graph.initializer.extend(constants)
+    names = {value.name for value in kept}
+    return replace(case, proto=proto, feed=replace(case.feed, inputs={name: value for name, value in case.feed.inputs.items() if name in names}))

@@ -31,15 +31,27 @@ def everything(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener
     shown = onnx.ModelProto()
     shown.CopyFrom(inlined(proto) if proto.functions else proto)
     known = {value.name for value in shown.graph.output}
-    shown.graph.output.extend(ValueInfoProto(name=name) for node in shown.graph.node for name in node.output if name and name not in known)
+    # No runtime hands an optional out.
+    results = (name for node in shown.graph.node if node.op_type != "Optional" for name in node.output if name)
+    shown.graph.output.extend(ValueInfoProto(name=name) for name in results if name not in known)
     names = list(dict.fromkeys(value.name for value in shown.graph.output))
     return dict(zip(names, opener(shown.SerializeToString()).run(inputs, names), strict=True))
 
 
 def disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str]) -> Iterator[list[Any]]:
     """The outputs `names` under disturbances; none where the model can not be disturbed so."""
+    for constants in (True, False):
+        found = 0
+        for outputs in _disturbed(proto, inputs, opener, names, constants):
+            found += 1
+            yield outputs
+        if found == _DRAWS:
+            return  # else some constant decides a size
+
+
+def _disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], constants: bool) -> Iterator[list[Any]]:
     try:
-        noisy, shapes = _noisy(proto, inputs, opener)
+        noisy, shapes = _noisy(proto, inputs, opener, constants)
         session = opener(noisy.SerializeToString())
     except Exception:  # the runtime may refuse what it does not know in the middle of a model
         return
@@ -57,13 +69,13 @@ def _factors(array: Array, generator: np.random.Generator) -> Array:
     return np.asarray(1 + off).astype(array.dtype)
 
 
-def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener) -> tuple[onnx.ModelProto, dict[str, Array]]:
+def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, with_constants: bool) -> tuple[onnx.ModelProto, dict[str, Array]]:
     """The model with a factor at each float, and what the factors are of the shape of, by their names."""
     values = everything(proto, inputs, opener)
     result = onnx.ModelProto()
     result.CopyFrom(inlined(proto) if proto.functions else proto)
     graph = result.graph
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer} if with_constants else {}
     shapes: dict[str, Array] = {}
     nodes: list[onnx.NodeProto] = []
     renamed: dict[str, str] = {}

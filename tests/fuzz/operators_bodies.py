@@ -130,7 +130,10 @@ def joined(s: Scope, x: Value, operator: str) -> list[Value] | None:
         return None
     rank = sequence.data[0].ndim
     new = s.chance.number(0, 1)
-    return s.node(operator, [sequence], axis=s.chance.number(-rank, rank - 1 + new) if rank else 0, new_axis=new)
+    axis = s.chance.number(-rank, rank - 1 + new) if rank else 0
+    others = {part.shape if new else (part.shape[: axis % rank], part.shape[axis % rank + 1 :]) for part in sequence.data if part.ndim == rank and rank}
+    # The runtime takes empty parts of other sizes, and leaves some of the result as the memory was.
+    return s.node(operator, [sequence], axis=axis, new_axis=new) if len(others) == 1 else None
 
 
 def parted(s: Scope, x: Value, operator: str) -> list[Value] | None:

@@ -63,6 +63,8 @@ def binary(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def variadic(s: Scope, x: Value, operator: str) -> list[Value] | None:
+    if operator == "Mean":  # the reference broadcasts to the first operand alone
+        return s.node(operator, [x, *(s.tensor(x.dtype, x.shape) for _ in range(s.chance.number(0, 2)))])
     return s.node(operator, s.chance.shuffled([x, *(s.operand(x) for _ in range(s.chance.pick([0, 1, 1, 2])))]))
 
 
