@@ -65,7 +65,9 @@ def _channels(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     hidden, states = _attribute(node, "hidden_size", 0), _shape(node, values, 2)
-    return len(states) != 3 or hidden not in (0, states[2])
+    axis = 0 if _attribute(node, "layout", 0) else 1
+    given = [_shape(node, values, place) for place in (5, 6) if place < len(node.input) and node.input[place]]
+    return len(states) != 3 or hidden not in (0, states[2]) or any(first[axis] != _shape(node, values)[axis] for first in given)
 
 
 def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
