@@ -83,6 +83,11 @@ def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return joined and any(0 in shape for shape in shapes) and len({tuple(np.delete(shape, axis)) for shape in shapes}) > 1
 
 
+def _empty_stacks(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    stacks = [_shape(node, values, place)[:-2] for place in (0, 3 if node.op_type == "QLinearMatMul" else 1)]
+    return stacks[0] != stacks[1] and 0 in (*stacks[0], *stacks[1])
+
+
 def _by_zero(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     divisor = values.get(node.input[1])
     return isinstance(divisor, np.ndarray) and divisor.dtype.kind in "iu" and not divisor.all()
@@ -98,11 +103,12 @@ _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 # In an empty tensor the runtime reduces no axis that is counted from the end.
 # It divides towards zero where a window does not fit, and so finds one.
-# It joins empty tensors whose other sizes differ.
+# It joins empty tensors whose other sizes differ, and broadcasts a stack of no matrices to one of one.
 RUNTIME: dict[str, Excuse] = {
     **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
+    **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
 
 # The reference takes the last two axes for all of space, or the first for all others.
