@@ -72,7 +72,7 @@ def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     pads = _attribute(node, "pads", [])
-    return _outgrown(node, values) or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
+    return _outgrown(node, values) or _attribute(node, "auto_pad", b"") == b"SAME_LOWER" or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
 
 
 def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -112,7 +112,7 @@ RUNTIME: dict[str, Excuse] = {
 }
 
 # The reference takes the last two axes for all of space, or the first for all others.
-# It reads the pads of a pool in another order, and those of one axis not at all.
+# It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER it rounds sizes down.
 # It takes lists that belong together at the length of the shorter.
 # It divides integers by zero, and inserts axes one by one in the order in which they are written.
 # It does not clamp the first and the last axis of Shape.
