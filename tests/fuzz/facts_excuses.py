@@ -101,36 +101,39 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
-# In an empty tensor the runtime reduces no axis that is counted from the end.
-# It divides towards zero where a window does not fit, and so finds one.
-# It joins empty tensors whose other sizes differ, and broadcasts a stack of no matrices to one of one.
 RUNTIME: dict[str, Excuse] = {
+    # In an empty tensor it reduces no axis that is counted from the end.
     **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
+    # It divides towards zero where a window does not fit, and so finds one.
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    # It joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
+    # It broadcasts a stack of no matrices to one of one.
     **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
 
-# The reference takes the last two axes for all of space, or the first for all others.
-# It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER it rounds sizes down.
-# It takes lists that belong together at the length of the shorter.
-# It divides integers by zero, and inserts axes one by one in the order in which they are written.
-# It does not clamp the first and the last axis of Shape.
-# It returns what is unique in the order of a broken sort, and keeps the axes of an empty tensor.
-# It takes a depth below 1. To it an optional is a list.
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    # It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER it rounds sizes down.
+    "MaxPool": _padded,
+    # It takes images for planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
-    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
-    "OptionalGetElement": _always,
+    # It takes parameters, states and regions of other lengths than the data, where no kernel of the runtime refuses them.
     **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
-    "MaxPool": _padded,
     "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
+    # It divides integers by zero.
     **dict.fromkeys("Div Mod".split(), _by_zero),
+    # It inserts axes one by one in the order in which they are written.
     "Unsqueeze": _unordered,
+    # It does not clamp bounds in front of the first axis.
     "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
+    # It takes a depth below 1.
+    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
+    # To it an optional is a list.
+    "OptionalGetElement": _always,
+    # It sorts what is not to be sorted wrongly, and keeps the axes of an empty tensor.
     "Unique": _unsorted,
 }
 
