@@ -21,11 +21,12 @@ from .operators_bodies import emitters
 from .operators_layers import LAYERS
 from .operators_moves import MOVES
 from .operators_pointwise import POINTWISE
-from .scope import NAMED, Emitter, Given, Scope, Value, element_code, ir_version, type_proto
+from .scope import NAMED, Emitter, Given, Scope, Value, captures, element_code, ir_version, type_proto
 
 OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
-_KINDS = (np.float32,) * 5 + (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
+_RARE = (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
+_KINDS = (np.float32,) * 5 + _RARE
 _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
@@ -108,7 +109,8 @@ class Generator:
     def again(s: Scope) -> bool:
         """Adds a node that is there already, under another name."""
         known = {value.name: value for value in s.values}
-        alike = [node for node in s.nodes if len(node.output) == 1 and node.output[0] in known and known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")]
+        single = [node for node in s.nodes if len(node.output) == 1 and node.output[0] in known]
+        alike = [node for node in single if known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")]
         if not alike:
             return False
         node, twin = s.chance.pick(alike), onnx.NodeProto()
@@ -131,12 +133,12 @@ def finished(s: Scope) -> Model | None:
     outputs = list({value.name: value for value in [*chance.some(ends, 1), *(chance.some(made)[:2] if chance.often(0.4) else [])]}.values())
     if chance.often(0.03):
         outputs += [value for value in chance.some([given.value for given in s.givens])[:1] if value not in outputs]
-    names = {size: name for size, name in zip(s.symbols, chance.pick([("N", "M", "K"), ("batch", "seq_len", "past + 1")]), strict=False)}
+    names = dict(zip(s.symbols, chance.pick([("N", "M", "K"), ("batch", "seq_len", "past + 1")]), strict=False))
     separate = chance.often(0.15)
     symbols: dict[str, int] = {}
     inputs = [_input(given.value, names, symbols, separate) for given in s.givens]
     graph = helper.make_graph(s.nodes, "g", inputs, [_output(value, bool(symbols), chance) for value in outputs], s.initializers)
-    used = {name for node in s.nodes for name in node.input} | {value.name for value in outputs} | {name for node in s.nodes for name in _captured(node)}
+    used = {name for node in s.nodes for name in (*node.input, *captures(node))} | {value.name for value in outputs}
     kept = [value for value in graph.input if value.name in used or chance.often(0.7)]
     dropped = {value.name for value in graph.input} - {value.name for value in kept}
     del graph.input[:]
@@ -147,12 +149,6 @@ def finished(s: Scope) -> Model | None:
     if chance.often(0.1):
         outlined(model, chance)
     return Model(model, [given for given in s.givens if given.value.name not in dropped], symbols)
-
-
-def _captured(node: onnx.NodeProto) -> set[str]:
-    from .scope import captures
-
-    return captures(node)
 
 
 def _imports(s: Scope) -> list[onnx.OperatorSetIdProto]:

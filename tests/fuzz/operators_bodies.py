@@ -50,7 +50,8 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
         graph = inner.graph("body", inputs, [_loose(on[0]), _loose(result), *map(_loose, scanned)])
         condition = s.literal(np.array(True)) if s.chance.often(0.3) else None
         names = [s.fresh() for _ in range(1 + len(scanned))]
-        return s.add(helper.make_node("Loop", [count.name, condition.name if condition else "", x.name], names, body=graph), [count, x, *([condition] if condition else [])])
+        node = helper.make_node("Loop", [count.name, condition.name if condition else "", x.name], names, body=graph)
+        return s.add(node, [value for value in (count, condition, x) if value])
 
     def scan(s: Scope, x: Value, operator: str) -> list[Value] | None:
         if not x.rank or not x.shape[0] or s.opset < 9:

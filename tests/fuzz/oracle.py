@@ -20,7 +20,6 @@ from eqsat.runtime import ReferenceSession, Session, open_runtime
 from .feeds import Feed
 from .noise import Apart, Opener, disturbed, everything
 
-
 DIFFERS = "elements differ: "
 
 
@@ -66,8 +65,9 @@ class Runs:
             for outputs in disturbed(proto, feed.inputs, self._open, self.names):
                 for place, number, apart in found:
                     parts = compare.leaves(outputs[place])
-                    if number < len(parts) and parts[number].array is not None:
-                        apart.moved(side, parts[number].array)
+                    array = parts[number].array if number < len(parts) else None
+                    if array is not None:
+                        apart.moved(side, array)
         reasons = [(self.names[place], apart.unexplained()) for place, _, apart in found]
         told = "; ".join(f"output '{name}' in {reason}" for name, reason in reasons if reason)
         return DIFFERS + told if told else ""
