@@ -37,7 +37,7 @@ class Chance:
             at -= weight
             if at <= 0:
                 return item
-        return next(reversed(weights))
+        return list(weights)[-1]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         return [items[place] for place in self.generator.permutation(len(items))]

@@ -6,7 +6,7 @@ as a whole, or of any. Then the model is dressed: sizes get names, nodes become 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -156,7 +156,7 @@ def _imports(s: Scope) -> list[onnx.OperatorSetIdProto]:
     return s.imports() if custom else s.imports()[:1]
 
 
-def _input(value: Value, names: dict[int, str], symbols: dict[str, int], separate: bool) -> ValueInfoProto:
+def _input(value: Value, names: Mapping[int, str], symbols: dict[str, int], separate: bool) -> ValueInfoProto:
     """An input; sizes that have names get them, equal ones the same or each its own."""
     kind = type_proto(value.data)
     if value.is_tensor:

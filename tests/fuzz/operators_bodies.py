@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto, helper
@@ -68,7 +69,7 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
             return None
         seen = s.chance.pick(made)
         graph = inner.graph("body", [_loose(state), _loose(row)], [_loose(result), _loose(seen)])
-        settings = {"scan_input_directions": [1]} if s.chance.often(0.2) else {}
+        settings: dict[str, Any] = {"scan_input_directions": [1]} if s.chance.often(0.2) else {}
         names = [s.fresh(), s.fresh()]
         return s.add(helper.make_node("Scan", [start.name, x.name], names, body=graph, num_scan_inputs=1, **settings), [start, x])
 
