@@ -9,7 +9,7 @@ from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 from .trial import DIFFERENT, NOTHING, Outcome
 
-SECONDS = 60.0  # in which a model of a dozen nodes is drawn, optimized and run, a hundred times over
+SECONDS = 150.0  # in which a model of a dozen nodes is drawn, optimized, run and verified, hundreds of times over
 _HERE = __name__.rpartition(".")[0]
 
 
