@@ -10,13 +10,17 @@ from eqsat.dims import Dim, add, bounds, equal, exact_divide, floordiv, maximum,
 from eqsat.facts import INTEGERS
 
 BOOL = int(TensorProto.BOOL)
-_SYMBOLIC = frozenset({int(TensorProto.INT32), int(TensorProto.INT64)})
+# The greatest factor of a size that is kept: sizes that anybody has do not make such a product overflow.
+_SYMBOLIC = {int(TensorProto.INT32): 1 << 16, int(TensorProto.INT64): 1 << 31}
 
 
 def wrap(dtype: int, value: Dim) -> Dim:
     """`value` as a tensor of the type `dtype` holds it."""
+    if value is None:
+        return None
     if not isinstance(value, int):
-        return value if dtype in _SYMBOLIC else None
+        most = _SYMBOLIC.get(dtype, 0)
+        return value if all(-most <= factor <= most for _, factor in value) else None
     if dtype == BOOL:
         return int(value != 0)
     info = _limits(dtype)

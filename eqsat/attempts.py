@@ -14,6 +14,7 @@ from eqsat.admission import RuleSet
 from eqsat.control import simplify
 from eqsat.decode import Place
 from eqsat.encode import Outer
+from eqsat.fold import calls
 from eqsat.language.library import Library
 from eqsat.limits import Limits
 from eqsat.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
@@ -55,16 +56,20 @@ class Attempt:
     closed: bool = False  # whether bodies that are known stay bodies
 
 
-def attempt(model: Model, job: Job, library: Library) -> Attempt:
-    """The model rewritten by these rules, valid and no worse, or as it was: as often as there was more to find and a result gets smaller."""
+def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
+    """The model rewritten by these rules, valid and no worse, or as it was: as often as there was more to find and a result gets smaller.
+
+    The nodes of the main graph that give a value which is `kept` stay as they are.
+    """
     most = job.growth() + written_bytes(model.proto.graph)
-    found = _turn(model, job, most, library)
+    found = _turn(model, job, most, library, kept)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # What was found may have made a condition known, and more can be found in the branch.
-        opens = not found.closed and found.hit not in ("interrupted", "time", "memory") and simplify(found.model) is not found.model
+        now = frozenset(found.trace.became.get(name, name) for name in kept)
+        opens = not found.closed and found.hit not in ("interrupted", "time", "memory") and simplify(found.model, now) is not found.model
         if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
             break
-        again = _turn(normalize(found.model, model.folder, None), job, most, library, found.closed)
+        again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed)
         if count_nodes(again.model) >= count_nodes(found.model):
             # What was looked for in vain is part of the record all the same, and so is what ended it.
             found.trace.looked(again.trace)
@@ -76,7 +81,7 @@ def attempt(model: Model, job: Job, library: Library) -> Attempt:
     return found
 
 
-def _turn(model: Model, job: Job, most: float, library: Library, closed: bool = False) -> Attempt:
+def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset[str], closed: bool = False) -> Attempt:
     """One rewriting of the model, which may take so many bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
@@ -84,13 +89,13 @@ def _turn(model: Model, job: Job, most: float, library: Library, closed: bool = 
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            known = proto if closed else simplify(proto)
-            found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace)
+            known = proto if closed else simplify(proto, kept)
+            found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A body hid what no runtime takes in the open: a Range up to a tensor that is no scalar, say.
                 trace, found.closed = Trace(), True
                 found.trace = trace
-                found.model = _rewrite(model, job, most, library, trace)
+                found.model = _rewrite(model, job, most, library, trace, kept)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
@@ -116,7 +121,7 @@ def fired_rules(trace: Trace) -> dict[str, int]:
     return dict(sorted(fired.items()))
 
 
-def _rewrite(model: Model, job: Job, most: float, library: Library, trace: Trace) -> onnx.ModelProto:
+def _rewrite(model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str]) -> onnx.ModelProto:
     proto, settings = model.proto, job.settings
     ruleset = RuleSet(library.compiled, settings.least, groups=library.group_of, phases=job.plan.phases)
     options = Options(
@@ -133,10 +138,11 @@ def _rewrite(model: Model, job: Job, most: float, library: Library, trace: Trace
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     result = onnx.ModelProto()
     copy_fields(proto, result, {"graph", "functions"})
-    decoded, _ = rewriter.graph(model.graph, Outer(main=True), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
+    decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     result.graph.CopyFrom(decoded.graph)
+    called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))
     for function in model.functions.values():
-        result.functions.append(_function(function, rewriter, proto) if speaks_as_model(function, proto) else function.proto)
+        result.functions.append(_function(function, rewriter, proto) if speaks_as_model(function, proto) and not called else function.proto)
     _drop_uncalled(result)
     return result
 

@@ -33,8 +33,11 @@ Node = onnx.NodeProto
 Graph = onnx.GraphProto
 
 
-def simplify(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model without control flow, sequences and optionals that are known; `proto` itself where there are none."""
+def simplify(proto: onnx.ModelProto, kept: frozenset[str] = frozenset()) -> onnx.ModelProto:
+    """The model without control flow, sequences and optionals that are known; `proto` itself where there are none.
+
+    Nodes that give a value which is `kept` stay as they are.
+    """
     graphs = [proto.graph.node, *(function.node for function in proto.functions)]
     if not any(node.op_type in _BODIES | BOXES for nodes in graphs for node in _everywhere(nodes)):
         return proto
@@ -42,7 +45,7 @@ def simplify(proto: onnx.ModelProto) -> onnx.ModelProto:
     result.CopyFrom(proto)
     again, changed = True, False
     while again:
-        again = _Pass(result).run()
+        again = _Pass(result, kept).run()
         changed |= again
     return result if changed else proto
 
@@ -57,8 +60,9 @@ def _everywhere(nodes: Iterable[Node]) -> Iterator[Node]:
 class _Pass:
     """One walk over all graphs of a model, innermost first, that changes them in place."""
 
-    def __init__(self, proto: onnx.ModelProto) -> None:
+    def __init__(self, proto: onnx.ModelProto, kept: frozenset[str]) -> None:
         self.proto = proto
+        self.kept = kept
         shells = [_shell(function) for function in proto.functions]
         self.fresh = FreshNames(name for graph in (proto.graph, *shells) for name in all_names(graph))
         self.functions = {function_key(f.domain, f.name, f.overload) for f in proto.functions}
@@ -67,7 +71,7 @@ class _Pass:
     def run(self) -> bool:
         """Whether anything changed."""
         self._graph(self.proto.graph, Scope(_opset(self.proto.opset_import), self.proto.ir_version >= 4))
-        for function in self.proto.functions:
+        for function in self.proto.functions if not self.kept else ():  # a node that stays may call any of them
             shell = _shell(function)
             self._graph(shell, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
             _replace(function.node, shell.node)
@@ -76,7 +80,7 @@ class _Pass:
     def _graph(self, graph: Graph, outer: Scope) -> None:
         scope = outer.inside(graph)
         for node in graph.node:
-            for _, body in attribute_graphs(node):
+            for _, body in attribute_graphs(node) if self.kept.isdisjoint(node.output) else ():
                 self._graph(body, scope)
         used = {info.name for info in graph.output}
         for node in graph.node:
@@ -87,7 +91,8 @@ class _Pass:
         nodes: list[Node] = []
         for node in graph.node:
             try:
-                made = None if normal_domain(node.domain) else self._node(node, graph, scope, used)
+                stays = normal_domain(node.domain) or not self.kept.isdisjoint(node.output)
+                made = None if stays else self._node(node, graph, scope, used)
             except NameClash:
                 made = None
             self.changed |= made is not None

@@ -42,6 +42,7 @@ class Outer:
     same: dict[str, str] = field(default_factory=dict[str, str])  # by name, the first name of the same value
     main: bool = False  # this is the model's own graph: what it declares of its inputs is what callers must keep to
     arbitrary: frozenset[str] = frozenset()  # inputs that are constants, of whose elements nothing is to be known
+    kept: frozenset[str] = frozenset()  # values whose nodes stay as they are: nothing is derived of them, and no rule sees them
 
     def only(self, names: Iterable[str]) -> Outer:
         """What a body sees that uses just these names."""
@@ -181,14 +182,15 @@ class _Encoder:
 
     def _node(self, node: Node) -> None:
         out = self.out
-        if node.operator.standard and node.operator.name == "Identity" and len(node.outputs) == 1 and node.inputs[0]:
+        kept = not self.outer.kept.isdisjoint(node.outputs)
+        if not kept and node.operator.standard and node.operator.name == "Identity" and len(node.outputs) == 1 and node.inputs[0]:
             source = self._reference(node.inputs[0])
             self._equate(self._bind(node.outputs[0], out.facts[source]), source)
             return
         results: tuple[Fact, ...] = ()
-        if node.bodies:
+        if node.bodies and not kept:
             node, results = self._descend(node)
-        elif node.function is not None:
+        elif kept or node.function is not None:
             results = (UNKNOWN,) * len(node.outputs)
         inputs = [self._reference(name) if name else 0 for name in node.inputs]
         attributes = read_attributes(node.operator, node.proto.attribute)
@@ -196,7 +198,7 @@ class _Encoder:
         operator = node.operator
         mode = facts[2] if len(facts) > 2 else None
         inference = operator.name == "Dropout" and operator.version >= 12 and (mode is None or mode.ints == (0,))
-        if operator.pure and not inference and may_train(operator, attributes, len(inputs), sum(map(bool, node.outputs))):
+        if kept or (operator.pure and not inference and may_train(operator, attributes, len(inputs), sum(map(bool, node.outputs)))):
             operator = dataclasses.replace(operator, pure=False)
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
@@ -208,7 +210,7 @@ class _Encoder:
             signature = Signature.of(form.operator)
             head, handles = self._columns(signature, form.attributes, len(node.outputs))
         else:
-            signature, head, handles = self._signature(node, operator, attributes, raw=form is not None)
+            signature, head, handles = self._signature(node, operator, attributes, form is not None, kept)
         children = self._children(signature, inputs)
         if signature.opaque:
             const = operator.pure and not node.dequantizes and all(self._fact(reference).const for reference in inputs if reference)
@@ -308,10 +310,12 @@ class _Encoder:
         knowledge = self.terms.facts.get(self.out.facts[reference])
         return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
-    def _signature(self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool) -> tuple[Signature, int, tuple[int, ...]]:
+    def _signature(
+        self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool, kept: bool
+    ) -> tuple[Signature, int, tuple[int, ...]]:
         """The form of a node as it is written, its head and its attribute columns."""
         schema = operator.schema
-        opaque = bool(node.bodies) or node.function is not None
+        opaque = kept or bool(node.bodies) or node.function is not None
         names = set(attributes)
         if schema is not None:
             names.update(schema.attributes)

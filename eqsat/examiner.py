@@ -1,6 +1,6 @@
 """What puts two models before the judge, and takes the judge's crashes for what they are.
 
-Comes in: two models, and perhaps inputs. Goes out: a `Judgement` (eqsat/judge.py), whatever happens to the process in
+Comes in: two models, and perhaps inputs. Goes out: a `Judgement` (eqsat/request.py), whatever happens to the process in
 which they run. A crash, a timeout or a lack of memory is the optimized model's fault only where the original does the
 same work without it; at an edge, where runtimes have their own faults, what the original does not survive is not asked
 of the optimized model.
@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import onnx
 
-from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request, named
 from eqsat.native import NativeFailure, inlined
 from eqsat.ranges import nodes_in_order
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
+from eqsat.runs import named
 from eqsat.samples import Plan, make_edges
 from eqsat.steering import Steering, size_bounds, steering
 from eqsat.subject import Subject, depends_on_inputs, has_external_data, random_outputs, weight_bytes
@@ -34,11 +35,11 @@ _NODE_WORK = 16
 class Examiner:
     """How one verification runs models: its seed, its limits and its worker."""
 
-    seed: int
     memory_limit: int
     custom_op_library: str | None
-    time_limit: float
     worker: Worker
+    seed: int = 0
+    time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
 
     def request(self, original: Subject, optimized: Subject, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True) -> Request:

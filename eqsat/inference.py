@@ -27,14 +27,13 @@ from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_coun
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.nodes import Node, Shape, broadcast
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
-from eqsat.shapes import SHAPES, TO_THE_END
+from eqsat.shapes import SHAPES
 
 Imports = tuple[tuple[str, int], ...]
 _Items = tuple[tuple[str, AttributeValue], ...]
 
-# Operators whose inference in ONNX has a defect on some nodes: `_fatal` and `_misread` say on which.
+# Operators whose inference in ONNX aborts on some nodes: `_fatal` says on which.
 _FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
-_MISREAD = frozenset({"Attention", "ConvTranspose", "Slice"})
 
 _RANK_LIMIT = 1 << 10  # no tensor has more axes
 _EQUATION = frozenset(string.ascii_letters + ",.-> ")
@@ -126,7 +125,8 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
     except _REFUSALS as error:
         return [UNKNOWN] * node.outputs, str(error)
     facts = [_fact(found.get(f"o{position}")) for position in range(node.outputs)]
-    if node.operator.name in _MISREAD and _misread(node):
+    if node.operator.name == "Attention" and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
+        # Its inference takes a size that is not a number for 0.
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
     return facts, None
 
@@ -152,16 +152,6 @@ def _fatal(node: Node) -> bool:
     if node.operator.name == "Expand":
         return any(isinstance(size, int) and size > _RANK_LIMIT for size in node.shape(1) or ())
     return node.integer("num_outputs", node.outputs) < node.outputs
-
-
-def _misread(node: Node) -> bool:
-    """Whether ONNX's inference computes other sizes than the operator has, at least in ONNX Runtime."""
-    if node.operator.name == "Attention":  # a size that is not a number counts as 0
-        return any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ())
-    if node.operator.name == "ConvTranspose":  # the output padding is counted on top of the size that SAME asks for
-        return node.text("auto_pad", "NOTSET").startswith("SAME") and any(node.integers("output_padding") or ())
-    ends, steps = node.ints(2) or (), node.ints(4) or ()
-    return any(end in TO_THE_END and isinstance(step, int) and step < 0 for end, step in zip(ends, steps, strict=False))
 
 
 def _numbers(shape: Shape | None) -> Shape | None:

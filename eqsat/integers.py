@@ -2,7 +2,8 @@
 
 Comes in: a `Node`. Goes out: for each of its first outputs a shape and the elements in row-major order, or None.
 Promised: an element that is not None is the element at all sizes at which the node runs; integers wrap as their type
-does, and a symbolic element is assumed to stay within int32 or int64, and is never kept in a narrower or unsigned type.
+does. A symbolic element is assumed to stay within int32 or int64 where its factors are moderate; else, and in a narrower or
+unsigned type, it is not kept.
 """
 
 from __future__ import annotations

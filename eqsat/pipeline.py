@@ -18,14 +18,16 @@ import numpy as np
 import onnx
 
 from eqsat.attempts import Attempt, Job, attempt, fired_rules
-from eqsat.blame import guilty
 from eqsat.convert import bake, check_dimensions, convert, inline
 from eqsat.dump import save_dump
 from eqsat.errors import InputError
+from eqsat.examiner import Examiner
 from eqsat.extract import Method
 from eqsat.language.library import Library, Source, built_in
 from eqsat.language.library import load as load_rules
 from eqsat.language.syntax import Label
+from eqsat.locate import Fault, locate
+from eqsat.mend import Mended, mend
 from eqsat.model import Model, count_nodes
 from eqsat.phases import load as load_plan
 from eqsat.read import Source as ModelSource
@@ -33,7 +35,7 @@ from eqsat.read import load, normalize
 from eqsat.report import Report, before_after
 from eqsat.rewrite import Trace, written_bytes
 from eqsat.settings import Settings
-from eqsat.verifier import EQUAL, UNVERIFIED, Subject, verify
+from eqsat.verifier import EQUAL, UNVERIFIED, Subject, Verdict, verify
 from eqsat.worker import shared
 from eqsat.write import has_external_data, save
 
@@ -77,21 +79,19 @@ def run(source: ModelSource, settings: Settings) -> Result:
     found = attempt(model, job, library)
     seconds: dict[str, float] = {"read": read, **found.trace.seconds}
     clock = time.perf_counter()
-    verdict: dict[str, Any] = {"status": "skipped"}
-    dropped: list[str] = []
+    checked = Mended(found, Verdict("skipped"))
     if settings.verify:
         settings.progress("verify")
         try:
-            verdict = _verified(original, found.model, folder, settings)
-            if verdict["status"] not in (EQUAL, UNVERIFIED):
-                found, verdict, dropped = _mended(model, job, library, found, verdict, original, folder)
+            checked = _checked(model, job, library, found, original, folder)
         except KeyboardInterrupt:
             found.hit, found.model = "interrupted", original
-            verdict = {"status": EQUAL, "notes": ["interrupted: the result is the original model, unchanged"]}
+            checked = Mended(found, Verdict(EQUAL, notes=["interrupted: the result is the original model, unchanged"]))
     seconds["verify"] = time.perf_counter() - clock
+    found, verdict = checked.found, checked.verdict
     result, trace, notes = found.model, found.trace, found.notes
-    if verdict["status"] == UNVERIFIED:
-        notes.append(f"not verified: {verdict['reason']}")
+    if verdict.status == UNVERIFIED:
+        notes.append(f"not verified: {verdict.reason}")
     if settings.dump_egraph is not None:
         if trace.dump is None:
             notes.append("no e-graph was written: the main graph was not extracted")
@@ -107,48 +107,18 @@ def run(source: ModelSource, settings: Settings) -> Result:
         "bytes": before_after(_model_bytes(original), _model_bytes(result)),
         "cost": {"before": before, "after": after, "bound": trace.bound if result is not original else 0.0},
         "extraction": _extraction(trace if result is not original else Trace(), settings.extractor),
-        "rules": _rules(library, trace, dropped, _needed(model, job, library, found) if settings.needed else {}),
+        "rules": _rules(library, trace, checked.dropped, _needed(model, job, library, checked) if settings.needed else {}),
         "finite": [name for name in fired_rules(trace) if library.rule(name).rule.label is Label.FINITE],
         "saturation": _saturation(trace),
         "folded": trace.folded if result is not original else 0,
         "became": trace.became if result is not original else {},
-        "verify": verdict,
+        "left": checked.left,
+        "verify": verdict.to_json(),
         "limits": {"hit": found.hit},
         "notes": notes,
         "seconds": seconds,
     }
     return Result(result, report, folder, Path(label) if label else None, has_external_data(original))
-
-
-def _mended(
-    model: Model,
-    job: Job,
-    library: Library,
-    failed: Attempt,
-    verdict: dict[str, Any],
-    original: onnx.ModelProto,
-    folder: Path | None,
-) -> tuple[Attempt, dict[str, Any], list[str]]:
-    """After a check that failed: the guilty rules are found and dropped, and what the others make is checked; in doubt the original."""
-    reason = verdict["reason"]
-    tried: dict[tuple[str, ...], tuple[Attempt, dict[str, Any]]] = {}
-    fired = list(fired_rules(failed.trace))
-
-    def fails(names: Sequence[str]) -> bool:
-        key = tuple(names)
-        if key not in tried:
-            other = attempt(model, job, library.select(key, ()) if key else Library(()))
-            tried[key] = other, _verified(original, other.model, folder, job.settings)
-        return tried[key][1]["status"] not in (EQUAL, UNVERIFIED)
-
-    dropped = guilty(fired, fails) if fired else None
-    if dropped is not None:
-        mended, verdict = tried[tuple(name for name in fired if name not in dropped)]
-        mended.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {reason}")
-        return mended, verdict, dropped
-    failed.notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
-    failed.model = original
-    return failed, verdict, []
 
 
 def _rules(library: Library, trace: Trace, dropped: Sequence[str], needed: Mapping[str, bool]) -> list[dict[str, Any]]:
@@ -160,23 +130,36 @@ def _rules(library: Library, trace: Trace, dropped: Sequence[str], needed: Mappi
     return [{"name": name, "label": library.rule(name).rule.label.value, **record} for name, record in fired.items()]
 
 
-def _needed(model: Model, job: Job, library: Library, found: Attempt) -> dict[str, bool]:
+def _needed(model: Model, job: Job, library: Library, checked: Mended) -> dict[str, bool]:
     """By rule that fired, whether all others together leave more."""
-    nodes = count_nodes(found.model)
+    nodes, kept = count_nodes(checked.found.model), frozenset(checked.left)
     timeless = Job(job.settings, job.plan, None)
-    return {name: count_nodes(attempt(model, timeless, library.select((), (name,))).model) > nodes for name in fired_rules(found.trace)}
+    return {name: count_nodes(attempt(model, timeless, library.select((), (name,)), kept).model) > nodes for name in fired_rules(checked.found.trace)}
 
 
-def _verified(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings) -> dict[str, Any]:
-    verdict = verify(
-        Subject(original, folder),
-        Subject(result, folder),
-        inputs=settings.inputs,
-        memory_limit=settings.memory_limit,
-        custom_op_library=settings.custom_op_library,
-        worker=shared(),
-    )
-    return verdict.to_json()
+def _checked(model: Model, job: Job, library: Library, found: Attempt, original: onnx.ModelProto, folder: Path | None) -> Mended:
+    """A result that passed verification, or the original, with the verdict."""
+    settings = job.settings
+    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
+    examiner = Examiner(settings.memory_limit, library_file, shared())
+
+    def verified(result: onnx.ModelProto) -> Verdict:
+        return verify(
+            Subject(original, folder),
+            Subject(result, folder),
+            inputs=settings.inputs,
+            memory_limit=settings.memory_limit,
+            custom_op_library=settings.custom_op_library,
+            worker=shared(),
+        )
+
+    def faults(result: onnx.ModelProto, verdict: Verdict) -> list[Fault]:
+        return locate(Subject(model.proto, folder), Subject(result, folder), verdict.draw, settings.inputs, examiner)
+
+    checked = Mended(found, verified(found.model))
+    if checked.verdict.status in (EQUAL, UNVERIFIED):
+        return checked
+    return mend(model, original, job, library, checked, verified, faults)
 
 
 def _saturation(trace: Trace) -> dict[str, Any]:

@@ -12,7 +12,7 @@ before it, and a name can be given up as a cut point.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
@@ -25,6 +25,7 @@ from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.ranges import nodes_in_order
 from eqsat.subject import Subject, depends_on_inputs, has_external_data, same_content, tensor_bytes, weight_bytes, without_weights
 
+GIVEN = -1  # a depth: the values before a region are given, and none of the nodes that compute them are taken in
 _SMALL = 1024  # bytes of a constant up to which a region takes it as it is
 _Node = tuple[int, int]  # which model (0: original, 1: optimized), and the node's place in it
 
@@ -111,18 +112,32 @@ class Cut:
         self._partition()
         return True
 
+    def border(self, number: int) -> list[str]:
+        """The values that a region reads, where all that it reads is given."""
+        return self._chosen(number, GIVEN)[1]
+
+    def learn(self, types: Mapping[str, onnx.TypeProto]) -> None:
+        """From now on values are known to have these types."""
+        self._types = {**self._known_types(), **types}
+
+    def originals(self, number: int) -> frozenset[str]:
+        """The values of the original that a region is about: what its nodes there compute, or else what reads its outputs does."""
+        nodes, outputs = self._regions[number]
+        side = self._sides[0]
+        places = nodes[0] or [place for name in outputs for place in side.consumers.get(name, ())]
+        names = {name for place in places for name in side.outputs[place]}
+        return frozenset(names | {twin for twin, first in side.twins.items() if first in names})
+
+    def before(self, values: Collection[str]) -> frozenset[str]:
+        """What the original's nodes compute that these values are made from."""
+        side = self._sides[0]
+        read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
+        return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
+
     def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
         """The region with the nodes up to `depth` levels before it; as text, why there is none, as when its weights are over `most_bytes`."""
-        nodes, outputs = self._regions[number]
-        chosen = (set(nodes[0]), set(nodes[1]))
-        self._extend(chosen, depth)
-        boundary = self._boundary(chosen)
-        # A node with several outputs may be split in the other model: what one side computes, the other has to compute as well.
-        while split := self._computed_on_one_side(chosen, boundary):
-            for side, place in split:
-                chosen[side].add(place)
-            self._extend(chosen, depth)
-            boundary = self._boundary(chosen)
+        outputs = self._regions[number][1]
+        chosen, boundary = self._chosen(number, depth)
         known = self._known_types()
         for name in boundary:
             if name not in known:
@@ -132,6 +147,20 @@ class Cut:
             return f"region of {outputs[0]}: its weights, {size} bytes, do not fit in the memory limit"
         a, b = (Subject(self._model(side, chosen[side], boundary, outputs), self._subjects[side].folder) for side in (0, 1))
         return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
+
+    def _chosen(self, number: int, depth: int) -> tuple[tuple[set[int], set[int]], list[str]]:
+        """The nodes of a region with those before it, and the values that they read."""
+        nodes = self._regions[number][0]
+        chosen = (set(nodes[0]), set(nodes[1]))
+        self._extend(chosen, depth)
+        boundary = self._boundary(chosen)
+        # A node with several outputs may be split in the other model: what one side computes, the other has to compute as well.
+        while split := self._computed_on_one_side(chosen, boundary):
+            for side, place in split:
+                chosen[side].add(place)
+            self._extend(chosen, depth)
+            boundary = self._boundary(chosen)
+        return chosen, boundary
 
     def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
         """The nodes, not in the region, that compute what is on its boundary and computed by the region in the other model."""
@@ -196,14 +225,14 @@ class Cut:
         """Take in `depth` levels of the nodes before a region, and what no draw would do justice to: what computes integers
         (shapes, indices), values of unknown type, and, unless `depth` is 0, values of a size that is not known."""
         a, b = self._sides
-        known = self._known_types()
+        known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
         constants = a.constants | b.constants  # drawn at random, they would be what they never are
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
             following: set[str] = set()
             for name in sorted(level):
-                if name not in self._common or distance < depth or name in constants or not _can_be_drawn(known.get(name), depth):
+                if name not in self._common or distance < depth or name in constants or (depth != GIVEN and not _can_be_drawn(known.get(name), depth)):
                     for side, names in enumerate((a, b)):
                         place = names.producer.get(name)
                         if place is not None and place not in chosen[side]:
@@ -286,7 +315,7 @@ class _Side:
         self.outputs: list[list[str]] = []
         self.producer: dict[str, int] = {}
         self.consumers: dict[str, list[int]] = {}
-        self.nodes = _merged(proto, versions)
+        self.nodes, self.twins = _merged(proto, versions)
         for place, node in enumerate(self.nodes):
             bare = onnx.NodeProto()
             bare.CopyFrom(node)
@@ -306,8 +335,9 @@ class _Side:
         self.names = self.producer.keys() | self.stored | {value.name for value in graph.input}
 
 
-def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.NodeProto]:
+def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[onnx.NodeProto], dict[str, str]]:
     """The nodes of a model, of pure ones that say the same only the first: what uses another of them uses the first instead.
+    And for each value of another the one of the first.
 
     Merging equal nodes and leaving out identities is what an optimizer does everywhere; done on both sides, it needs no running.
     """
@@ -315,6 +345,7 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.No
     results = {value.name for value in proto.graph.output}
     first: dict[bytes, onnx.NodeProto] = {}
     alias: dict[str, str] = {}
+    twins: dict[str, str] = {}
     nodes: list[onnx.NodeProto] = []
     for original in proto.graph.node:
         node = onnx.NodeProto()
@@ -340,8 +371,9 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> list[onnx.No
         if twin is node:
             nodes.append(node)
         else:
+            twins.update((old, new) for old, new in zip(node.output, twin.output, strict=True) if old)
             alias.update((old, new) for old, new in zip(node.output, twin.output, strict=True) if old)
-    return nodes
+    return nodes, twins
 
 
 def _identity(source: str, name: str) -> onnx.NodeProto:

@@ -66,6 +66,11 @@ def _same(node: Node) -> list[Shape] | None:
     return None if shape is None else [shape] * node.outputs
 
 
+def _slope(node: Node) -> list[Shape] | None:
+    # ONNX broadcasts the slope to the data only; the runtime broadcasts both.
+    return _same(node) if node.operator.version < 7 else _elementwise(node)
+
+
 def _quantized_dynamically(node: Node) -> list[Shape] | None:
     shape = node.shape(0)
     return None if shape is None else [shape, (), ()]
@@ -247,7 +252,7 @@ def _center_crop_pad(node: Node) -> list[Shape] | None:
     axes = tuple(range(len(shape))) if stated is None else tuple(from_front(axis, len(shape)) for axis in stated)
     if wanted is None or len(wanted) != len(axes):
         return [tuple(None if axis in axes else dim for axis, dim in enumerate(shape))]
-    sizes = dict(zip(axes, wanted, strict=True))
+    sizes = dict(zip(axes, (size if nonnegative(size) else None for size in wanted), strict=True))
     return [tuple(sizes.get(axis, dim) for axis, dim in enumerate(shape))]
 
 
@@ -275,7 +280,7 @@ ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
 _SAME = """Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitCast BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh CumProd CumSum DequantizeLinear
     Dropout Elu Erf Exp EyeLike Floor Gelu GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization IsInf IsNaN LRN LeakyRelu
-    Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg Not PRelu QuantizeLinear RMSNormalization RandomNormalLike RandomUniformLike
+    Log LogSoftmax LpNormalization MeanVarianceNormalization Mish Neg Not QuantizeLinear RMSNormalization RandomNormalLike RandomUniformLike
     Reciprocal RegexFullMatch Relu ReverseSequence RotaryEmbedding Round Scatter ScatterElements ScatterND Selu Shrink Sigmoid Sign Sin Sinh Softmax
     Softplus Softsign Sqrt Swish Tan Tanh TensorScatter ThresholdedRelu Trilu"""
 _ELEMENTWISE = """Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow
@@ -323,6 +328,7 @@ SHAPES: dict[str, ShapeFunction] = {
     "NonZero": non_zero,
     "OneHot": one_hot,
     "Pad": _pad,
+    "PRelu": _slope,
     "QLinearConv": quantized_convolution,
     "QLinearMatMul": quantized_matmul,
     "Range": _range,

@@ -19,8 +19,8 @@ import numpy as np
 
 from eqsat.examiner import Examiner
 from eqsat.interface import checked_inputs, defaults, interface_change, same_graph
-from eqsat.judge import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
 from eqsat.regions import Cut, Region
+from eqsat.request import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
 from eqsat.samples import Draw, Edge, Plan, make_plan
 from eqsat.subject import Subject, read_subject, weight_bytes
 from eqsat.worker import Worker, shared
@@ -109,7 +109,7 @@ def verify(
     bytes are judged region by region. `time_limit` is in seconds and holds for each call of the runtime.
     """
     started = time.perf_counter()
-    judge = Examiner(seed, memory_limit, str(custom_op_library) if custom_op_library is not None else None, time_limit, worker or shared())
+    judge = Examiner(memory_limit, str(custom_op_library) if custom_op_library is not None else None, worker or shared(), seed, time_limit)
     verdict = _verify(original, optimized, inputs, judge)
     verdict.seconds = time.perf_counter() - started
     return verdict

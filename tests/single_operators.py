@@ -56,7 +56,7 @@ SINGLE: dict[str, Single] = {
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), Single("x: T[2, 3, 4], i: int64[2, 4]")),
     **dict.fromkeys(_REDUCTIONS, Single("x: T[2, 3, 4], a = [1]")),
     "AffineGrid": Single("t: T[1, 2, 3], s: int64[4]"),
-    "Attention": Single("q: T[1, 2, 3, 4], y: T[1, 2, 5, 4], v: T[1, 2, 5, 4]"),
+    "Attention": Single("q: T[1, 2, 3, 4], y: T[1, 2, 5, 4], v: T[1, 2, 5, 4]", 4),
     "BatchNormalization": Single("x: T[2, 3, 4], a: T[3], b: T[3], c: T[3], d: T[3]"),
     "BitShift": Single("x: uint8[2, 3], y: uint8[2, 3]"),
     "CastLike": Single("x: float[2, 3], y: int32[1]"),

@@ -13,6 +13,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
+from eqsat import inference
 from eqsat.dims import Dim, add, evaluate, mul, sub, symbol
 from eqsat.facts import UNKNOWN, Fact, from_array, from_type, merge
 from eqsat.inference import infer, rejection
@@ -259,3 +260,53 @@ def test_a_batch_normalization_that_does_not_train_has_a_type() -> None:
     for version in (9, 14, 15):
         (y, *_) = infer(find_operator("", "BatchNormalization", version), {}, (Fact(TensorProto.FLOAT, (4, 2, 3)), *[channels] * 4), 3)
         assert (y.dtype, y.shape) == (TensorProto.FLOAT, (4, 2, 3))
+
+
+def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]:
+    """What ONNX's inference is told of inputs; it answers with `claims` where there are some."""
+    told: list[onnx.TypeProto] = []
+    real = inference.infer_node_outputs
+
+    def spy(schema: Any, node: Any, types: dict[str, onnx.TypeProto], *rest: Any, **options: Any) -> Any:
+        told.extend(types.values())
+        return {"o0": helper.make_tensor_type_proto(TensorProto.FLOAT, claims)} if claims else real(schema, node, types, *rest, **options)
+
+    inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inference, "infer_node_outputs", spy)
+    return told
+
+
+def test_onnx_never_learns_the_name_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its inference copies names to where the size changes: so it did for Slice-10, and the Slice was deleted."""
+    told = spied(monkeypatch)
+    one = Fact(TensorProto.INT64, (1,), ints=(0,))
+    assert infer(find_operator("", "Slice", 10), {}, (Fact(1, (N, M)), one, one, one), 1)[0].shape == (0, M)
+    assert infer(find_operator("", "Relu", 17), {}, (Fact(1, (N, add(M, 1), 3)),), 1)[0].shape == (N, add(M, 1), 3)
+    assert told
+    assert not any(dim.dim_param for proto in told for dim in proto.tensor_type.shape.dim)
+
+
+@pytest.mark.parametrize(
+    ("claims", "shape"),
+    [
+        ((None, 4), (N, 4)),
+        ((None, 7), (N, None)),  # another number than ours
+        ((5, 4), (N, 4)),  # a number where we have a name
+        (("X", 4), (N, 4)),
+        ((1, 1, 1), None),  # another rank
+    ],
+)
+def test_what_onnx_claims_of_sizes_can_only_contradict(claims: tuple[Any, ...], shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = spied(monkeypatch, *claims)
+    try:
+        assert infer(find_operator("", "MatMul", 13), {}, (Fact(1, (N, 3)), Fact(1, (3, 4))), 1) == (Fact(1, shape),)
+        assert told
+    finally:
+        inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_nothing_is_known_of_the_sizes_inside_a_sequence() -> None:
+    """ONNX, its reference and the runtime do not agree on what SplitToSequence keeps of an axis."""
+    (parts,) = infer(find_operator("", "SplitToSequence", 13), {"keepdims": 0}, (Fact(1, (2, 3)), from_array(np.array([1, 1]))), 1)
+    assert parts.other is not None
+    assert onnx.TypeProto.FromString(parts.other) == helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))

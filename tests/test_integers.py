@@ -229,3 +229,12 @@ def test_uniform_tensors_stay_uniform_where_elements_move() -> None:
     assert infer(find_operator("", "Relu", 17), {}, (ones,), 1)[0].uniform is None
     assert inferred(case("ConstantOfShape", const([2, 2]), value=FIVES))[0].uniform == b"\5" + bytes(7)
     assert inferred(case("ConstantOfShape", const([2, 0]), value=FIVES))[0].uniform is None
+
+
+@pytest.mark.parametrize(
+    ("dtype", "factor", "known"), [(INT64, 2**31, True), (INT64, 2**31 + 1, False), (INT64, -(2**62), False), (INT32, 2**16, True), (INT32, 2**30, False)]
+)
+def test_products_that_sizes_make_overflow_are_not_kept(dtype: int, factor: int, known: bool) -> None:
+    """`N * 2**62` is negative for N = 2 already."""
+    (fact,) = inferred(case("Mul", hold(N, dtype=dtype), hold(factor, dtype=dtype)))
+    assert fact.ints == (mul(N, factor) if known else None,)

@@ -136,11 +136,6 @@ def test_what_no_engine_computes_is_undecided(monkeypatch: pytest.MonkeyPatch):
     assert judge(case, EXACT, 0).outcome is Outcome.UNDECIDED
 
 
-def test_a_nan_that_spreads_is_noted():
-    assert judge(RIGHT["a kernel is enlarged"].case, REAL, 0).spreads
-    assert not judge(RIGHT["conv absorbs a normalization"].case, REAL, 0).spreads
-
-
 def test_numbers_too_small_to_be_held_decide_nothing():
     inputs, output = "double[4,4] x", "double[1,1] o"
     body = "a = Exp(x) o = ReduceProd(a)"

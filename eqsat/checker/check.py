@@ -58,12 +58,12 @@ class Verdict:
         return self.status == OK
 
 
-def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED) -> Verdict:
-    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples."""
+def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED, thorough: int = _THOROUGH) -> Verdict:
+    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples; `thorough` of them are judged on values of all styles."""
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
     for compiled in compile_rule(resolved):
-        direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed, enough)
+        direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed, enough, thorough)
         direction.run()
         verdict.drawn += direction.drawn
         verdict.fired += direction.fired
@@ -84,12 +84,13 @@ def turned(resolved: Resolved) -> Resolved:
 class _Direction:
     """One direction of a rule while it is checked."""
 
-    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int, enough: int) -> None:
+    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int, enough: int, thorough: int) -> None:
         self.resolved = resolved
         self.compiled = compiled
         self.number = number
         self.seed = seed
         self.enough = enough
+        self.thorough = thorough
         self.drawn = 0
         self.fired = 0
         self.judged = 0
@@ -136,14 +137,14 @@ class _Direction:
             instance = batch[trial.instance]
             case = Case(instance.model, trial.right, instance.free, instance.domains)
             self.judged += 1
-            share = None if self.judged <= _THOROUGH else self.judged
+            share = None if self.judged <= self.thorough else self.judged
             found = judge(case, promised(self.resolved.rule, instance.bindings), self.seed * 1_000_003 + self.drawn + number, share)
             if found.outcome is Outcome.DIFFERENT:
                 self.refuted += 1
                 shown = counterexample(case, found, instance)
                 if self.smallest is None or shown.size < self.smallest.size:
                     self.smallest = shown
-            elif found.outcome is Outcome.UNDECIDED:
+            elif found.outcome in (Outcome.UNDECIDED, Outcome.INVALID):
                 self.unjudged[found.reason] += 1
         return len(fired)
 

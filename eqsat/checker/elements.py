@@ -6,6 +6,7 @@ Comes in: a type, a shape, a domain. Goes out: an array. The same generator stat
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
@@ -22,6 +23,7 @@ _HALVES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)  # numbers that guards tel
 _LARGE = 1000.0
 _LARGEST = 60000.0  # that all types of floats hold which a number is drawn for
 _FAR = 0.25  # of the numbers that a rule reads lie at the ends of what their type holds, where its precision ends too
+_BOUND = 1e60
 _BESIDE = (0.0, 0.0, -1.0, 1.0, -16.0, 16.0)  # how far beside a number that it is compared with
 _SMALL = 4  # integers that are not indices are mostly this small, so that products of them stay exact
 
@@ -66,7 +68,7 @@ def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domai
                 return found
     if kind != np.bool_ and generator.random() < _FAR:
         far = np.array(_ends(kind)[int(generator.integers(len(_ends(kind))))]).astype(kind)
-        if domain is None or domain.holds(far):
+        if domain is None or (bool(np.isfinite(far.astype(np.float64))) and domain.holds(far)):
             return np.full(shape, far)
     if kind.kind in "biu" or domain is not None:
         return np.broadcast_to(draw_elements(generator, dtype, (), domain), shape).copy()
@@ -75,15 +77,17 @@ def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domai
 
 @functools.cache
 def _ends(kind: np.dtype[Any]) -> tuple[int, ...] | tuple[float, ...]:
-    """The least and greatest numbers of a type, what lies beside them, and where arithmetic in another type begins to lose digits."""
+    """The least and greatest numbers of a type, what lies beside and beyond them, and where arithmetic in another type begins to lose digits."""
     if kind.kind in "iu":
         low, high = int(np.iinfo(kind).min), int(np.iinfo(kind).max)
         half = 1 << high.bit_length() // 2
         # No double has 2**53 + 1, no single 2**24 + 1.
         return (low, low + 1, high, high - 1, half, half - 1, *(number for number in ((1 << 53) + 1, (1 << 24) + 1) if number <= high))
     information = cast(Any, ml_dtypes.finfo(kind))
-    largest, tiny = float(information.max), float(information.tiny)
-    return (largest, -largest, tiny, -tiny, float(information.smallest_subnormal), 0.1, -0.3, tiny**0.5, largest**0.5)
+    # Reals are computed in double precision, which a few products of these must not leave.
+    largest, least = min(float(information.max), _BOUND), max(float(information.smallest_subnormal), 1 / _BOUND)
+    ends = (largest, -largest, least, -least, max(float(information.tiny), 1 / _BOUND), 0.1, -0.3, least**0.5, largest**0.5)
+    return (*ends, math.nan, math.inf, -math.inf)
 
 
 def number(dtype: int, shape: Sizes, value: float | None) -> Array | None:

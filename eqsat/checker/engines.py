@@ -9,18 +9,30 @@ from __future__ import annotations
 
 import functools
 import importlib
-from typing import Any, TypeAlias, cast
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 import onnx
 from onnx import helper
 
-from eqsat.checker.call import Array, Call, Illegal, Unsupported
+from eqsat.checker.call import Array, Call, Illegal, Unsupported, is_float
 from eqsat.operators import Operator, find_operator
-from eqsat.runtime import OnnxRuntimeSession, ReferenceSession, Session
+from eqsat.runtime import ONNXRUNTIME, REFERENCE, OnnxRuntimeSession, ReferenceSession, Session
 
 _SESSIONS = 512
 _IR_VERSION = 10
+
+# What an engine reads over: attributes that change nothing in it, so that what has them is computed by another one, or not at all.
+_STATED: Final = frozenset({"activation_alpha", "activation_beta", "activations", "clip"})
+IGNORED: Final[Mapping[tuple[str, str], frozenset[str]]] = {
+    (REFERENCE, "GRU"): _STATED,
+    (REFERENCE, "LSTM"): _STATED | {"input_forget"},
+    (REFERENCE, "RNN"): _STATED,
+}
+
+# Operators of the reference that put numbers in the place of infinities.
+_OF_NUMBERS: Final = frozenset({"Resize"})
 
 # Attributes as they are hashed: messages by their bytes.
 _Items: TypeAlias = tuple[tuple[str, Any], ...]
@@ -37,11 +49,13 @@ def compute(call: Call) -> list[Array]:
     session = _session(operator.domain, operator.name, operator.opset, items, dtypes, wanted)
     if isinstance(session, str):
         raise Unsupported(f"no runtime takes {operator.name}: {session}")
+    if session.engine == REFERENCE and operator.name in _OF_NUMBERS and any(is_float(x) and not np.isfinite(x).all() for x in call.all_inputs()):
+        raise Illegal(f"the reference computes {operator.name} of numbers alone")
     feeds = {f"i{position}": value for position, value in enumerate(call.inputs) if value is not None}
     try:
         return [np.asarray(value) for value in session.run(feeds)]
     except Exception as error:
-        if session.engine == "onnxruntime":
+        if session.engine == ONNXRUNTIME:
             raise Illegal(_line(error)) from None
         raise Unsupported(f"the reference fails on {operator.name}: {_line(error)}") from None
 
@@ -60,13 +74,17 @@ def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[in
     """A session, or why there is none."""
     model = _model(find_operator(domain, name, opset), items, dtypes, wanted)
     _quiet()
-    try:
-        return OnnxRuntimeSession(model)
-    except Exception as refusal:
+    stated = frozenset(attribute for attribute, _ in items)
+    reasons: list[str] = []
+    for opened in (OnnxRuntimeSession, ReferenceSession):
+        if ignored := sorted(stated & IGNORED.get((opened.engine, name), frozenset())):
+            reasons.append(f"{opened.engine} reads over {', '.join(ignored)}")
+            continue
         try:
-            return ReferenceSession(model)
-        except Exception:
-            return _line(refusal)
+            return opened(model)
+        except Exception as refusal:
+            reasons.append(_line(refusal))
+    return reasons[0]
 
 
 def _model(operator: Operator, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> bytes:

@@ -61,11 +61,13 @@ class Run:
     outputs: list[Array]
     exact: bool = True  # every float is what real arithmetic would give
     infinite: bool = False  # some float is an infinity
+    empty: bool = False  # some tensor has no elements
     vanished: bool = False  # some float may be smaller than numbers can be
 
     def note(self, values: Iterable[Array]) -> None:
         """Look at all values of the run, which are real."""
         for array in values:
+            self.empty |= array.size == 0
             if is_float(array):
                 self.exact = self.exact and reference.is_short(array)
                 self.infinite |= bool(np.isinf(array).any())

@@ -38,6 +38,7 @@ from eqsat.traits import NEWEST
 _MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
 _SYMBOLIC: Final = 0.25  # of the instances have sizes with names
 _CUT: Final = 0.5  # of those in which tensors are cut, whose bounds mean most where sizes are not known
+_UNRANKED: Final = 0.15  # of those in which sizes have names, one input has not even a rank that is known
 _CONSTANT: Final = 0.15
 _IR_VERSION: Final = 10
 
@@ -258,7 +259,7 @@ def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodePr
 
 
 def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | None, dict[str, int]]:
-    """The model with some sizes of its inputs named: equal sizes by one name, or each by its own; outputs then state no sizes."""
+    """The model with some sizes of its inputs named, equal ones by one name or each by its own, sometimes without the rank of an input."""
     random = drawing.random
     sizes: dict[str, int] = {}
     result = onnx.ModelProto()
@@ -275,6 +276,8 @@ def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | 
                 dim.dim_param = name
     if not sizes:
         return None, {}
+    if random.random() < _UNRANKED:
+        random.choice(result.graph.input).type.tensor_type.ClearField("shape")
     for info in result.graph.output:
         for dim in info.type.tensor_type.shape.dim:
             dim.Clear()

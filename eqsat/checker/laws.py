@@ -79,6 +79,9 @@ def _pool(node: Node) -> bool:
     kernel = node.integers("kernel_shape") or ()
     if len(kernel) != len(node.shape(0) or ()) - 2 or not _same_pads(node, kernel, 0):
         return False
+    # Under SAME the size that ONNX infers of a dilated window is not the one that ONNX Runtime computes.
+    if node.text("auto_pad", "NOTSET").startswith("SAME") and any(wide > 1 for wide in node.integers("dilations") or ()):
+        return False
     pads = node.integers("pads") or (0,) * (2 * len(kernel))
     return 0 not in _sizes(node, 0)[1:] and all(pad < length for pad, length in zip(pads, (*kernel, *kernel), strict=True))
 
@@ -214,7 +217,9 @@ _CONVOLVED: Final = (
     "the data has as many channels as the weights have for all groups, a multiple of the groups are made, a bias is a vector of as many, "
     "kernel_shape is that of the weights, and SAME pads no axis by less than nothing"
 )
-_POOLED: Final = "the kernel has an axis for each one behind batch and channels, pads are smaller than it, and no axis but the batch is empty"
+_POOLED: Final = (
+    "the kernel has an axis for each one behind batch and channels, pads are smaller than it, SAME windows are not dilated, and no axis but the batch is empty"
+)
 _EMPTY: Final = Law("nothing has no mean and no largest element: no axis is empty", _not_empty)
 _SCALED: Final = Law("the normalized axes are not empty, and scale and bias broadcast to them", _scale)
 _CHOSEN: Final = Law("of no elements none is the largest", _place)

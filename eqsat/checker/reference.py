@@ -7,6 +7,7 @@ and whether its result is exact wherever it is short (see `exact_where_short`). 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Final
 
@@ -48,7 +49,8 @@ _ARITHMETIC: Final = frozenset(
 
 # Products of many factors, which may be lost on the way, and what is 0 only of a 0, but for numbers too small to be held.
 _PRODUCTS: Final = frozenset({"CumProd", "ReduceProd"})
-_NEVER_ZERO: Final = frozenset("Div Exp Mul Pow Reciprocal Sigmoid Softmax Softplus".split())
+_NEVER_ZERO: Final = frozenset("Exp Sigmoid Softmax Softplus".split())
+_ZERO_OF_ZEROS: Final = frozenset("Div Mul Pow Reciprocal".split())
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
 # Operators of an order, in which ONNX gives a NaN no place.
@@ -84,7 +86,10 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
     if name in _PRODUCTS:
         return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
-    return name in _NEVER_ZERO and all(x.all() for x in floats) and any(bool((np.abs(x) < _TINY).any()) for x in results)
+    if name not in _NEVER_ZERO | _ZERO_OF_ZEROS:
+        return False
+    of_zeros = [x == 0 for x in floats if name in _ZERO_OF_ZEROS]
+    return any(bool((functools.reduce(np.logical_or, of_zeros, np.abs(x) >= _TINY) == 0).any()) for x in results)
 
 
 def is_short(array: Array) -> bool:

@@ -3,8 +3,8 @@
 Comes in: a case, and values. Goes out: the outputs whose bits differ. A runtime rounds in orders of its own, which may depend on sizes and on
 where an element stands; an `exact` rule promises its bits, too.
 
-A runtime that does not take a side, or fails on the values, says nothing, nor does one whose output has other sizes than ONNX says. Integers
-that are computed of integers alone are left to our own kernels: they have one right value.
+A runtime that does not take a side, or fails on the values, says nothing, nor does one whose output has other sizes than ONNX says, or other
+integers. What is computed of integers alone is left to our own kernels: it has one right value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from eqsat.checker.call import Array
+from eqsat.checker.call import Array, is_float
 from eqsat.checker.differences import unequal_bits
 from eqsat.checker.evaluate import Feeds, Program
 from eqsat.checker.verdict import Case
@@ -55,7 +55,7 @@ class Runtimes:
             self._sessions.append((first, names[0], second, names[1]))
 
     def parted(self, feeds: Feeds, outputs: Sequence[Array]) -> Iterator[Parted]:
-        """The outputs in which a runtime's bits differ; `outputs` are the left side's, whose sizes are those that ONNX says."""
+        """The outputs in which a runtime's bits differ; `outputs` are the left side's by our own kernels: the sizes and integers that ONNX says."""
         for left, first, right, second in self._sessions:
             try:
                 pair = [session.run({name: feeds[name] for name in names}) for session, names in ((left, first), (right, second))]
@@ -63,7 +63,7 @@ class Runtimes:
                 continue
             for place, (a, b, output) in enumerate(zip(*pair, outputs, strict=True)):
                 ours, theirs = np.asarray(a), np.asarray(b)
-                if ours.shape == theirs.shape == output.shape and ours.dtype == theirs.dtype:
+                if ours.shape == theirs.shape == output.shape and ours.dtype == theirs.dtype and (is_float(output) or np.array_equal(ours, output)):
                     unequal = unequal_bits(ours, theirs)
                     if unequal.any():
                         yield Parted(left.engine, place, ours, theirs, unequal)

@@ -14,7 +14,9 @@ from typing import Final, TypeAlias
 Sizes: TypeAlias = tuple[int, ...]
 
 ELEMENT_LIMIT: Final = 4096  # larger tensors make an instance slow and show nothing more
-RANK_LIMIT: Final = 6
+RANK_LIMIT: Final = 8
+
+_DEEP: Final = 5  # axes more than any author thinks of
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
 _WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
@@ -76,8 +78,8 @@ def _reranked(random: Random, shapes: Mapping[str, Sizes]) -> dict[str, Sizes]:
     """Ranks that the author may have forgotten: axes come or go at one end or before the last two, on all tensors or on one."""
     one = random.choice(list(shapes)) if shapes and random.random() < 0.5 else None
     place = random.choice(("front", "front", "back", "middle"))
-    change = random.choice((-2, -1, -1, 1, 1, 2))
-    size = draw_size(random, 1)
+    change = random.choice((-2, -1, -1, 1, 1, 2, _DEEP))
+    extra = [draw_size(random, 1)] * change if change < _DEEP else random.choices((1, 2), k=change)
     deepest = max(map(len, shapes.values()), default=0)
     found: dict[str, Sizes] = {}
     for name, shape in shapes.items():
@@ -86,7 +88,7 @@ def _reranked(random: Random, shapes: Mapping[str, Sizes]) -> dict[str, Sizes]:
             continue
         at = {"front": 0, "back": len(shape), "middle": max(0, len(shape) - 2)}[place]
         if change > 0:
-            found[name] = (*shape[:at], *[size] * change, *shape[at:])
+            found[name] = (*shape[:at], *extra, *shape[at:])
         elif place == "front":
             found[name] = shape[-change:]
         else:

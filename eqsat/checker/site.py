@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import TypeAlias
 
+from onnx import defs
+
 from eqsat.checker.shapes import Sizes
 from eqsat.facts import Fact
 from eqsat.operators import Operator, attribute_default
@@ -136,6 +138,13 @@ class Site:
     def number(self, key: str, numbers: Sequence[float]) -> None:
         """A floating-point attribute, in the same way, drawn from `numbers`."""
         self._settle(key, lambda: float(self.random.choice(numbers)))
+
+    def choose(self, key: str, values: Sequence[int] | Sequence[float] | Sequence[str]) -> None:
+        """One of the values, in the same way."""
+        schema = self.operator.schema
+        assert schema is not None
+        real = schema.attributes[key].type == defs.OpSchema.AttrType.FLOAT
+        self._settle(key, lambda: float(self.random.choice(values)) if real else self.random.choice(values))
 
     def _settle(self, key: str, draw: Callable[[], Setting], count: int | None = None) -> Setting | None:
         slot = self.slots.get(key)

@@ -9,7 +9,8 @@ stays none. Of each element of an output, by what it is on the left:
 * NaN: the right side has no number either. So x*0 => 0, x-x => 0 and x/x => 1 are refuted.
 * Infinity: the right side has that infinity, or NaN: a*(b+c) may be infinite where a*b + a*c is infinity less infinity.
 
-What is no number without the special values either, by an overflow or at a pole, decides nothing. A `finite` rule promises nothing here.
+What is no number without the special values either, by an overflow or at a pole, decides nothing, nor do sides with empty tensors: a factor
+of a sum of nothing may stand in front of it or in each of its terms, of which there is none. A `finite` rule promises nothing here.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, cycle
 
 import numpy as np
 from onnx import helper
 
-from eqsat.checker.call import Array, is_float, is_float_type
+from eqsat.checker.call import Array, Illegal, is_float, is_float_type
 from eqsat.checker.differences import Difference
-from eqsat.checker.evaluate import Feeds
-from eqsat.checker.sides import Sides, outputs
+from eqsat.checker.evaluate import Feeds, Mode
+from eqsat.checker.sides import Sides
 from eqsat.checker.values import Slot
 
 _INPUTS = 4  # that get a special value
-_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan))
+_PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan), (math.nan, math.nan))
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
         yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
     pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
     generator.shuffle(pairs)
-    for (one, other), values in zip(pairs, _PAIRS, strict=False):
+    for (one, other), values in zip(cycle(pairs), _PAIRS, strict=False) if pairs else ():
         first, second = special(one, values[0]), special(other, values[1])
         if (first.name, first.position) != (second.name, second.position):
             yield first, second
@@ -86,17 +87,19 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
 
 def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) -> list[tuple[Array, Array, Array]]:
     """For each output what both sides make of the special values, and the elements that refute the rule; nothing where a side refuses values."""
-    plain = [outputs(program, feeds, None) for program in (sides.left, sides.right)]
-    runs = [outputs(program, special, None) for program in (sides.left, sides.right)]
-    pairs = list(zip(*runs, strict=False))
-    if not all((*plain, *runs)) or any(left.shape != right.shape for left, right in pairs):
+    try:
+        plain, runs = ([program.run(values, Mode.REAL) for program in (sides.left, sides.right)] for values in (feeds, special))
+    except Illegal:
+        return []
+    pairs = list(zip(*(run.outputs for run in runs), strict=True))
+    if any(run.empty for run in runs) or any(left.shape != right.shape for left, right in pairs):
         return []
     differences = [Difference(left, right, poles=True) for left, right in pairs]
     if any(difference.any for difference in differences):
         sides.explain(special, differences, seed)
     return [
         (left, right, (difference.unexplained | _parted(left, right)) & _is_number(one, other))
-        for (left, right), difference, one, other in zip(pairs, differences, *plain, strict=True)
+        for (left, right), difference, one, other in zip(pairs, differences, *(run.outputs for run in plain), strict=True)
     ]
 
 

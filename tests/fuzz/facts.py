@@ -26,15 +26,19 @@ from eqsat.derive import Derivation
 from eqsat.dims import Dim, evaluate
 from eqsat.encode import Outer, encode
 from eqsat.facts import Contradiction, Fact, from_array, show_dims
-from eqsat.model import Node
+from eqsat.model import Graph, Node, attribute_graphs
+from eqsat.names import captures
 from eqsat.read import normalize
+from eqsat.rewrite import control_flow_facts
 from eqsat.tensors import ContentIndex
 from eqsat.terms import Terms
 from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
+from .facts_bodies import Wrapped, repeated, wrap
 from .facts_engines import Observed
 from .facts_excuses import excused
-from .facts_models import Drawn, draw_graph
+from .facts_graphs import draw_graph
+from .facts_models import Drawn
 
 ENGINES = ("the runtime", "the reference")
 _SECONDS = 20.0
@@ -61,19 +65,25 @@ class Tally(NamedTuple):
 
 
 def stated(model: onnx.ModelProto) -> dict[str, Fact] | str:
-    """The fact of every value, or why there are none."""
+    """The fact of every value, those of bodies included, or why there are none."""
     read = normalize(simplify(model), None, None)
     terms = Terms()
+    derivation, contents = Derivation(terms), ContentIndex()
+    found: dict[str, Fact] = {}
+
+    def encoded(graph: Graph, outer: Outer) -> tuple[Fact, ...]:
+        encoding = encode(graph, terms, derivation, contents, outer, lambda names: {}, descend)
+        found.update({name: encoding.fact(name) for name in encoding.values})
+        return tuple(encoding.fact(name) for name in graph.outputs)
 
     def descend(node: Node, outer: Outer) -> tuple[Node, tuple[Fact, ...]]:
-        return node, (Fact(),) * len(node.outputs)
+        return node, control_flow_facts(node, {name: encoded(body, outer.only(body.captured())) for name, body in node.bodies.items()})
 
-    outer = Outer(main=True)
     try:
-        encoding = encode(read.graph, terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, descend)
+        encoded(read.graph, Outer(main=True))
     except Contradiction as error:
         return str(error)
-    return {name: encoding.fact(name) for name in encoding.values}
+    return found
 
 
 # --- one fact against one value ---
@@ -146,6 +156,7 @@ class Looked(NamedTuple):
     drawn: Drawn
     sizes: list[dict[str, int]]
     seen: list[Observed]
+    wrapped: Wrapped | None = None  # the same with control flow
 
     def feeds(self, sizes: Mapping[str, int]) -> dict[str, Any]:
         """What the inputs were at these sizes."""
@@ -155,29 +166,35 @@ class Looked(NamedTuple):
 def compare(looked: Looked) -> tuple[int, list[Wrong]]:
     """How many statements were compared, and those that are wrong."""
     model = looked.drawn.model()
+    compared, wrong = _compared(looked, model, model)
+    if looked.wrapped is not None and not wrong:
+        more, wrong = _compared(looked, model, looked.wrapped.model)
+        compared += more
+    return compared, wrong
+
+
+def _compared(looked: Looked, open_model: onnx.ModelProto, model: onnx.ModelProto) -> tuple[int, list[Wrong]]:
+    """What is stated of a model, which may have control flow, against the values of the open one."""
     facts = stated(model)
     if isinstance(facts, str):
-        ran = any(len(seen.runtime) == len(model.graph.output) for seen in looked.seen)
-        return 1, [_wrong(looked, model, model.graph.output[-1].name, f"a contradiction: {facts}")] if ran else []
+        ran = any(len(seen.runtime) == len(open_model.graph.output) for seen in looked.seen)
+        return 1, [Wrong(looked.seed, "", f"a contradiction: {facts}", onnx.printer.to_text(model))] if ran else []
     wrong: dict[str, str] = {}
     compared = 0
     first: dict[tuple[str, str], Any] = {}
-    makers = {name: node for node in model.graph.node for name in node.output}
     for sizes, seen in zip(looked.sizes, looked.seen, strict=True):
         # The runtime says what is legal: the reference takes much that no runtime does.
         words = {name: value for name, value in seen.reference.items() if seen.lacks or name in seen.runtime}
+        known = {**looked.feeds(sizes), **looked.drawn.constants, **seen.reference, **seen.runtime}
         for engine, values in zip(ENGINES, (seen.runtime, words), strict=True):
+            certain = _certain(open_model, engine, values, known)
             bound = dict(sizes)
             for name, value in values.items():
                 if isinstance(value, np.ndarray):
                     bound |= {f"?{name}.{axis}": size for axis, size in enumerate(value.shape)}
-            doubted: set[str] = set()
-            known = {**looked.feeds(sizes), **looked.drawn.constants, **seen.reference, **seen.runtime}
-            for name, value in values.items():
+            for name, value in [*certain.items(), *_outputs(looked.wrapped, certain)]:
                 fact = facts.get(name)
-                if not doubted.isdisjoint(makers[name].input) or excused(engine, makers[name], known):
-                    doubted.add(name)
-                if fact is None or name in wrong or name in doubted:
+                if fact is None or name in wrong:
                     continue
                 compared += count(fact)
                 said = next(faults(fact if engine == ENGINES[0] else fact._replace(dtype=0), value, bound), None)
@@ -185,7 +202,25 @@ def compare(looked: Looked) -> tuple[int, list[Wrong]]:
                     said = "a constant, but it changes"
                 if said is not None:
                     wrong[name] = f"at {sizes} {name} is said to have {said} in {engine}"
-    return compared, [_wrong(looked, model, name, wrong[name]) for name in _roots(model, wrong)]
+    roots = _roots(model, wrong) if model is open_model else list(wrong)[:1]
+    return compared, [Wrong(looked.seed, name, wrong[name], onnx.printer.to_text(_cone(model, name))) for name in roots]
+
+
+def _certain(model: onnx.ModelProto, engine: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of an engine that do not depend on a node where it is at fault."""
+    doubted: set[str] = set()
+    for node in model.graph.node:
+        if not doubted.isdisjoint(node.input) or excused(engine, node, known):
+            doubted.update(node.output)
+    return {name: value for name, value in values.items() if name not in doubted}
+
+
+def _outputs(wrapped: Wrapped | None, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What the outputs of control flow are, whichever way it goes."""
+    for name, sources in () if wrapped is None else wrapped.outputs.items():
+        for source, turns in sources:
+            if isinstance(values.get(source), np.ndarray):
+                yield name, repeated(values[source], turns)
 
 
 def _bits(value: np.ndarray[Any, Any]) -> Any:
@@ -206,17 +241,16 @@ def _roots(model: onnx.ModelProto, wrong: Mapping[str, str]) -> list[str]:
     return found
 
 
-def _wrong(looked: Looked, model: onnx.ModelProto, value: str, text: str) -> Wrong:
-    return Wrong(looked.seed, value, text, onnx.printer.to_text(_cone(model, value)))
-
-
 def _cone(model: onnx.ModelProto, value: str) -> onnx.ModelProto:
     """The part of a model that a value depends on."""
+    if not any(value in node.output for node in model.graph.node):
+        return model
     needed = {value}
     kept: list[onnx.NodeProto] = []
     for node in reversed(model.graph.node):
         if needed.intersection(node.output):
             needed.update(node.input)
+            needed.update(name for _, body in attribute_graphs(node) for name in captures(body))
             kept.insert(0, node)
     part = onnx.ModelProto()
     part.CopyFrom(model)
@@ -234,9 +268,11 @@ def look(seeds: Iterable[int], operators: tuple[str, ...], worker: Worker) -> It
     """The graphs of some seeds, run by both engines."""
     for seed in seeds:
         drawn, draw = draw_graph(seed, operators)
+        wrapped = wrap(drawn, draw) if draw.chance(0.2) else None
         fed = [(sizes, drawn.feeds(sizes, seed)) for sizes in drawn.choices(draw)]
         runs = [(sizes, feeds) for sizes, feeds in fed if feeds is not None]
-        yield Looked(seed, drawn, [sizes for sizes, _ in runs], _observed(drawn.model().SerializeToString(), [feeds for _, feeds in runs], worker))
+        seen = _observed(drawn.model().SerializeToString(), [feeds for _, feeds in runs], worker)
+        yield Looked(seed, drawn, [sizes for sizes, _ in runs], seen, wrapped)
 
 
 def _observed(model: bytes, runs: list[dict[str, Any]], worker: Worker) -> list[Observed]:

@@ -101,6 +101,13 @@ def floats(*items: float) -> Fixed:
     return Fixed(np.array(items, np.float32))
 
 
+def listed(draw: Draw, name: str, values: list[int] | None, since: int, inputs: list[Any], **attributes: Any) -> Case:
+    """A node with a list that was an attribute before the version `since` and is an input from there on."""
+    if draw.version < since:
+        return Case(inputs, attributes if values is None else {**attributes, name: values})
+    return Case([*inputs, None if values is None else ints(*values)], attributes)
+
+
 def elements(random: np.random.Generator, shape: Sequence[int], dtype: int, low: float, high: float) -> Array:
     """A tensor of random elements."""
     if dtype == STRING:

@@ -32,15 +32,22 @@ def _empty(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return 0 in _shape(node, values)
 
 
+def _empty_from_the_end(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    stated = [*_attribute(node, "axes", []), _attribute(node, "axis", 0)]
+    if len(node.input) > 1:
+        stated += np.asarray(values[node.input[1]]).ravel().tolist()
+    return _empty(node, values) and min(stated) < 0
+
+
 def _outgrown(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    """A window that is larger than the padded image, which ONNX does not define."""
+    """A window that is larger than the padded image, or empty, which ONNX does not define."""
     spatial = _shape(node, values)[2:]
     rank = len(spatial)
     weights = _shape(node, values, 3 if node.op_type == "QLinearConv" else 1)
     kernel = _attribute(node, "kernel_shape", weights[2:])
     dilations, pads = _attribute(node, "dilations", [1] * rank), _attribute(node, "pads", [0] * 2 * rank)
     extents = [(length - 1) * dilation + 1 for length, dilation in zip(kernel, dilations, strict=False)]
-    return any(size + head + tail < extent for size, head, tail, extent in zip(spatial, pads, pads[rank:], extents, strict=False))
+    return any(extent < 1 or size + head + tail < extent for size, head, tail, extent in zip(spatial, pads, pads[rank:], extents, strict=False))
 
 
 def _unsorted(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -53,26 +60,69 @@ def _unlike(*places: int) -> Excuse:
 
 
 def _channels(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    return any(_shape(node, values, place) != _shape(node, values)[1:2] for place in range(1, 5))
+    return any(_shape(node, values, place) != _shape(node, values)[1:2] for place in range(1, len(node.input)))
+
+
+def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    hidden, states = _attribute(node, "hidden_size", 0), _shape(node, values, 2)
+    return len(states) != 3 or hidden not in (0, states[2])
+
+
+def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    pads = _attribute(node, "pads", [])
+    return _outgrown(node, values) or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
+
+
+def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    parts = values.get(node.input[0])
+    shapes = [part.shape for part in parts] if isinstance(parts, list) else [_shape(node, values, place) for place in range(len(node.input))]
+    axis = _attribute(node, "axis", 0)
+    joined = all(-len(shape) <= axis < len(shape) for shape in shapes)
+    return joined and any(0 in shape for shape in shapes) and len({tuple(np.delete(shape, axis)) for shape in shapes}) > 1
+
+
+def _by_zero(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    divisor = values.get(node.input[1])
+    return isinstance(divisor, np.ndarray) and divisor.dtype.kind in "iu" and not divisor.all()
+
+
+def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    axes = list(_attribute(node, "axes", []))
+    return axes != sorted(axes) or min(axes, default=0) < 0
 
 
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
-# The runtime's kernels for empty tensors leave reduced axes as they were, or take one axis for another.
+# In an empty tensor the runtime reduces no axis that is counted from the end.
 # It divides towards zero where a window does not fit, and so finds one.
-RUNTIME: dict[str, Excuse] = {**dict.fromkeys(_REDUCTIONS.split(), _empty), **dict.fromkeys(_WINDOWS.split(), _outgrown)}
+# It joins empty tensors whose other sizes differ.
+RUNTIME: dict[str, Excuse] = {
+    **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
+    **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
+}
 
 # The reference takes the last two axes for all of space, or the first for all others.
+# It reads the pads of a pool in another order, and those of one axis not at all.
 # It takes lists that belong together at the length of the shorter.
+# It divides integers by zero, and inserts axes one by one in the order in which they are written.
+# It does not clamp the first and the last axis of Shape.
 # It returns what is unique in the order of a broken sort, and keeps the axes of an empty tensor.
-# To it an optional is a list.
+# It takes a depth below 1. To it an optional is a list.
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
+    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
     "OptionalGetElement": _always,
-    "BatchNormalization": _channels,
+    **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
+    **dict.fromkeys("GRU LSTM RNN".split(), _states),
+    "MaxPool": _padded,
+    "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
+    **dict.fromkeys("Div Mod".split(), _by_zero),
+    "Unsqueeze": _unordered,
+    "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
     "Unique": _unsorted,
 }
 
@@ -80,4 +130,6 @@ REFERENCE: dict[str, Excuse] = {
 def excused(engine: str, node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     """Whether what an engine gives for a node says nothing."""
     found = (RUNTIME if engine == "the runtime" else REFERENCE).get(node.op_type)
-    return found is not None and found(node, values)
+    if found is None or found is _always:
+        return found is not None
+    return all(name in values for name in node.input if name) and found(node, values)

@@ -64,17 +64,20 @@ def convolution(draw: Draw) -> Case:
 def deformed(draw: Draw) -> Case:
     kernel, (n, h, w) = draw.numbers(2, 1, 3), (draw.number(1, 2), draw.number(3, 6), draw.number(3, 6))
     sizes = [h - kernel[0] + 1, w - kernel[1] + 1]
-    count = kernel[0] * kernel[1]
+    group, apart = draw.number(1, 2), draw.number(1, 2)
+    count = kernel[0] * kernel[1] * apart
     offset, mask = Free((n, 2 * count, *sizes)), draw.pick(None, Free((n, count, *sizes)))
-    attributes = draw.some(kernel_shape=kernel, group=1, offset_group=1, strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1])
-    return Case([Free((n, 2, h, w)), Free((3, 2, *kernel)), offset, draw.pick(None, Free((3,))), mask], attributes)
+    attributes = {"group": group, "offset_group": apart} | draw.some(kernel_shape=kernel, strides=[1, 1], pads=[0, 0, 0, 0], dilations=[1, 1])
+    return Case([Free((n, 2, h, w)), Free((2, 2 // group, *kernel)), offset, draw.pick(None, Free((2,))), mask], attributes)
 
 
 def transposed_convolution(draw: Draw) -> Case:
     group, rank = draw.number(1, 2), draw.number(1, 2)
     kernel, strides = draw.numbers(rank, 1, 3), draw.numbers(rank, 1, 3)
     x = image(draw, rank, 2 * group, 1)
-    attributes: dict[str, Any] = {"strides": strides} | draw.some(kernel_shape=kernel, dilations=draw.numbers(rank, 1, 2)) | ({"group": group} if group > 1 else {})
+    attributes: dict[str, Any] = (
+        {"strides": strides} | draw.some(kernel_shape=kernel, dilations=draw.numbers(rank, 1, 2)) | ({"group": group} if group > 1 else {})
+    )
     kind = draw.number(0, 2)
     if kind == 0:
         attributes["auto_pad"] = draw.pick(*_SAME, "VALID")
@@ -137,7 +140,9 @@ def gemm(draw: Draw) -> Case:
 def einsum(draw: Draw) -> Case:
     sizes = {letter: draw.size() for letter in "bijk"}
     batch = draw.shape(1, 2)
-    equation = draw.pick("ij,jk->ik", "bij,bjk->bik", "bij,bjk", "ij->ji", "ii->i", "ii", "ij->", "i,j->ij", "...ij,...jk->...ik", "ij, jk", "b...->...b", "b...")
+    equation = draw.pick(
+        "ij,jk->ik", "bij,bjk->bik", "bij,bjk", "ij->ji", "ii->i", "ii", "ij->", "i,j->ij", "...ij,...jk->...ik", "ij, jk", "b...->...b", "b..."
+    )
     terms = equation.split("->")[0].split(",")
     shapes = [tuple(size for letter in term.strip().replace("...", ".") for size in (batch if letter == "." else (sizes[letter],))) for term in terms]
     return Case([Free(shape) for shape in shapes], {"equation": equation})
@@ -162,7 +167,10 @@ def channels(draw: Draw) -> Case:
 def groups(draw: Draw) -> Case:
     count = draw.number(1, 2)
     shape = (draw.size(), count * draw.number(1, 2), *draw.shape(1, 2))
-    return Case([Free(shape), Free((shape[1],)), Free((shape[1],))], {"num_groups": count} | draw.some(epsilon=0.5, stash_type=1))
+    return Case(
+        [Free(shape), Free((shape[1],)), Free((shape[1],))],
+        {"num_groups": count} | draw.some(epsilon=0.5, stash_type=(TensorProto.FLOAT16, TensorProto.BFLOAT16) if draw.chance(0.2) else FLOAT),
+    )
 
 
 def layer_norm(draw: Draw) -> Case:
@@ -171,7 +179,11 @@ def layer_norm(draw: Draw) -> Case:
     assert draw.schema is not None
     inner = Free(shape[axis:])
     bias = [draw.pick(None, inner)] if draw.schema.name == "LayerNormalization" else []
-    return Case([Free(shape), inner, *bias], {"axis": axis} | draw.some(epsilon=0.5, stash_type=1), draw.number(1, draw.schema.max_output))
+    return Case(
+        [Free(shape), inner, *bias],
+        {"axis": axis} | draw.some(epsilon=0.5, stash_type=(TensorProto.FLOAT16, TensorProto.BFLOAT16) if draw.chance(0.2) else FLOAT),
+        draw.number(1, draw.schema.max_output),
+    )
 
 
 def mean_variance(draw: Draw) -> Case:
@@ -257,7 +269,11 @@ def fourier(draw: Draw) -> Case:
     inverse = draw.chance(0.3) and shape[3] == 2
     attributes = ({"inverse": 1} if inverse else draw.some(onesided=1) if shape[3] == 1 else {}) | draw.some(axis=axis)
     length = draw.pick(None, scalar(draw.number(2, 6)))
-    return Case([Free(shape), length], attributes) if draw.version < 20 else Case([Free(shape), length, draw.pick(None, scalar(draw.pick(axis, axis - 4)))], attributes)
+    return (
+        Case([Free(shape), length], attributes)
+        if draw.version < 20
+        else Case([Free(shape), length, draw.pick(None, scalar(draw.pick(axis, axis - 4)))], attributes)
+    )
 
 
 def short_fourier(draw: Draw) -> Case:

@@ -6,10 +6,8 @@ leaves open. Promised: what is bound stays; a draw is mostly legal, and inferenc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
-
-from onnx import defs
 
 from eqsat.checker.samplers import elementwise, moves, products, reductions, regions, resampling, sequences, signals
 from eqsat.checker.samplers.attributes import ATTRIBUTES, Kept
@@ -92,8 +90,6 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Unsqueeze": moves.sample_unsqueeze,
 }
 
-_TYPES = defs.OpSchema.AttrType
-
 
 def sample(site: Site) -> None:
     """Draws everything that is open at `site`; `Unfit` where no draw was found that may be legal."""
@@ -111,7 +107,7 @@ def sample(site: Site) -> None:
             continue
         values = table.get(key)
         if isinstance(values, tuple) and not isinstance(values, Kept):
-            _choose(site, key, values)
+            site.choose(key, values)
             continue
         # What nobody draws keeps what a test line or an earlier node gives.
         value = slot.value if slot.value is not None else slot.given
@@ -119,14 +115,3 @@ def sample(site: Site) -> None:
             site.chosen[key] = value
         elif not slot.carried or site.required(key):
             raise Unfit
-
-
-def _choose(site: Site, key: str, values: Sequence[int] | Sequence[float] | Sequence[str]) -> None:
-    assert site.operator.schema is not None
-    match site.operator.schema.attributes[key].type:
-        case _TYPES.FLOAT:
-            site.number(key, [float(value) for value in values])
-        case _TYPES.STRING:
-            site.text(key, [str(value) for value in values])
-        case _:
-            site.integer(key, lambda: int(site.random.choice(values)))

@@ -122,8 +122,7 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, Draw]]] = {
     "RegexFullMatch": {"pattern": _UNDRAWN},
     "Reshape": {"allowzero": FITTED},
     "Resize": {
-        **dict.fromkeys(("axes", "cubic_coeff_a", "exclude_outside", "keep_aspect_ratio_policy", "mode", "nearest_mode"), FITTED),
-        "antialias": _FLAG,
+        **dict.fromkeys(("antialias", "axes", "cubic_coeff_a", "exclude_outside", "keep_aspect_ratio_policy", "mode", "nearest_mode"), FITTED),
         "coordinate_transformation_mode": FITTED,
         "extrapolation_value": (0.0, 1.5, -2.0),
     },

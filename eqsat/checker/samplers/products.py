@@ -262,7 +262,8 @@ def sample_conv_transpose(site: Site) -> None:
         padding = site.integers("output_padding", lambda: [site.random.randint(0, step - 1) for step in strides], count)
         if padding is None or not any(padding):
             # ONNX's inference loses track of results that are smaller than the image.
-            site.integers("output_shape", lambda: [size + site.random.choice((0, 0, 1)) for size in sizes], count)
+            shaped = [max(size, extent + 1 - site.random.choice((0, 0, 1))) for size, extent in zip(sizes, full, strict=True)]
+            site.integers("output_shape", lambda: shaped, count)
     site.integers("kernel_shape", lambda: weight[2:])
     _beside(site, weight[1] * group)
 

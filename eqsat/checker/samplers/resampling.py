@@ -24,6 +24,8 @@ def sample_resize(site: Site) -> None:
         raise Unfit
     if mode == "nearest":
         site.text("nearest_mode", ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"))
+    else:
+        site.integer("antialias", lambda: site.random.randint(0, 1))
     if mode == "cubic":
         site.number("cubic_coeff_a", (-0.75, -0.5))
         site.integer("exclude_outside", lambda: site.random.randint(0, 1))

@@ -1,0 +1,95 @@
+"""Rules that are true of finite numbers only: where they fire, what keeps them from it, and how a run tells of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+import eqsat
+from eqsat.language.library import built_in
+from eqsat.language.syntax import Label
+from eqsat.report import summary
+from eqsat.runtime import OnnxRuntimeSession
+
+ONLY = ["conv-gather", "conv-zero-bias"]
+FINITE = {found.rule.name for found in built_in().rules if found.rule.label is Label.FINITE}
+
+MODEL = """<ir_version: 10, opset_import: ["" : 22]> g (float[2, 4, 5, 5] x) => (float[2, M, H, W] y) <int64[3] i = {0, 2, 3}>
+{ z = Gather<axis = 1>(x, i) y = Conv(z, w) }"""
+
+
+def model(shape: tuple[int, ...], special: float = 1.0) -> onnx.ModelProto:
+    """A Conv of three of four channels, one element of whose weights is special."""
+    weights = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    weights.flat[5] = special
+    result = parser.parse_model(MODEL)
+    result.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    return result
+
+
+def finite(source: onnx.ModelProto | Path, **settings: object) -> list[str]:
+    return eqsat.optimize(source, max_growth=1 << 20, only=ONLY, **settings).report["finite"]  # pyright: ignore[reportArgumentType]
+
+
+SHAPES = [(6, 3, 1, 1), (40, 3, 3, 3)]  # whose elements a fact holds, and not
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_it_fires_where_constants_are_finite(shape: tuple[int, ...]) -> None:
+    assert finite(model(shape)) == ["conv-gather"]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("special", [np.inf, -np.inf, np.nan])
+def test_it_does_not_where_one_holds_no_number(shape: tuple[int, ...], special: float) -> None:
+    assert finite(model(shape, special)) == []
+
+
+@pytest.mark.parametrize("special", [1.0, np.nan])
+def test_elements_in_another_file_are_looked_at(special: float, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model((40, 3, 3, 3), special), path, save_as_external_data=True, size_threshold=0)
+    assert finite(path) == ([] if np.isnan(special) else ["conv-gather"])
+
+
+@pytest.mark.parametrize("setting", ["strict", "exact"])
+def test_strict_and_exact_do_without(setting: str) -> None:
+    original = model((6, 3, 1, 1))
+    result = eqsat.optimize(original, **{setting: True})  # pyright: ignore[reportArgumentType]
+    assert not FINITE & {rule["name"] for rule in result.report["rules"]} and result.report["finite"] == []
+    # What nothing reads reaches nothing.
+    x = np.ones((2, 4, 5, 5), np.float32)
+    x[0, 1] = np.nan
+    before, after = (OnnxRuntimeSession(proto.SerializeToString()).run({"x": x})[0] for proto in (original, result.model))
+    assert np.isfinite(before).all() and np.isfinite(after).all()
+
+
+def test_the_report_and_the_terminal_name_those_that_fired() -> None:
+    report = eqsat.optimize(model((6, 3, 1, 1))).report
+    assert report["finite"] == ["conv-gather"]
+    labels = {rule["name"]: rule["label"] for rule in report["rules"]}
+    assert labels["conv-gather"] == "finite" and labels["conv-zero-bias"] == "real"
+    assert "finite  conv-gather: NaN or infinity may spread; --strict does without" in summary(report)
+    assert not any(line.startswith("finite") for line in summary(eqsat.optimize(model((6, 3, 1, 1)), strict=True).report))
+
+
+def test_rules_through_which_infinities_spread_are_finite() -> None:
+    assert {"conv-gather", "conv-enlarge", "conv-enlarge-bare", "conv-merge-groups"} <= FINITE
+
+
+def test_integers_are_finite() -> None:
+    rules = """
+# A choice by a mask is a product by it.
+finite rule mask:
+    Where(c, x, 0) => Mul(x, Cast<to = T>(c))
+    where x: T
+    test c: bool[2, 3], x: T[2, 3]
+"""
+    text = '<ir_version: 10, opset_import: ["" : 22]> g (bool[3] c, {0}[3] x) => ({0}[3] y) <{0} zero = {{0}}> {{ y = Where(c, x, zero) }}'
+    for dtype, strict in (("int32", True), ("float", False)):
+        found = eqsat.optimize(parser.parse_model(text.format(dtype)), rules=[rules], only=["mask"], strict=True).report
+        assert bool(found["rules"]) is strict
