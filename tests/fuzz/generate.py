@@ -27,6 +27,19 @@ OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
 _RARE = (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
 _KINDS = (np.float32,) * 5 + _RARE
+# What operators take that few values happen to be: their data types, and how many axes.
+_FLOAT, _BYTES, _INTEGERS = (np.float32, np.float32, np.float64, np.float16), (np.int8, np.uint8), (np.uint8, np.int32, np.int64, np.uint32, np.uint64)
+_IMAGES = """Attention AveragePool BatchNormalization Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample
+GroupNormalization InstanceNormalization LRN LpPool MaxPool Resize RotaryEmbedding SpaceToDepth Upsample""".split()
+_WANTED: Mapping[str, tuple[Sequence[Any], int]] = {
+    **dict.fromkeys(_IMAGES, (_FLOAT, 4)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN", "DFT"), ((np.float32,), 3)),
+    **dict.fromkeys(("ConvInteger", "QLinearConv"), (_BYTES, 4)),
+    **dict.fromkeys(("MatMulInteger", "QLinearMatMul", "DequantizeLinear"), (_BYTES, 2)),
+    **dict.fromkeys(("And", "Or", "Xor", "Not"), ((np.bool_,), 2)),
+    **dict.fromkeys(("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), (_INTEGERS, 2)),
+    **dict.fromkeys(("CumProd", "Gemm", "LayerNormalization", "RMSNormalization", "Scatter", "Swish", "Det", "NegativeLogLikelihoodLoss"), (_FLOAT, 2)),
+}
 _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
@@ -93,7 +106,21 @@ class Generator:
             return False
         if s.chance.often(0.06) and self.again(s):
             return True
-        return bool(emitter(s, x, operator))
+        return bool(emitter(s, x, operator) or (operator in _WANTED and s.chance.often(0.7) and emitter(s, self.wanted(s, operator), operator)))
+
+    @staticmethod
+    def wanted(s: Scope, operator: str) -> Value:
+        """A tensor as the operator takes it: of channels that have no name, two of them or four."""
+        kinds, rank = _WANTED[operator]
+        inner = [s.chance.pick([2, 4, s.size()]) if operator in ("RotaryEmbedding", "SpaceToDepth", "DFT") else s.size() for _ in range(rank - 2)]
+        shape = [s.size(), s.chance.pick([2, 4, 3]), *inner]
+        if operator == "DFT":
+            shape = [*shape[:2], s.chance.pick([1, 2])]
+        if operator == "RotaryEmbedding":
+            shape[3] = s.chance.pick([2, 4])
+        if operator == "Det":
+            shape[0] = shape[1]
+        return s.tensor(s.chance.pick(kinds), shape, 0.6)
 
     @staticmethod
     def chosen(s: Scope) -> Value:
