@@ -138,7 +138,7 @@ def cast(draw: Draw, version: int) -> Instance:
 
 
 def clip(draw: Draw, version: int) -> Instance:
-    x = draw.tensor(*draw.shape(), dtype=draw.choice(np.float32, np.float32, np.float64) if version != 11 else np.float32)
+    x = draw.tensor(*draw.shape(), dtype=draw.choice(np.float32, np.float32, np.float64) if version > 11 else np.float32)
     if version < 11:
         return Instance(draw.some(min=-1.5, max=2.5), (x,))
     return Instance({}, (x, draw.choice(None, np.array(-1.5, x.dtype)), draw.choice(None, np.array(2.5, x.dtype))))

@@ -338,3 +338,12 @@ def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
         y = Reshape (w, t)
     }""")
     assert_same(blocks, optimize(blocks), {"x": np.arange(16, dtype=np.int32).reshape(1, 4, 2, 2)})
+
+
+def test_an_old_clip_is_made_of_single_floats_alone() -> None:
+    """The Clip that has its bounds as attributes runs for single precision; others that a model has stay what they are."""
+    header = '<ir_version: 4, opset_import: ["": 9]>'
+    bounds = parse("g (double[3] x) => (double[3] y) <double low = {-1}, double high = {1}> { a = Max (x, low)  y = Min (a, high) }", header)
+    assert_same(bounds, optimize(bounds), {"x": np.array([-2, 0.5, 3])})
+    clip = parse("g (double[3] x) => (double[3] y, double[3] z) { a = Identity (x)  y = Clip <min = -1.0> (a)  z = Clip <min = -1.0> (x) }", header)
+    assert operators(optimize(clip)) == {"Clip": 1, "Identity": 1}

@@ -37,7 +37,7 @@ class Chance:
             at -= weight
             if at <= 0:
                 return item
-        return next(reversed(weights))
+        return list(weights)[-1]
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
         return [items[place] for place in self.generator.permutation(len(items))]
@@ -54,7 +54,7 @@ class Chance:
     def constant(self, dtype: Any, shape: Sequence[int]) -> Array:
         """Elements as they stand in models: one number throughout, small whole numbers, or arbitrary ones."""
         kind, shape = np.dtype(dtype), tuple(shape)
-        if kind == object:
+        if kind.kind == "O":
             return self.words(shape)
         style = self.number(0, 3)
         if style <= 1:
@@ -67,7 +67,7 @@ class Chance:
     def ordinary(self, dtype: Any, shape: Sequence[int]) -> Array:
         """Normal numbers, or small integers of either sign."""
         kind, shape = np.dtype(dtype), tuple(shape)
-        if kind == object:
+        if kind.kind == "O":
             return self.words(shape)
         if is_whole(kind):
             return self.whole(kind, shape, -6, 9)
@@ -91,7 +91,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 def is_whole(dtype: np.dtype[Any]) -> bool:
     """Whether the elements are integers or truths."""
-    return dtype != object and not is_float(dtype)
+    return dtype.kind != "O" and not is_float(dtype)
 
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)

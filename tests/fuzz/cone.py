@@ -21,8 +21,7 @@ def cone(proto: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
             needed |= set(node.input) | captures(node)
             nodes.append(node)
     needed |= {value.name for value in graph.input}
-    for field in (graph.node, graph.output, graph.initializer):
-        del field[:]
+    del graph.node[:], graph.output[:], graph.initializer[:]
     graph.node.extend(reversed(nodes))
     graph.output.extend(value for value in proto.graph.output if value.name in names)
     graph.initializer.extend(tensor for tensor in proto.graph.initializer if tensor.name in needed)

@@ -83,8 +83,8 @@ def _elements(given: Given, shape: list[int], chance: Chance, style: str) -> Arr
         return chance.whole(kind, shape, 0, max(given.high - 1, 0))
     if given.fixed:
         return np.resize(base, shape) if base.size else np.zeros(shape, kind)
-    if kind == object or kind == np.bool_:
-        return chance.ordinary(kind, shape) if kind == object else chance.whole(np.int8, shape, 0, 1).astype(kind)
+    if kind.kind == "O" or kind == np.bool_:
+        return chance.ordinary(kind, shape) if kind.kind == "O" else chance.whole(np.int8, shape, 0, 1).astype(kind)
     if is_whole(kind):
         if style in ("integers", "extreme") and kind.itemsize * 8 >= 8 and "int4" not in kind.name:
             bounds = np.iinfo(kind)

@@ -6,7 +6,7 @@ as a whole, or of any. Then the model is dressed: sizes get names, nodes become 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,24 +21,25 @@ from .operators_bodies import emitters
 from .operators_layers import LAYERS
 from .operators_moves import MOVES
 from .operators_pointwise import POINTWISE
-from .scope import NAMED, Emitter, Given, Scope, Value, element_code, ir_version, type_proto
+from .scope import NAMED, Emitter, Given, Scope, Value, captures, element_code, ir_version, type_proto
 
 OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
-_KINDS = (np.float32,) * 5 + (
-    np.float64,
-    np.float16,
-    np.int64,
-    np.int64,
-    np.int32,
-    np.bool_,
-    np.int8,
-    np.uint8,
-    np.uint64,
-    np.int16,
-    BFLOAT16,
-    np.dtype(object),
-)
+_RARE = (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
+_KINDS = (np.float32,) * 5 + _RARE
+# What operators take that few values happen to be: their data types, and how many axes.
+_FLOAT, _BYTES, _INTEGERS = (np.float32, np.float32, np.float64, np.float16), (np.int8, np.uint8), (np.uint8, np.int32, np.int64, np.uint32, np.uint64)
+_IMAGES = """Attention AveragePool BatchNormalization Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample
+GroupNormalization InstanceNormalization LRN LpPool MaxPool Resize RotaryEmbedding SpaceToDepth Upsample""".split()
+_WANTED: Mapping[str, tuple[Sequence[Any], int]] = {
+    **dict.fromkeys(_IMAGES, (_FLOAT, 4)),
+    **dict.fromkeys(("GRU", "LSTM", "RNN", "DFT"), ((np.float32,), 3)),
+    **dict.fromkeys(("ConvInteger", "QLinearConv"), (_BYTES, 4)),
+    **dict.fromkeys(("MatMulInteger", "QLinearMatMul", "DequantizeLinear"), (_BYTES, 2)),
+    **dict.fromkeys(("And", "Or", "Xor", "Not"), ((np.bool_,), 2)),
+    **dict.fromkeys(("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), (_INTEGERS, 2)),
+    **dict.fromkeys(("CumProd", "Gemm", "LayerNormalization", "RMSNormalization", "Scatter", "Swish", "Det", "NegativeLogLikelihoodLoss"), (_FLOAT, 2)),
+}
 _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
@@ -105,7 +106,21 @@ class Generator:
             return False
         if s.chance.often(0.06) and self.again(s):
             return True
-        return bool(emitter(s, x, operator))
+        return bool(emitter(s, x, operator) or (operator in _WANTED and s.chance.often(0.7) and emitter(s, self.wanted(s, operator), operator)))
+
+    @staticmethod
+    def wanted(s: Scope, operator: str) -> Value:
+        """A tensor as the operator takes it: of channels that have no name, two of them or four."""
+        kinds, rank = _WANTED[operator]
+        inner = [s.chance.pick([2, 4, s.size()]) if operator in ("RotaryEmbedding", "SpaceToDepth", "DFT") else s.size() for _ in range(rank - 2)]
+        shape = [s.size(), s.chance.pick([2, 4, 3]), *inner]
+        if operator == "DFT":
+            shape = [*shape[:2], s.chance.pick([1, 2])]
+        if operator == "RotaryEmbedding":
+            shape[3] = s.chance.pick([2, 4])
+        if operator == "Det":
+            shape[0] = shape[1]
+        return s.tensor(s.chance.pick(kinds), shape, 0.6)
 
     @staticmethod
     def chosen(s: Scope) -> Value:
@@ -121,11 +136,8 @@ class Generator:
     def again(s: Scope) -> bool:
         """Adds a node that is there already, under another name."""
         known = {value.name: value for value in s.values}
-        alike = [
-            node
-            for node in s.nodes
-            if len(node.output) == 1 and node.output[0] in known and known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")
-        ]
+        single = [node for node in s.nodes if len(node.output) == 1 and node.output[0] in known]
+        alike = [node for node in single if known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")]
         if not alike:
             return False
         node, twin = s.chance.pick(alike), onnx.NodeProto()
@@ -148,12 +160,12 @@ def finished(s: Scope) -> Model | None:
     outputs = list({value.name: value for value in [*chance.some(ends, 1), *(chance.some(made)[:2] if chance.often(0.4) else [])]}.values())
     if chance.often(0.03):
         outputs += [value for value in chance.some([given.value for given in s.givens])[:1] if value not in outputs]
-    names = {size: name for size, name in zip(s.symbols, chance.pick([("N", "M", "K"), ("batch", "seq_len", "past + 1")]), strict=False)}
+    names = dict(zip(s.symbols, chance.pick([("N", "M", "K"), ("batch", "seq_len", "past + 1")]), strict=False))
     separate = chance.often(0.15)
     symbols: dict[str, int] = {}
     inputs = [_input(given.value, names, symbols, separate) for given in s.givens]
     graph = helper.make_graph(s.nodes, "g", inputs, [_output(value, bool(symbols), chance) for value in outputs], s.initializers)
-    used = {name for node in s.nodes for name in node.input} | {value.name for value in outputs} | {name for node in s.nodes for name in _captured(node)}
+    used = {name for node in s.nodes for name in (*node.input, *captures(node))} | {value.name for value in outputs}
     kept = [value for value in graph.input if value.name in used or chance.often(0.7)]
     dropped = {value.name for value in graph.input} - {value.name for value in kept}
     del graph.input[:]
@@ -166,18 +178,12 @@ def finished(s: Scope) -> Model | None:
     return Model(model, [given for given in s.givens if given.value.name not in dropped], symbols)
 
 
-def _captured(node: onnx.NodeProto) -> set[str]:
-    from .scope import captures
-
-    return captures(node)
-
-
 def _imports(s: Scope) -> list[onnx.OperatorSetIdProto]:
     custom = any(node.domain for node in s.nodes)
     return s.imports() if custom else s.imports()[:1]
 
 
-def _input(value: Value, names: dict[int, str], symbols: dict[str, int], separate: bool) -> ValueInfoProto:
+def _input(value: Value, names: Mapping[int, str], symbols: dict[str, int], separate: bool) -> ValueInfoProto:
     """An input; sizes that have names get them, equal ones the same or each its own."""
     kind = type_proto(value.data)
     if value.is_tensor:

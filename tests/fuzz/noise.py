@@ -20,7 +20,7 @@ from eqsat.runtime import Session
 from .chance import Array
 from .scope import element_code
 
-_DRAWS = 12
+DRAWS = 12
 _KINDS = ("float16", "float32", "float64")
 
 Opener = Callable[[bytes], Session]
@@ -38,25 +38,25 @@ def everything(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener
     return dict(zip(names, opener(shown.SerializeToString()).run(inputs, names), strict=True))
 
 
-def disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str]) -> Iterator[list[Any]]:
+def disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], draws: int = DRAWS) -> Iterator[list[Any]]:
     """The outputs `names` under disturbances; none where the model can not be disturbed so."""
     for constants in (True, False):
         found = 0
-        for outputs in _disturbed(proto, inputs, opener, names, constants):
+        for outputs in _disturbed(proto, inputs, opener, names, constants, draws):
             found += 1
             yield outputs
-        if found == _DRAWS:
+        if found == draws:
             return  # else some constant decides a size
 
 
-def _disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], constants: bool) -> Iterator[list[Any]]:
+def _disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], constants: bool, draws: int) -> Iterator[list[Any]]:
     try:
         noisy, shapes = _noisy(proto, inputs, opener, constants)
         session = opener(noisy.SerializeToString())
     except Exception:  # the runtime may refuse what it does not know in the middle of a model
         return
     generator = np.random.default_rng(0)
-    for _ in range(_DRAWS):
+    for _ in range(draws):
         noise = {name: _factors(array, generator) for name, array in shapes.items()}
         try:
             yield session.run({**inputs, **noise}, names)

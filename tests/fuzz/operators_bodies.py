@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from onnx import GraphProto, ValueInfoProto, helper
@@ -50,10 +51,8 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
         graph = inner.graph("body", inputs, [_loose(on[0]), _loose(result), *map(_loose, scanned)])
         condition = s.literal(np.array(True)) if s.chance.often(0.3) else None
         names = [s.fresh() for _ in range(1 + len(scanned))]
-        return s.add(
-            helper.make_node("Loop", [count.name, condition.name if condition else "", x.name], names, body=graph),
-            [count, x, *([condition] if condition else [])],
-        )
+        node = helper.make_node("Loop", [count.name, condition.name if condition else "", x.name], names, body=graph)
+        return s.add(node, [value for value in (count, condition, x) if value])
 
     def scan(s: Scope, x: Value, operator: str) -> list[Value] | None:
         if not x.rank or not x.shape[0] or s.opset < 9:
@@ -70,7 +69,7 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
             return None
         seen = s.chance.pick(made)
         graph = inner.graph("body", [_loose(state), _loose(row)], [_loose(result), _loose(seen)])
-        settings = {"scan_input_directions": [1]} if s.chance.often(0.2) else {}
+        settings: dict[str, Any] = {"scan_input_directions": [1]} if s.chance.often(0.2) else {}
         names = [s.fresh(), s.fresh()]
         return s.add(helper.make_node("Scan", [start.name, x.name], names, body=graph, num_scan_inputs=1, **settings), [start, x])
 

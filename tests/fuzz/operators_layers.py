@@ -118,7 +118,7 @@ def _window(s: Scope, spatial: tuple[int, ...], kernel: list[int], dilated: bool
 
 def convolution(s: Scope, x: Value, operator: str) -> list[Value] | None:
     integer = operator in ("ConvInteger", "QLinearConv")
-    if x.rank not in (3, 4) or 0 in x.shape or x.shape[1] in s.symbols or is_float(x.dtype) == integer:
+    if x.rank not in (3, 4) or 0 in x.shape or x.shape[1] in s.symbols or is_float(x.dtype) == integer or (integer and x.dtype.itemsize != 1):
         return None
     channels, spatial = x.shape[1], x.shape[2:]
     kernel = [s.chance.number(1, max(1, min(3, size))) for size in spatial]

@@ -140,10 +140,8 @@ def slice_(s: Scope, x: Value, operator: str) -> list[Value] | None:
     starts, ends, steps = [], [], []
     for axis in axes:
         size, step = x.shape[axis], s.chance.pick([1, 1, 1, 1, 2, -1, -2, 3]) if s.opset >= 10 else 1
-        start, end = (
-            s.chance.pick([0, 0, 1, -1, -2, s.chance.number(-size - 1, size + 1)]),
-            s.chance.pick([*_FAR, size, -1, s.chance.number(-size - 1, size + 1)]),
-        )
+        start = s.chance.pick([0, 0, 1, -1, -2, s.chance.number(-size - 1, size + 1)])
+        end = s.chance.pick([*_FAR, size, -1, s.chance.number(-size - 1, size + 1)])
         if step < 0:
             start, end = s.chance.pick([-1, size, 2**31 - 1, start]), s.chance.pick([-(2**63), -(2**31), -size - 1, 0, end])
         starts.append(start)
@@ -199,7 +197,7 @@ def gather_nd(s: Scope, x: Value, operator: str) -> list[Value] | None:
     if not x.rank or 0 in x.shape:
         return None
     depth, batch = s.chance.number(1, x.rank), 0
-    if s.opset >= 12 and x.rank > 1 and s.chance.often(0.25) and not x.shape[0] in s.symbols:
+    if s.opset >= 12 and x.rank > 1 and s.chance.often(0.25) and x.shape[0] not in s.symbols:
         batch, depth = 1, s.chance.number(1, x.rank - 1)
     columns = [s.chance.generator.integers(0, x.shape[batch + place], ((x.shape[0],) if batch else ()) + (3,)) for place in range(depth)]
     indices = s.literal(np.stack(columns, -1).astype(np.int64))

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-
 from .chance import BFLOAT16, INT4, UINT4, is_float, is_whole
 from .scope import Emitter, Scope, Value, element_code
 

@@ -74,7 +74,7 @@ def type_proto(data: Any) -> onnx.TypeProto:
 
 
 def element_code(dtype: np.dtype[Any]) -> int:
-    return TensorProto.STRING if dtype == object else int(helper.np_dtype_to_tensor_dtype(dtype))
+    return TensorProto.STRING if dtype.kind == "O" else int(helper.np_dtype_to_tensor_dtype(dtype))
 
 
 def type_name(data: Any) -> str:
@@ -186,7 +186,7 @@ class Scope:
 
     # --- nodes ---
 
-    def node(self, operator: str, inputs: Sequence[Value | None], outputs: int = 1, domain: str = "", **settings: Setting) -> list[Value] | None:
+    def node(self, operator: str, inputs: Sequence[Value | None], outputs: int = 1, domain: str = "", /, **settings: Setting) -> list[Value] | None:
         """Adds a node if the runtime takes it; settings become attributes or inputs, whichever this opset has, or are left out. None if it does not."""
         schema = find_operator(domain, operator, 1 if domain else self.opset).schema
         if schema is None and not domain:
