@@ -129,6 +129,8 @@ REFERENCE: dict[str, Excuse] = {
     "Unsqueeze": _unordered,
     # It does not clamp bounds in front of the first axis.
     "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
+    # It takes more repeats than there are axes.
+    "Tile": lambda node, values: _shape(node, values, 1) != (len(_shape(node, values)),),
     # It takes a depth below 1.
     "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
     # To it an optional is a list.
