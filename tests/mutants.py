@@ -48,7 +48,7 @@ class Mutant:
 def mutants(resolved: Resolved) -> Iterator[Mutant]:
     """All mutants of one rule, those that are no rules among them."""
     rule = resolved.rule
-    counts = dict.fromkeys(KINDS, 0)
+    counts: dict[str, int] = dict.fromkeys(KINDS, 0)
     for kind, change, changed in (*_conditions(rule), *_right(rule), *_labels(rule)):
         counts[kind] += 1
         yield Mutant(kind, rule.name, change, replace(changed, name=f"{rule.name}-{kind}{counts[kind]}"))

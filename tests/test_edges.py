@@ -17,7 +17,7 @@ from eqsat.verifier import DIFFERENT, EQUAL, Subject, Verdict, verify
 from eqsat.worker import RemoteError, WorkerDied, WorkerTimeout
 
 
-def model(graph: str, opset: int = 18, **weights: Any) -> onnx.ModelProto:
+def model(graph: str, opset: Any = 18, **weights: Any) -> onnx.ModelProto:
     proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {graph}')
     proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
     return proto

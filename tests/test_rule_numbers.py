@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from models import operators, parse, session
-from onnx import helper, numpy_helper
+from onnx import defs, helper, numpy_helper
 
 import eqsat
 from eqsat.checker.instances import draw
@@ -17,7 +17,7 @@ from eqsat.language.library import built_in, load
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Call, Name
 
-FLOATS = (onnx.AttributeProto.FLOAT, onnx.AttributeProto.FLOATS)
+FLOATS = (defs.OpSchema.AttrType.FLOAT, defs.OpSchema.AttrType.FLOATS)
 SLOPE = """
 # A slope that is one number.
 {label} rule slope:
@@ -97,7 +97,7 @@ def numbers(compiled: Compiled) -> list[tuple[str, str, str]]:
     for node in compiled.construction.nodes:
         assert node.operator.schema is not None
         for attribute in node.attributes:
-            if isinstance(attribute, Computed) and int(node.operator.schema.attributes[attribute.name].type.value) in FLOATS:
+            if isinstance(attribute, Computed) and node.operator.schema.attributes[attribute.name].type in FLOATS:
                 match attribute.value:
                     case Call("uniform", (Name(tensor),)):
                         found.append((node.operator.name, attribute.name, tensor))
