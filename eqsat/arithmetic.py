@@ -16,11 +16,8 @@ _SYMBOLIC = {int(TensorProto.INT32): 1 << 16, int(TensorProto.INT64): 1 << 31}
 
 def wrap(dtype: int, value: Dim) -> Dim:
     """`value` as a tensor of the type `dtype` holds it."""
-    if value is None:
-        return None
     if not isinstance(value, int):
-        most = _SYMBOLIC.get(dtype, 0)
-        return value if all(-most <= factor <= most for _, factor in value) else None
+        return value if dtype in _SYMBOLIC and moderate(dtype, value) else None
     if dtype == BOOL:
         return int(value != 0)
     info = _limits(dtype)
@@ -28,6 +25,14 @@ def wrap(dtype: int, value: Dim) -> Dim:
         return None
     low, bits = info
     return (value - low) % (1 << bits) + low
+
+
+def moderate(dtype: int, value: Dim) -> bool:
+    """Whether no factor in a symbolic element is so large that it overflows at sizes that anybody has."""
+    if value is None or isinstance(value, int):
+        return value is None or wrap(dtype, value) == value
+    inner = (argument for monomial, _ in value for atom in monomial if not isinstance(atom, str) for argument in atom.arguments)
+    return all(abs(factor) <= _SYMBOLIC[dtype] for _, factor in value) and all(moderate(dtype, argument) for argument in inner)
 
 
 def _limits(dtype: int) -> tuple[int, int] | None:

@@ -124,8 +124,6 @@ class Examiner:
                 alone = self._call(replace(request, optimized=None))
             except (WorkerDied, WorkerTimeout, RemoteError):
                 return Judgement(UNVERIFIED)
-            if not alone.edges:
-                return Judgement(UNVERIFIED)
             where = f" ({named(alone.draw)})" if named(alone.draw) else ""
             return Judgement(DIFFERENT, f"the runtime {failure} on the optimized model{where}", engine=alone.engine, draw=alone.draw)
 

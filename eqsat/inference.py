@@ -22,6 +22,7 @@ import onnx
 from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_helper
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
+from eqsat.arithmetic import moderate
 from eqsat.dims import Dim, equal
 from eqsat.facts import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, without_shapes
 from eqsat.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
@@ -283,7 +284,7 @@ _NARROW = frozenset({"Max", "Min", "Mod", "Range", "ReduceProd", "ReduceSum", "S
 
 
 def _is_wide(elements: Iterable[Dim]) -> bool:
-    return any(isinstance(element, int) and not -(1 << 31) < element < 1 << 31 for element in elements)
+    return any(element == -(1 << 31) or not moderate(TensorProto.INT32, element) for element in elements)
 
 
 def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) -> Fact:

@@ -28,9 +28,8 @@ def _window(node: Node, spatial: Shape, kernel: Shape, pools: bool = False) -> S
     sizes: list[Dim] = []
     for axis, (size, length, stride, dilation) in enumerate(zip(spatial, kernel, strides, dilations, strict=True)):
         if mode in ("SAME_UPPER", "SAME_LOWER"):
-            # Of pools with holes, and of those that pad in front and leave a rest, engines have different opinions.
-            disputed = pools and (dilation != 1 or (mode == "SAME_LOWER" and floordiv(size, stride) != ceildiv(size, stride)))
-            sizes.append(None if disputed else ceildiv(size, stride))
+            # Of pools with holes engines have different opinions.
+            sizes.append(None if pools and dilation != 1 else ceildiv(size, stride))
             continue
         head, tail = (pads[axis], pads[axis + rank]) if mode == "NOTSET" else (0, 0)
         room = sub(add(size, head + tail - 1), mul(sub(length, 1), dilation))

@@ -64,7 +64,8 @@ def _conditions(rule: Rule) -> Iterator[tuple[str, str, Rule]]:
             if condition.type.dims is not None:
                 loose = replace(condition, type=replace(condition.type, dtype="_"))
                 shapeless = replace(condition, type=replace(condition.type, dims=None))
-                for kind, said, other in (("dtype", "any data type", loose), ("guard", "any shape", shapeless)):
+                changes = (("dtype", "any data type", loose), ("guard", "any shape", shapeless))
+                for kind, said, other in changes[condition.type.dtype == "_" :]:
                     yield (
                         kind,
                         f"{rule.name} with {said} of {condition.name}",

@@ -118,10 +118,12 @@ def test_indices_and_counts_are_never_extreme() -> None:
 
 
 def test_floats_made_of_extreme_integers_are_not_compared() -> None:
-    head = "g (int64[N] i) => (float[N] y)"
-    a = model(f"{head} {{ f = Cast <to = 1> (i) t = Add (f, k) y = Sub (t, f) }}", k=np.float32(1.5))
-    b = model(f"{head} {{ f = Cast <to = 1> (i) z = Sub (f, f) y = Add (z, k) }}", k=np.float32(1.5))
-    assert check(a, b).status == EQUAL
+    """What is lost beside 2 to the 63 is rounding; the integers beside them are compared."""
+    head = "g (int64[N] i) => (float[N] y, int64[N] z)"
+    a = model(f"{head} {{ f = Cast <to = 1> (i) t = Add (f, k) y = Sub (t, f) z = Neg (i) }}", k=np.float32(1.5))
+    b = model(f"{head} {{ f = Cast <to = 1> (i) o = Sub (f, f) y = Add (o, k) z = Sub (n, i) }}", k=np.float32(1.5), n=np.int64(0))
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and verdict.edges == 4
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint32", "uint64"])

@@ -238,3 +238,16 @@ def test_products_that_sizes_make_overflow_are_not_kept(dtype: int, factor: int,
     """`N * 2**62` is negative for N = 2 already."""
     (fact,) = inferred(case("Mul", hold(N, dtype=dtype), hold(factor, dtype=dtype)))
     assert fact.ints == (mul(N, factor) if known else None,)
+
+
+def test_what_overflows_inside_a_quotient_is_not_kept() -> None:
+    (wide,) = inferred(case("Div", hold(mul(N, 2**31 - 1)), hold(5)))
+    (narrow,) = inferred(case("Cast", Given(wide), to=INT32))
+    assert wide.ints == (floordiv(mul(N, 2**31 - 1), 5),)
+    assert narrow.ints == (None,)
+
+
+def test_the_greater_of_what_may_be_wide_is_not_known() -> None:
+    """ONNX Runtime compares 64 bits as if they were 32, here and there."""
+    (fact,) = inferred(case("Max", hold(mul(N, 2**31 - 1)), hold(M)))
+    assert fact.ints is None

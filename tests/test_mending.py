@@ -11,8 +11,8 @@ import pytest
 from models import assert_same, operators, parse
 
 import eqsat
-from eqsat import derive, pipeline
-from eqsat.attempts import Job, attempt
+from eqsat import derive, mend, pipeline
+from eqsat.attempts import Attempt, Job, attempt
 from eqsat.facts import Fact
 from eqsat.language.library import built_in
 from eqsat.locate import Fault
@@ -139,11 +139,19 @@ def test_what_stays_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def locate(*arguments: object) -> list[Fault]:
         seen.append(len(seen))
-        return [Fault(frozenset({f"v{len(seen)}"}), frozenset(), "wrong")]
+        return [Fault(frozenset({f"v{len(seen)}"}), frozenset({f"v{20 + len(seen)}"}), "wrong")]
 
+    kept: list[frozenset[str]] = []
+
+    def attempted(model: Any, job: Any, library: Any, names: frozenset[str] = frozenset()) -> Attempt:
+        kept.append(names)
+        return attempt(model, job, library, names)
+
+    monkeypatch.setattr(mend, "attempt", attempted)
     monkeypatch.setattr(pipeline, "locate", locate)
     monkeypatch.setattr(pipeline, "verify", lambda *arguments, **options: Verdict("different", "wrong"))
     result = eqsat.optimize(model, only=["nothing"], rules=[NOTHING])
+    assert kept[:2] == [{"v1"}, {"v1", "v2", "v22"}]  # what was wrong again is so because of what is known before it
     assert 1 < len(seen) < 10 and result.report["verify"]["status"] == "different"
     assert len(result.model.graph.node) == 42
 
@@ -186,6 +194,14 @@ def test_a_body_and_a_function_that_are_kept_stay() -> None:
         g (float[4] x) => (float[4] y) { r = local.f (x)  y = Tanh (r) }
         <domain: "local", opset_import: ["": 17]> f (a) => (b) { p = Relu (a) q = Relu (a) b = Add (p, q) }""")
     assert operators(rewritten(call))["Relu"] == 1 and operators(rewritten(call, "r")) == operators(call)
+
+
+def test_what_is_kept_stays_in_a_later_turn_under_the_name_that_it_has_then() -> None:
+    """What gives an output takes the output's name; the condition is known once it was folded, which starts another turn."""
+    branch = "t () => (float[4] a) { a = Relu (x) }, else_branch = e () => (float[4] b) { b = Neg (x) }"
+    nodes = f"m = Mul (x, one) y = Identity (m) c = Not (f) z = If (c) <then_branch = {branch}>"
+    model = parse(f"g (float[4] x) => (float[4] y, float[4] z) <bool f = {{0}}, float one = {{1}}> {{ {nodes} }}")
+    assert operators(rewritten(model)) == {"Identity": 1, "Relu": 1} and operators(rewritten(model, "m")) == {"Mul": 1, "Relu": 1}
 
 
 def test_a_region_knows_the_originals_values_that_it_is_about() -> None:

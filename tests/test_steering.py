@@ -72,6 +72,18 @@ def test_an_input_that_holds_scales_is_not_nudged() -> None:
     assert check(a, b, inputs=inputs).status == DIFFERENT
 
 
+@pytest.mark.parametrize("given", [False, True])
+def test_a_number_made_of_a_size_is_no_near_tie(given: bool) -> None:
+    """A float that is rounded to the output would excuse it, if nudged scales were what moves that float."""
+    head = f"g (float[1, 1, 10, 4] x{', float[4] k' if given else ''}) => (int64[4] y)"
+    end = "f = Cast <to = 1> (s) h = Mul (f, one) y = Cast <to = 7> (h)"
+    stored: dict[str, Any] = {"one": np.float32(1)} | ({} if given else {"k": SCALES})
+    inputs = {"x": np.ones((1, 1, 10, 4), np.float32)} | ({"k": SCALES} if given else {})
+    a = model(f"{head} {{ r = Resize (x, , k) s = Shape (r) {end} }}", **stored)
+    b = model(f"{head} {{ {end} }}", one=np.float32(1), s=np.array([1, 1, 6, 4]))
+    assert check(a, b, inputs=inputs).status == DIFFERENT
+
+
 def test_the_count_of_a_range_is_no_near_tie() -> None:
     a = model("g (float[3] x) => (int64[1] y) { r = Range (zero, end, step) y = Shape (r) }", zero=np.float32(0), end=np.float32(0.7), step=np.float32(0.1))
     right, wrong = (model("g (float[3] x) => (int64[1] y) { y = Identity (s) }", s=np.array([size])) for size in (7, 8))

@@ -15,6 +15,7 @@ import eqsat
 from eqsat import compare
 from eqsat.errors import InputError
 from eqsat.nudges import nudge_weights
+from eqsat.steering import Decided
 from eqsat.verifier import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
 
 
@@ -356,6 +357,13 @@ def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     worse = compare.Difference(original, optimized)
     worse.moved(nudged, 1)
     assert worse.judge().unexplained == 1
+
+
+def test_integers_are_excused_as_floats_decide_them() -> None:
+    difference = compare.Difference(np.array([1, 1, 1]), np.array([5, 3, 1]))
+    difference.moved(np.array([1, 5, 9]), 1)
+    difference.moved(np.array([5, 1, 9]), 1)
+    assert [difference.judge(decided).unexplained for decided in (Decided.NOT, Decided.ROUNDED, Decided.CHOSEN)] == [2, 0, 1]
 
 
 def test_the_function_is_there_after_the_module_was_used(tmp_path: Path) -> None:

@@ -59,7 +59,10 @@ class Verdict:
 
 
 def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED, thorough: int = _THOROUGH) -> Verdict:
-    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples; `thorough` of them are judged on values of all styles."""
+    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples.
+
+    The first `thorough` of them are judged on values of all styles, each of the others on its share.
+    """
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
     for compiled in compile_rule(resolved):

@@ -17,7 +17,7 @@ import onnx
 from onnx import helper
 
 from eqsat.checker.call import Array, Call, Illegal, Unsupported, is_float
-from eqsat.operators import Operator, find_operator
+from eqsat.operators import Operator, attribute_default, find_operator
 from eqsat.runtime import ONNXRUNTIME, REFERENCE, OnnxRuntimeSession, ReferenceSession, Session
 
 _SESSIONS = 512
@@ -72,9 +72,10 @@ def run(model: bytes) -> list[Array]:
 @functools.lru_cache(maxsize=_SESSIONS)
 def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> Session | str:
     """A session, or why there is none."""
-    model = _model(find_operator(domain, name, opset), items, dtypes, wanted)
+    operator = find_operator(domain, name, opset)
+    model = _model(operator, items, dtypes, wanted)
     _quiet()
-    stated = frozenset(attribute for attribute, _ in items)
+    stated = frozenset(attribute for attribute, value in items if value != attribute_default(operator, attribute))
     reasons: list[str] = []
     for opened in (OnnxRuntimeSession, ReferenceSession):
         if ignored := sorted(stated & IGNORED.get((opened.engine, name), frozenset())):

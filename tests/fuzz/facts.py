@@ -35,7 +35,7 @@ from eqsat.terms import Terms
 from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 from .facts_bodies import Wrapped, repeated, wrap
-from .facts_engines import Observed
+from .facts_engines import Observed, keep
 from .facts_excuses import excused
 from .facts_graphs import draw_graph
 from .facts_models import Drawn
@@ -254,13 +254,10 @@ def _cone(model: onnx.ModelProto, value: str) -> onnx.ModelProto:
             kept.insert(0, node)
     part = onnx.ModelProto()
     part.CopyFrom(model)
-    for fields, items in ((part.graph.node, kept), (part.graph.output, [item for item in model.graph.output if item.name == value])):
-        del fields[:]
-        fields.extend(items)
-    for fields in (part.graph.input, part.graph.initializer):
-        found = [item for item in fields if item.name in needed]
-        del fields[:]
-        fields.extend(found)
+    keep(part.graph.node, kept)
+    keep(part.graph.output, [item for item in model.graph.output if item.name == value])
+    keep(part.graph.input, [item for item in model.graph.input if item.name in needed])
+    keep(part.graph.initializer, [item for item in model.graph.initializer if item.name in needed])
     return part
 
 

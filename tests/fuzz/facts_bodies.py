@@ -13,6 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from .facts_draw import Array, Draw
+from .facts_engines import keep
 from .facts_models import Drawn
 
 
@@ -44,12 +45,10 @@ def _branches(drawn: Drawn, draw: Draw, start: int) -> Wrapped:
         other.append(copy)
     last = then[-1].output[0]
     if draw.chance(0.7):
-        other.append(helper.make_node(*draw.pick(("Concat", [names[last]] * 2), ("Relu", [names[last]])), ["another"]))
-        if other[-1].op_type == "Concat":
-            other[-1].attribute.append(helper.make_attribute("axis", 0))
+        twice = helper.make_node("Concat", [names[last]] * 2, ["another"], axis=0)
+        other.append(draw.pick(twice, helper.make_node("Relu", [names[last]], ["another"])))
     drawn.nodes += other
-    branches = {name: _body(nodes) for name, nodes in (("then_branch", then), ("else_branch", other))}
-    node = helper.make_node("If", ["chosen"], ["either"], **branches)
+    node = helper.make_node("If", ["chosen"], ["either"], then_branch=_body(then), else_branch=_body(other))
     model = _model(drawn, drawn.nodes[:start], node)
     model.graph.input.append(helper.make_tensor_value_info("chosen", TensorProto.BOOL, []))
     return Wrapped(model, {"either": [(last, 0), (other[-1].output[0], 0)]})
@@ -73,9 +72,8 @@ def _body(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
 
 def _model(drawn: Drawn, nodes: list[onnx.NodeProto], last: onnx.NodeProto) -> onnx.ModelProto:
     model = drawn.model()
-    for fields, items in ((model.graph.node, [*nodes, last]), (model.graph.output, [onnx.ValueInfoProto(name=last.output[0])])):
-        del fields[:]
-        fields.extend(items)
+    keep(model.graph.node, [*nodes, last])
+    keep(model.graph.output, [onnx.ValueInfoProto(name=last.output[0])])
     return model
 
 

@@ -76,9 +76,14 @@ def prefix(proto: onnx.ModelProto, count: int) -> onnx.ModelProto:
     """The model of the first nodes."""
     cut = onnx.ModelProto()
     cut.CopyFrom(proto)
-    del cut.graph.node[count:]
+    keep(cut.graph.node, proto.graph.node[:count])
     made = {name for node in cut.graph.node for name in node.output}
-    kept = [value for value in proto.graph.output if value.name in made]
-    del cut.graph.output[:]
-    cut.graph.output.extend(kept)
+    keep(cut.graph.output, [value for value in proto.graph.output if value.name in made])
     return cut
+
+
+def keep(field: Any, items: Sequence[Any]) -> None:
+    """Makes a repeated field of a message hold just these."""
+    copies = list(items)
+    del field[:]
+    field.extend(copies)

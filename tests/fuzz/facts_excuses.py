@@ -65,12 +65,14 @@ def _channels(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     hidden, states = _attribute(node, "hidden_size", 0), _shape(node, values, 2)
-    return len(states) != 3 or hidden not in (0, states[2])
+    axis = 0 if _attribute(node, "layout", 0) else 1
+    given = [_shape(node, values, place) for place in (5, 6) if place < len(node.input) and node.input[place]]
+    return len(states) != 3 or hidden not in (0, states[2]) or any(first[axis] != _shape(node, values)[axis] for first in given)
 
 
 def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     pads = _attribute(node, "pads", [])
-    return _outgrown(node, values) or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
+    return _outgrown(node, values) or _attribute(node, "auto_pad", b"") == b"SAME_LOWER" or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
 
 
 def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -79,6 +81,11 @@ def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     axis = _attribute(node, "axis", 0)
     joined = all(-len(shape) <= axis < len(shape) for shape in shapes)
     return joined and any(0 in shape for shape in shapes) and len({tuple(np.delete(shape, axis)) for shape in shapes}) > 1
+
+
+def _empty_stacks(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    stacks = [_shape(node, values, place)[:-2] for place in (0, 3 if node.op_type == "QLinearMatMul" else 1)]
+    return stacks[0] != stacks[1] and 0 in (*stacks[0], *stacks[1])
 
 
 def _by_zero(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -94,35 +101,39 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 _REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
-# In an empty tensor the runtime reduces no axis that is counted from the end.
-# It divides towards zero where a window does not fit, and so finds one.
-# It joins empty tensors whose other sizes differ.
 RUNTIME: dict[str, Excuse] = {
+    # In an empty tensor it reduces no axis that is counted from the end.
     **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
+    # It divides towards zero where a window does not fit, and so finds one.
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    # It joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
+    # It broadcasts a stack of no matrices to one of one.
+    **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
 
-# The reference takes the last two axes for all of space, or the first for all others.
-# It reads the pads of a pool in another order, and those of one axis not at all.
-# It takes lists that belong together at the length of the shorter.
-# It divides integers by zero, and inserts axes one by one in the order in which they are written.
-# It does not clamp the first and the last axis of Shape.
-# It returns what is unique in the order of a broken sort, and keeps the axes of an empty tensor.
-# It takes a depth below 1. To it an optional is a list.
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
+    # It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER it rounds sizes down.
+    "MaxPool": _padded,
+    # It takes images for planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
-    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
-    "OptionalGetElement": _always,
+    # It takes parameters, states and regions of other lengths than the data, where no kernel of the runtime refuses them.
     **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
-    "MaxPool": _padded,
     "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
+    # It divides integers by zero.
     **dict.fromkeys("Div Mod".split(), _by_zero),
+    # It inserts axes one by one in the order in which they are written.
     "Unsqueeze": _unordered,
+    # It does not clamp bounds in front of the first axis.
     "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
+    # It takes a depth below 1.
+    "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
+    # To it an optional is a list.
+    "OptionalGetElement": _always,
+    # It sorts what is not to be sorted wrongly, and keeps the axes of an empty tensor.
     "Unique": _unsorted,
 }
 

@@ -248,9 +248,7 @@ LAYERS: dict[str, Emitter] = {
     **dict.fromkeys(("Conv", "ConvTranspose", "ConvInteger", "QLinearConv"), convolution),
     **dict.fromkeys(("AveragePool", "MaxPool", "LpPool"), pool),
     **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), whole),
-    **dict.fromkeys(
-        ("BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization", "RMSNormalization"), normalization
-    ),
+    **dict.fromkeys(("BatchNormalization", "InstanceNormalization", "LayerNormalization", "GroupNormalization", "RMSNormalization"), normalization),
     **dict.fromkeys(("RNN", "GRU", "LSTM"), recurrent),
     "Attention": attention,
     "DFT": fourier,

@@ -116,9 +116,7 @@ class Scope:
     def inner(self) -> Scope:
         """The scope of a body of a node that is added next."""
         self.count += 1
-        return Scope(
-            self.chance, self.opset, self.symbols, f"{self.prefix}b{self.count}_", self.known, odd=self.odd, floats=self.floats
-        )
+        return Scope(self.chance, self.opset, self.symbols, f"{self.prefix}b{self.count}_", self.known, odd=self.odd, floats=self.floats)
 
     def given(self, data: Any, fixed: bool = False, high: int | None = None) -> Value:
         """A new input of the graph; in a body, where there are none, a constant or another value."""
