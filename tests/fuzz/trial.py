@@ -228,8 +228,8 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
             return SAME
     except Exception:
         pass  # the runtime fails on the optimized model: is that right?
-    there = Runs(*models, reference=True)
     try:
+        there = Runs(*models, reference=True)
         there.original.run(built, there.names)
     except Exception:  # it has only the newest version of some operators
         there = Runs(*map(_newer, models), reference=True)
