@@ -9,7 +9,7 @@ from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 from .trial import DIFFERENT, NOTHING, Outcome
 
-SECONDS = 150.0  # in which a model of a dozen nodes is drawn, optimized, run and verified, hundreds of times over
+SECONDS = 90.0  # in which a model of a dozen nodes is drawn, optimized, run and verified, hundreds of times over
 _HERE = __name__.rpartition(".")[0]
 
 
@@ -32,7 +32,7 @@ def outcomes(seeds: Iterable[int], exact: bool) -> Iterator[Outcome]:
 
 def _accused(seed: int, failure: Exception) -> Outcome:
     try:
-        worker().call(f"{_HERE}.trial:original", seed, timeout=SECONDS)
+        worker().call(f"{_HERE}.trial:original", seed, timeout=SECONDS / 3)
     except (WorkerDied, WorkerTimeout, RemoteError):
         return Outcome(seed, NOTHING, f"the runtime {failure} on the original model")
     return Outcome(seed, DIFFERENT, f"the process {failure} on the optimized model, or on the way there")

@@ -102,6 +102,8 @@ def _added(s: Scope, node: NodeProto, known: dict[str, Value], constants: Mappin
                 return None
             known[name] = s.literal(constants[name])
         operands.append(known[name] if name else None)
+    if "Conv" in node.op_type and any(value is not None and set(value.shape[2:]) & set(s.symbols) for value in operands[1:]):
+        return None  # the runtime never comes back from a kernel of no elements
     return s.node(node.op_type, operands, len(node.output), node.domain, **settings)
 
 
