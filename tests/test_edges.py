@@ -206,3 +206,20 @@ def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str,
     verdict = check(a, b)
     assert verdict.status == status and ("S=4097" in verdict.reason) == (status == DIFFERENT)
     assert 4097 not in verdict.sizes["S"]
+
+
+def test_a_fault_of_the_runtime_without_elements_is_no_difference() -> None:
+    """ONNX Runtime reads over a negative axis of a reduction where a size is 0; the reference decides."""
+    head = "g (float[N, 4] x) => (float[N, 1] y)"
+    a = model(f"{head} {{ t = Relu (x) y = ReduceSum (t, axis) }}", axis=np.array([-1]))
+    verdict = check(a, model(f"{head} {{ t = Relu (x) y = ReduceSum (t, axis) }}", axis=np.array([1])))
+    assert verdict.status == EQUAL
+    assert "at sizes N=0 the runtime tells the models apart, and the reference of ONNX does not" in verdict.notes
+
+
+def test_a_difference_without_elements_that_the_reference_sees_counts() -> None:
+    head = "g (float[N, 4] x) => (int64 y)"
+    a = model(f"{head} {{ s = Shape (x) y = Gather (s, first) }}", first=np.int64(0))
+    b = model(f"{head} {{ s = Shape (x) t = Gather (s, first) y = Max (t, one) }}", first=np.int64(0), one=np.int64(1))
+    verdict = check(a, b)
+    assert verdict.status == DIFFERENT and "N=0" in verdict.reason
