@@ -347,3 +347,11 @@ def test_an_old_clip_is_made_of_single_floats_alone() -> None:
     assert_same(bounds, optimize(bounds), {"x": np.array([-2, 0.5, 3])})
     clip = parse("g (double[3] x) => (double[3] y, double[3] z) { a = Identity (x)  y = Clip <min = -1.0> (a)  z = Clip <min = -1.0> (x) }", header)
     assert operators(optimize(clip)) == {"Clip": 1, "Identity": 1}
+
+
+def test_a_slope_larger_than_what_it_slopes_stays() -> None:
+    """The engines broadcast the first input of PRelu, too: LeakyRelu in its place gave the size of that input."""
+    model = parse("g (float[1, 2] x) => (float[3, 2] y) <float[3, 1] s = {0.5, 0.5, 0.5}> { a = Relu (x)  b = Sub (x, a)  y = PRelu (b, s) }")
+    optimized = optimize(model)
+    assert operators(optimized)["PRelu"] == 1
+    assert_same(model, optimized, {"x": np.array([[-1, 2]], np.float32)})
