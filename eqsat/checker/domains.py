@@ -107,6 +107,11 @@ def _room(node: Node) -> dict[int, Domain]:
     return {2: Domain(0, size - 1 if node.text("mode", "linear") == "circular" else size - taken)}
 
 
+def _transform(node: Node) -> dict[int, Domain]:
+    """A length that is not much longer than the signals that are drawn, and an axis that is not the one of parts."""
+    return {1: Domain(1, 12), 2: Domain(-len(node.shape(0) or ()), -2)}
+
+
 def _fixed(domains: Mapping[int, Domain]) -> Callable[[Node], Mapping[int, Domain]]:
     return lambda node: domains
 
@@ -126,6 +131,7 @@ _DOMAINS: Final[Mapping[str, Callable[[Node], Mapping[int, Domain]]]] = {
     "Pow": _exponent,
     "Resize": _fixed({1: Domain(-1, 2), 2: Domain(0.5, 2)}),
     "AffineGrid": _fixed({1: Domain(1, 3)}),
+    "DFT": _transform,
     "MelWeightMatrix": _fixed({0: Domain(1, 5), 1: Domain(16, 32), 2: Domain(4000, 8000), 3: Domain(0, 100), 4: Domain(1000, 2000)}),
     "NonMaxSuppression": _fixed({2: Domain(0, 5), 3: Domain(0, 1)}),
     "RoiAlign": _images,
