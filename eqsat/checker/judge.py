@@ -132,11 +132,11 @@ class _Trial:
         return Verdict(Outcome.EQUAL, rounds=self._rounds)
 
     def _judge_bits(self) -> None:
-        runtimes = Runtimes(self._case, self._sides.left, self._sides.right) if self._is_mine(0) else None
+        runtimes = Runtimes(self._case, self._sides.left, self._sides.right)
         ran: set[Style] = set()
         for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
             self._compare_bits(feeds, run, style)
-            if runtimes is not None and style in _RUN - ran:
+            if style in _RUN - ran:
                 ran.add(style)
                 self._compare_runtimes(runtimes, feeds, run, style)
 
