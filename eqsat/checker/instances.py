@@ -45,7 +45,7 @@ _IR_VERSION: Final = 10
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance. `symbolic` is the same graph with some sizes of its inputs named, and `sizes` are those that the names have in `model`."""
+    """One instance. `symbolic` is the same graph with some sizes of its inputs named, or an input without a rank; the names have `sizes` in `model`."""
 
     model: onnx.ModelProto
     free: frozenset[str]  # initializers whose elements are arbitrary, within their domains
@@ -54,6 +54,7 @@ class Instance:
     origin: str
     symbolic: onnx.ModelProto | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, Sizes] = field(default_factory=dict[str, Sizes])  # in `model`, of all values whose sizes do not depend on elements
 
 
 def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
@@ -226,7 +227,8 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
     model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
     symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
-    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes)
+    shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}
+    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes)
 
 
 _OPSETS: Final = [helper.make_opsetid("", NEWEST)]
@@ -278,6 +280,8 @@ def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | 
         return None, {}
     if random.random() < _UNRANKED:
         random.choice(result.graph.input).type.tensor_type.ClearField("shape")
+        left = {dim.dim_param for info in result.graph.input for dim in info.type.tensor_type.shape.dim}
+        sizes = {name: size for name, size in sizes.items() if name in left}
     for info in result.graph.output:
         for dim in info.type.tensor_type.shape.dim:
             dim.Clear()
