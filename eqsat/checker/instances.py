@@ -37,7 +37,8 @@ from eqsat.traits import NEWEST
 
 _MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
 _SYMBOLIC: Final = 0.25  # of the instances have sizes with names
-_CUT: Final = 0.5  # of those in which tensors are cut, whose bounds mean most where sizes are not known
+_STRICT: Final = 0.5  # of those with an operator for which sizes decide what it does, or whether it is legal: a rule that errs there fires on names
+_STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 _UNRANKED: Final = 0.15  # of those in which sizes have names, one input has not even a rank that is known
 _CONSTANT: Final = 0.15
 _IR_VERSION: Final = 10
@@ -150,7 +151,7 @@ class _Sketch:
                 shapes[leaf.name] = stated[leaf.index] if leaf.index < len(stated) else random.choice(stated)
         fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
-        symbolic = random.random() < (_CUT if any(step.operator.name == "Slice" for step in left.steps) else _SYMBOLIC)
+        symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
         return Drawing(left, random, generator, types, shapes, fixed, line.values, self._bindings(types), symbolic=symbolic)
 

@@ -60,7 +60,8 @@ def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verd
     """Whether the sides of `case` are equal as `label` claims.
 
     `share`, a number from 0, stands for one of the `SHARES` parts of all that can be drawn, for one of many cases of a
-    rule: its values are of some styles, and those of the cases beside it of the others. All are drawn where that decides nothing.
+    rule: its values are of some styles, and those of the cases beside it of the others; the special ones are part of each.
+    All are drawn where that decides nothing.
     """
     if share is not None:
         found = _judged(case, label, seed, share % SHARES)
