@@ -123,6 +123,11 @@ def show_dims(dims: tuple[Dim, ...]) -> str:
     return f"[{', '.join(map(render, dims))}]"
 
 
+def own_name(prefix: str, axis: int) -> str:
+    """The name that eqsat gives the size of an axis which the model does not name."""
+    return f"?{prefix}.{axis}"
+
+
 def from_type(type_proto: TypeProto, prefix: str) -> Fact:
     """The fact that a declared type states; a size without a name of the model's own gets the name "?{prefix}.{axis}"."""
     kind = type_proto.WhichOneof("value")
@@ -133,7 +138,7 @@ def from_type(type_proto: TypeProto, prefix: str) -> Fact:
     tensor = type_proto.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    return Fact(tensor.elem_type, tuple(_from_dimension(dim, f"?{prefix}.{axis}") for axis, dim in enumerate(tensor.shape.dim)))
+    return Fact(tensor.elem_type, tuple(_from_dimension(dim, own_name(prefix, axis)) for axis, dim in enumerate(tensor.shape.dim)))
 
 
 def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str) -> Dim:
@@ -158,7 +163,7 @@ def with_symbols(fact: Fact, prefix: str) -> Fact:
     """`fact` with every unknown size of a known rank called "?{prefix}.{axis}"."""
     if fact.shape is None or None not in fact.shape:
         return fact
-    return fact._replace(shape=tuple(symbol(f"?{prefix}.{axis}") if dim is None else dim for axis, dim in enumerate(fact.shape)))
+    return fact._replace(shape=tuple(symbol(own_name(prefix, axis)) if dim is None else dim for axis, dim in enumerate(fact.shape)))
 
 
 def element_count(fact: Fact) -> Dim:

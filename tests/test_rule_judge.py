@@ -8,7 +8,7 @@ import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from judged_rules import EXACT, OUT, REAL, RIGHT, WRONG, Rule, floats, model
+from judged_rules import EXACT, FINITE, OUT, REAL, RIGHT, WRONG, Rule, floats, model
 
 from eqsat.checker import engines
 from eqsat.checker.call import Unsupported
@@ -145,6 +145,15 @@ def test_numbers_too_small_to_be_held_decide_nothing():
         verdict = judge(right, REAL, seed)
         assert verdict.outcome is Outcome.EQUAL, f"seed {seed}: {explain(verdict)}"
         assert judge(wrong, REAL, seed).outcome is Outcome.DIFFERENT
+
+
+def test_a_nan_is_no_number_that_vanished():
+    """A number beside elements that are no number on either side decides, and so does a number where the other side has none."""
+    case = Rule(REAL, floats("x"), OUT, "a = Log(x) o = Exp(a)", "o = Identity(x)").case
+    for seed in SEEDS:
+        for label in (REAL, FINITE):
+            verdict = judge(case, label, seed)
+            assert (verdict.outcome, verdict.kind) == (Outcome.DIFFERENT, Kind.VALUE), explain(verdict)
 
 
 def test_the_largest_of_nothing_is_less_than_any_number():

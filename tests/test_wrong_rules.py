@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from eqsat.checker.check import OK, REFUTED, check_rule
+from eqsat.checker.check import IDLE, OK, REFUTED, check_rule
 from eqsat.checker.counterexample import Counterexample, with_evidence
 from eqsat.checker.verdict import Kind
 from eqsat.language.library import load, rule_files
@@ -92,6 +92,34 @@ def test_scalars_are_moved_too() -> None:
     ).rules
     verdict = check_rule(rule, 20, 0)
     assert verdict.status == OK
+
+
+RESHAPED = """# The result is written down with its own shape.
+exact rule shown:
+    y = Reshape(Relu(Relu(x)), _)
+ => y = Reshape(Relu(x), shape(y))
+    test x: float[2, 1, 4]
+"""
+
+SELECTED = """# The size of the result depends on elements of x.
+exact rule shown:
+    y = NonZero(Relu(Relu(x)))
+ => y = Reshape(NonZero(Relu(x)), shape(y))
+    test x: float[2, 3]
+"""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_sizes_that_follow_from_no_rank_are_those_of_the_instance(seed: int) -> None:
+    (rule,) = load([RESHAPED]).rules
+    verdict = check_rule(rule, FIRED, seed)
+    assert verdict.status == OK, verdict.reason
+
+
+def test_a_right_side_without_known_sizes_is_no_trial() -> None:
+    (rule,) = load([SELECTED]).rules
+    verdict = check_rule(rule, 20, 0)
+    assert verdict.status == IDLE and "depends on elements" in verdict.reason
 
 
 def test_a_counterexample_that_ends_the_runtime_is_told_all_the_same() -> None:

@@ -37,7 +37,8 @@ from eqsat.traits import NEWEST
 
 _MOST_FAILURES: Final = 5000  # draws in a row without a legal one, after which a rule is taken to have none
 _SYMBOLIC: Final = 0.25  # of the instances have sizes with names
-_CUT: Final = 0.5  # of those in which tensors are cut, whose bounds mean most where sizes are not known
+_STRICT: Final = 0.5  # of those with an operator for which sizes decide what it does, or whether it is legal: a rule that errs there fires on names
+_STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 _UNRANKED: Final = 0.15  # of those in which sizes have names, one input has not even a rank that is known
 _CONSTANT: Final = 0.15
 _IR_VERSION: Final = 10
@@ -45,7 +46,7 @@ _IR_VERSION: Final = 10
 
 @dataclass(frozen=True)
 class Instance:
-    """One instance. `symbolic` is the same graph with some sizes of its inputs named, and `sizes` are those that the names have in `model`."""
+    """One instance. `symbolic` is the same graph with some sizes of its inputs named, or an input without a rank; the names have `sizes` in `model`."""
 
     model: onnx.ModelProto
     free: frozenset[str]  # initializers whose elements are arbitrary, within their domains
@@ -54,6 +55,7 @@ class Instance:
     origin: str
     symbolic: onnx.ModelProto | None = None
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, Sizes] = field(default_factory=dict[str, Sizes])  # in `model`, of all values whose sizes do not depend on elements
 
 
 def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
@@ -149,7 +151,7 @@ class _Sketch:
                 shapes[leaf.name] = stated[leaf.index] if leaf.index < len(stated) else random.choice(stated)
         fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
-        symbolic = random.random() < (_CUT if any(step.operator.name == "Slice" for step in left.steps) else _SYMBOLIC)
+        symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
         return Drawing(left, random, generator, types, shapes, fixed, line.values, self._bindings(types), symbolic=symbolic)
 
@@ -226,7 +228,8 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
     model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
     symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
-    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes)
+    shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}
+    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes)
 
 
 _OPSETS: Final = [helper.make_opsetid("", NEWEST)]
@@ -278,6 +281,8 @@ def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | 
         return None, {}
     if random.random() < _UNRANKED:
         random.choice(result.graph.input).type.tensor_type.ClearField("shape")
+        left = {dim.dim_param for info in result.graph.input for dim in info.type.tensor_type.shape.dim}
+        sizes = {name: size for name, size in sizes.items() if name in left}
     for info in result.graph.output:
         for dim in info.type.tensor_type.shape.dim:
             dim.Clear()

@@ -60,7 +60,8 @@ def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verd
     """Whether the sides of `case` are equal as `label` claims.
 
     `share`, a number from 0, stands for one of the `SHARES` parts of all that can be drawn, for one of many cases of a
-    rule: its values are of some styles, and those of the cases beside it of the others. All are drawn where that decides nothing.
+    rule: its values are of some styles, and those of the cases beside it of the others; the special ones are part of each.
+    All are drawn where that decides nothing.
     """
     if share is not None:
         found = _judged(case, label, seed, share % SHARES)
@@ -132,11 +133,11 @@ class _Trial:
         return Verdict(Outcome.EQUAL, rounds=self._rounds)
 
     def _judge_bits(self) -> None:
-        runtimes = Runtimes(self._case, self._sides.left, self._sides.right) if self._is_mine(0) else None
+        runtimes = Runtimes(self._case, self._sides.left, self._sides.right)
         ran: set[Style] = set()
         for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
             self._compare_bits(feeds, run, style)
-            if runtimes is not None and style in _RUN - ran:
+            if style in _RUN - ran:
                 ran.add(style)
                 self._compare_runtimes(runtimes, feeds, run, style)
 

@@ -89,7 +89,8 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     if name not in _NEVER_ZERO | _ZERO_OF_ZEROS:
         return False
     of_zeros = [x == 0 for x in floats if name in _ZERO_OF_ZEROS]
-    return any(bool((functools.reduce(np.logical_or, of_zeros, np.abs(x) >= _TINY) == 0).any()) for x in results)
+    # A NaN is no small number: it must compare as neither.
+    return any(bool(((np.abs(x) < _TINY) & ~functools.reduce(np.logical_or, of_zeros, np.zeros(x.shape, np.bool_))).any()) for x in results)
 
 
 def is_short(array: Array) -> bool:

@@ -20,6 +20,7 @@ from eqsat.derive import Derivation
 from eqsat.dims import Dim, evaluate
 from eqsat.egraph import EGraph
 from eqsat.encode import Encoding, Outer, encode
+from eqsat.facts import own_name
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
 from eqsat.limits import Limits
@@ -64,8 +65,12 @@ def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
     sides = _Sides(encoding, egraph)
     for _, left, right in egraph.trials:
         number = by_roots.get(left)
-        if number is not None:
+        if number is None:
+            continue
+        try:
             result.fired.append(Trial(number, sides.model(instances[number], number, right)))
+        except _Unsized:
+            result.refusals[Refusal(compiled.rule.place, "the right side holds a size that depends on elements")] += 1
     return result
 
 
@@ -105,6 +110,18 @@ def _batch(instances: Sequence[Instance]) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST)], ir_version=10)
 
 
+def _sizes(instance: Instance, number: int) -> dict[str, int]:
+    """The sizes of an instance by their names in the e-graph: the instance's own names, and eqsat's for what follows from an input without a rank."""
+    sizes = {_renamed(number, name): size for name, size in instance.sizes.items()}
+    for name, shape in instance.shapes.items():
+        sizes.update({own_name(_renamed(number, name), axis): size for axis, size in enumerate(shape)})
+    return sizes
+
+
+class _Unsized(Exception):
+    """The right side holds a size that depends on elements, so that it has no number in the instance."""
+
+
 class _Sides:
     """Writes classes of the e-graph as models."""
 
@@ -127,7 +144,7 @@ class _Sides:
         kept = [tensor for tensor in instance.model.graph.initializer if tensor.name in instance.free]
         del graph.initializer[:]
         graph.initializer.extend(kept)
-        writing = _Writing(self, graph, number, instance.sizes)
+        writing = _Writing(self, graph, number, _sizes(instance, number))
         values = [writing.value(root) for root in roots]
         made = {name for node in graph.node for name in node.output}
         names: dict[str, str] = {}
@@ -176,7 +193,7 @@ class _Writing:
         self.sides = sides
         self.graph = graph
         self.number = number
-        self.sizes = {_renamed(number, name): size for name, size in sizes.items()}
+        self.sizes = sizes
         self.known: dict[int, str] = {}
         self.symbolic: set[str] = set()  # literals whose elements are sizes that have names in the e-graph
 
@@ -212,7 +229,8 @@ class _Writing:
 
     def _size(self, element: Dim) -> int:
         size = evaluate(element, self.sizes)
-        assert size is not None
+        if size is None:
+            raise _Unsized
         return size
 
     def _node(self, eclass: int, term: Term) -> str:

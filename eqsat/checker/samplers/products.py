@@ -31,29 +31,38 @@ def _multiply(site: Site, first: int, second: int) -> None:
     for position in (first, second):
         if not site.shape(position):
             site.fit(position, (draw_size(site.random),))
+    if first in site.fresh and site.chance(0.2):  # square matrices, of which other products are legal as well
+        site.fit(first, (*site.shape(first)[:-2], *site.shape(first)[-1:] * 2))
     a, b = site.shape(first), site.shape(second)
     if agree(a, b) and site.chance(0.4):
         return
     if second in site.fresh and (first not in site.fresh or site.chance(0.6)):
         inner, batch = a[-1], a[:-2]
-        kind = site.random.randrange(8)
-        columns = b[-1] if len(b) > 1 and site.chance(0.5) else draw_size(site.random)
-        if kind == 0:
+        kind = site.random.randrange(6)
+        columns = _other(site, inner, b[1:])
+        if kind <= 1:
             site.fit(second, (inner,))
-        elif kind <= 4:
+        elif kind <= 3:
             site.fit(second, (inner, columns))
         else:
             site.fit(second, (*_batch(site, batch), inner, columns))
     elif first in site.fresh:
         inner, batch = b[-2:][0], b[:-2]
-        kind = site.random.randrange(8)
-        rows = a[-2] if len(a) > 1 and site.chance(0.5) else draw_size(site.random)
-        if kind == 0:
+        kind = site.random.randrange(6)
+        rows = _other(site, inner, a[:-1])
+        if kind <= 1:
             site.fit(first, (inner,))
         elif kind <= 3:
             site.fit(first, (rows, inner))
         else:
             site.fit(first, (*_batch(site, batch), rows, inner))
+
+
+def _other(site: Site, inner: int, suggested: Sizes) -> int:
+    """The size of a matrix beside the one that is summed over: as suggested, the same, or a new one."""
+    if suggested and site.chance(0.5):
+        return suggested[-1]
+    return inner if site.chance(0.4) else draw_size(site.random)
 
 
 def _batch(site: Site, batch: Sizes) -> Sizes:
