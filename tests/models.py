@@ -131,3 +131,10 @@ def random_feeds(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int = 0
         else:
             feeds[name] = generator.integers(0, 4, shape).astype(dtype)
     return feeds
+
+
+def weighted(graph: str, opset: Any = 18, **weights: Any) -> onnx.ModelProto:
+    """A model in ONNX text whose initializers are arrays."""
+    proto = parse(graph, f'<ir_version: 8, opset_import: ["": {opset}]>')
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
+    return proto
