@@ -1,25 +1,33 @@
-"""eqsat: an equality-saturation optimizer for ONNX models. `optimize` is the main job; everything else is loaded when it is asked for."""
+"""eqsat: an equality-saturation optimizer for ONNX models.
+
+`optimize` is the main function. Everything else is loaded on first use.
+"""
 
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqsat.errors import InputError
 
 if TYPE_CHECKING:
-    from eqsat.model import count_nodes
+    from eqsat.model.model import count_nodes
     from eqsat.pipeline import Result, optimize
-    from eqsat.verifier import verify_files as verify
+    from eqsat.verification.verify import verify_files as verify
 
 __version__ = "0.1.0"
 __all__ = ["InputError", "Result", "count_nodes", "optimize", "verify"]
 
+if not (Path(__file__).parent / "extract").is_dir():
+    # In a checkout without symbolic links, extract/ stands beside the package only.
+    __path__.append(str(Path(__file__).resolve().parents[1]))
+
 _LAZY = {
     "optimize": ("eqsat.pipeline", "optimize"),
     "Result": ("eqsat.pipeline", "Result"),
-    "count_nodes": ("eqsat.model", "count_nodes"),
-    "verify": ("eqsat.verifier", "verify_files"),
+    "count_nodes": ("eqsat.model.model", "count_nodes"),
+    "verify": ("eqsat.verification.verify", "verify_files"),
 }
 
 

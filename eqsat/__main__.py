@@ -2,7 +2,7 @@
 
 import sys
 
-from eqsat.cli import main
+from eqsat.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,31 +1,35 @@
-"""What is known of an operator: its schema, its semantic version, and whether it is pure.
+"""Operators: their schema, their semantic version, and whether they are pure.
 
-Comes in: a domain, a name, and the opset version a model imports. Goes out: an `Operator`, and the
-attributes of a node in one normal form. An operator that no schema describes is opaque: it is kept as
-it is written and is never merged or folded, unless its domain is declared pure below.
+`find_operator` takes a domain, a name and the opset that a model imports. It returns an `Operator`.
+An operator without a schema is opaque: it stays as written and is never merged or folded, unless
+this module declares it pure.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import onnx
 from onnx import AttributeProto, defs, helper
 
-# Tensors, graphs and types stay protobuf messages; the rest are plain values.
+# Tensors, graphs and types stay protobuf messages; other values become plain Python data.
 AttributeValue: TypeAlias = int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
 Attributes: TypeAlias = Mapping[str, AttributeValue]
 
-_RANDOM = frozenset({"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"})
+# Operators that draw random numbers, including those of ONNX Runtime. Dropout draws them only in
+# training mode.
+RANDOM = frozenset(
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Bernoulli Multinomial BiasDropout BitmaskDropout BitmaskBiasDropout Sampling".split()
+)
 
-# Operators with bodies are as pure as what is inside; the reader of the body decides.
+# Operators with bodies are as pure as their bodies; the reader of the body decides.
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
 
-# ONNX Runtime's own operators that compute a function of their inputs and nothing else. Those that
-# draw random numbers, run user code, or talk to other devices are left out.
+# ONNX Runtime's own operators that are pure functions of their inputs. Operators that draw random
+# numbers, run user code or use other devices are missing.
 _PURE_CONTRIB = frozenset(
     """
     Attention BiasAdd BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector CDist ComplexMul ComplexMulConj
@@ -48,7 +52,7 @@ _PURE_CONTRIB = frozenset(
 _PURE_LAYOUT_DOMAINS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 
-_NEWEST = (1 << 31) - 1  # a larger opset number is no number to onnx
+_NEWEST = (1 << 31) - 1  # onnx accepts no larger opset number
 
 _TYPES = defs.OpSchema.AttrType
 _KINDS: dict[defs.OpSchema.AttrType, int] = {
@@ -63,7 +67,10 @@ _KINDS: dict[defs.OpSchema.AttrType, int] = {
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator as one model means it: `version` is the schema's since_version, 0 where no schema is known."""
+    """An operator as a model imports it.
+
+    `version` is the schema's since_version, 0 without a schema.
+    """
 
     domain: str
     name: str
@@ -75,9 +82,13 @@ class Operator:
     def __hash__(self) -> int:
         return hash((self.domain, self.name, self.version, self.opset))
 
-    # Purity is left out: an impure node's terms have an identity of their own, which makes their signature another one.
+    # Purity is not compared: an impure node's terms have an identity of their own in the signature.
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Operator) and self.key == other.key and self.opset == other.opset
+
+    # A schema cannot be pickled; the receiver finds its own.
+    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[str, str, int]]:
+        return find_operator, (self.domain, self.name, self.opset)
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -85,7 +96,7 @@ class Operator:
 
     @property
     def standard(self) -> bool:
-        """Whether this is an operator of the ONNX standard itself (the default domain)."""
+        """Tell whether this is an operator of the ONNX standard (the default domain)."""
         return self.domain == "" and self.schema is not None
 
     def __str__(self) -> str:
@@ -94,13 +105,13 @@ class Operator:
 
 
 def normal_domain(domain: str) -> str:
-    """The one spelling of a domain: `ai.onnx` is the default domain."""
+    """Return the canonical name of a domain: `ai.onnx` is the default domain."""
     return "" if domain == "ai.onnx" else domain
 
 
 @functools.lru_cache(maxsize=8192)
 def find_operator(domain: str, name: str, opset: int) -> Operator:
-    """The operator that `domain`, `name` mean in a model that imports `opset` of that domain."""
+    """Return the operator that `domain` and `name` mean in a model that imports `opset`."""
     domain = normal_domain(domain)
     schema = None
     if domain in _STANDARD_DOMAINS:
@@ -111,7 +122,7 @@ def find_operator(domain: str, name: str, opset: int) -> Operator:
         if schema is not None and schema.deprecated:
             schema = None
     if schema is not None:
-        pure = name not in _RANDOM
+        pure = name not in RANDOM
     else:
         pure = (domain == "com.microsoft" and name in _PURE_CONTRIB) or domain in _PURE_LAYOUT_DOMAINS
     return Operator(domain, name, schema.since_version if schema else 0, opset, pure, schema)
@@ -119,7 +130,7 @@ def find_operator(domain: str, name: str, opset: int) -> Operator:
 
 @functools.lru_cache(maxsize=1024)
 def attribute_spellings(domain: str, name: str) -> frozenset[str]:
-    """The attributes that any version of an operator has or had."""
+    """Return the attributes that an operator has or had in any version."""
     spellings: set[str] = set()
     version = defs.onnx_opset_version()
     while version > 0:
@@ -133,7 +144,7 @@ def attribute_spellings(domain: str, name: str) -> frozenset[str]:
 
 
 def attribute_value(attribute: onnx.AttributeProto) -> AttributeValue:
-    """The value of an attribute in normal form; messages (tensors, graphs, references) stay messages."""
+    """Return an attribute's value in normal form; tensors, graphs and references stay messages."""
     if attribute.ref_attr_name:
         return attribute
     kind = attribute.type
@@ -164,7 +175,7 @@ def _defaults(key: Operator) -> dict[str, AttributeValue]:
 
 
 def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto]) -> dict[str, AttributeValue]:
-    """All attributes of a node, those that it omits at their defaults, ordered by name."""
+    """Return all attributes of a node, ordered by name; omitted ones have their defaults."""
     values = dict(_defaults(operator))
     for attribute in attributes:
         values[attribute.name] = attribute_value(attribute)
@@ -172,7 +183,7 @@ def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto
 
 
 def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tuple[str, ...]) -> AttributeProto:
-    """The attribute of a node that has this value, of the type that the schema states: an empty list does not say of what it is one."""
+    """Make an attribute of the type in the schema, because an empty list does not show its type."""
     if isinstance(value, AttributeProto):
         return value
     declared = None if operator.schema is None else operator.schema.attributes.get(name)
@@ -180,23 +191,32 @@ def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tu
     return AttributeProto(name=name) if kind is None and value == () else helper.make_attribute(name, value, attr_type=kind)
 
 
+def to_attributes(operator: Operator, values: Mapping[str, AttributeValue | None]) -> list[AttributeProto]:
+    """The attributes of a node with these values; those that are absent or the default are left out."""
+    defaults = _defaults(operator)
+    return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and defaults.get(name) != value]
+
+
 def attribute_default(operator: Operator, name: str) -> AttributeValue | None:
-    """What an attribute means where a node omits it; None where the schema states nothing."""
+    """Return the meaning of an omitted attribute; None if the schema has none."""
     return _defaults(operator).get(name)
 
 
 def outputs_matter(operator: Operator) -> bool:
-    """Whether the outputs that a node names decide what it computes, or nobody knows."""
+    """Tell whether the outputs that a node names may change its computation."""
     schema = operator.schema
     if schema is None or not operator.pure:
         return True
     if operator.version < {"BatchNormalization": 14, "Dropout": 12}.get(operator.name, 0):
-        return True  # naming further outputs chose training mode once
+        return True  # naming further outputs selected training mode in old opsets
     return bool(schema.outputs) and schema.outputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
 
 
 def may_train(operator: Operator, attributes: Attributes, inputs: int, outputs: int) -> bool:
-    """Whether a node is in training mode, where it draws random numbers or keeps statistics, or could be told so by an input."""
+    """Tell whether a node is in training mode, or an input may put it there.
+
+    In training mode a node draws random numbers or updates statistics.
+    """
     if not operator.standard:
         return False
     if operator.name == "Dropout":

@@ -1,78 +1,125 @@
-"""The report: the record of a run comes in, plain JSON-able data and a few lines for a terminal go out.
+"""The report: what each stage of a run found, as plain data that JSON can hold.
 
-docs/report.md describes every field; nothing is computed here that a stage has not found.
+docs/report.md describes every field of the report.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
+
+import onnx
+
+from eqsat.language.library import Library
+from eqsat.language.syntax import Label
+from eqsat.model.model import Model, count_nodes
+from eqsat.rewriting.rewrite import Trace, written_bytes
+from eqsat.rewriting.turns import Job, fired_rules
+from eqsat.settings import Settings
+from eqsat.verification.mend import Mended
 
 Report: TypeAlias = dict[str, Any]
 
-_NAMES = 8  # of rules that the terminal shows
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The model as the caller gave it, its named dimensions baked in."""
+
+    proto: onnx.ModelProto
+    model: Model
+    """Its normal form, inlined and in the opset that the settings ask for: the input of the optimizer."""
+    folder: Path | None
+    """Where its external data lie."""
+    path: str | None
+    """The file that it was read from, if it was."""
 
 
-def before_after(before: float, after: float) -> dict[str, float]:
-    """A figure of the original and of the result."""
-    return {"before": before, "after": after}
+@dataclass(slots=True)
+class Run:
+    """One run over one model. Each stage of the pipeline adds what it found."""
+
+    settings: Settings
+    begun: float = field(default_factory=time.monotonic)
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    library: Library = field(init=False)
+    job: Job = field(init=False)
+    original: Original = field(init=False)
+    checked: Mended = field(init=False)
+    needed: dict[str, bool] = field(default_factory=dict[str, bool])
+    """By rule that fired, whether the result needs it; empty where nobody asked."""
+
+    @contextmanager
+    def stage(self, name: str) -> Generator[None, None, None]:
+        """Tells the caller that a stage begins, and takes its time."""
+        self.settings.progress(name)
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.seconds[name] = time.monotonic() - start
+
+    @property
+    def deadline(self) -> float | None:
+        """When the run has to end, as a time of `time.monotonic`."""
+        return None if self.settings.time_limit is None else self.begun + self.settings.time_limit
 
 
-def summary(report: Mapping[str, Any]) -> list[str]:
-    """What a person wants to know of a run, a line each."""
-    nodes, size, verify = report["nodes"], report["bytes"], report["verify"]
-    lines = [
-        f"nodes   {nodes['before']} -> {nodes['after']}",
-        f"bytes   {size['before']} -> {size['after']}",
-        f"verify  {verification(verify)}",
-        f"time    {report['seconds']['total']:.2f} s",
-    ]
-    if fired := _fired(report["rules"]):
-        lines.insert(2, f"rules   {fired}")
-    if report["finite"]:
-        lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
-    if report["limits"]["hit"]:
-        lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
-    lines += [f"note    {note}" for note in report["notes"]]
-    if report["output"]:
-        lines.append(f"wrote   {report['output']}")
-    return lines
+def report_of(run: Run) -> Report:
+    """What was done to the model, why, and how long it took."""
+    original, checked, found = run.original.proto, run.checked, run.checked.found
+    changed = found.model is not original
+    trace = found.trace
+    return {
+        "input": run.original.path,
+        "output": None,
+        "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": trace.bound if changed else 0.0},
+        "bytes": {"before": _model_bytes(original), "after": _model_bytes(found.model)},
+        "extraction": _extraction(run.settings.extractor, trace if changed else Trace()),
+        "rules": _rules(run),
+        "finite": [name for name in fired_rules(trace) if run.library.entry(name).listed.label is Label.FINITE],
+        "saturation": _saturation(trace),
+        "folded": trace.folded if changed else 0,
+        "became": trace.became if changed else {},
+        "left": checked.left,
+        "verify": checked.verdict.to_json(),
+        "limits": {"hit": found.hit},
+        "notes": found.notes,
+        "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
+    }
 
 
-def details(report: Mapping[str, Any]) -> list[str]:
-    """What each rule and each step of the saturation came to, a line each: those that took longest first, and the steps in their order."""
-    lines = ["", "rule                                matches  seconds"]
-    for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
-        lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
-    lines += ["", "graph phase        step         e-nodes  classes  seconds"]
-    for step in report["saturation"]["steps"]:
-        lines.append(f"{step['graph']:>5} {step['phase']:<12} {step['step']:<10} {step['nodes']:>9} {step['classes']:>8} {step['seconds']:>8.3f}")
-    return lines
+def _rules(run: Run) -> list[dict[str, Any]]:
+    """Each rule that fired, and each that was left out since what it made did not pass verification."""
+    trace = run.checked.found.trace
+    seconds: Counter[str] = Counter()
+    for record in trace.records:
+        seconds.update(record.seconds)
+    fired = {name: {"matches": count, "seconds": seconds[name], "needed": run.needed.get(name)} for name, count in fired_rules(trace).items()}
+    fired |= {name: {"matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in run.checked.dropped}
+    return [{"name": name, "label": run.library.entry(name).listed.label.value, **record} for name, record in fired.items()]
 
 
-def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
-    """The rules that fired and are not known to be of no use, those with most matches first."""
-    useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
-    names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
-    return _some(names)
+def _saturation(trace: Trace) -> dict[str, Any]:
+    """Sizes and matches, summed over the graphs of the model, and each step of each graph."""
+    matches: Counter[str] = Counter()
+    for record in trace.records:
+        matches.update(record.matches)
+    sizes = {key: sum(getattr(record, key) for record in trace.records) for key in ("classes", "nodes")}
+    steps = [{"graph": graph, **asdict(step)} for graph, record in enumerate(trace.records) for step in record.iterations]
+    return {"graphs": len(trace.records), "iterations": len(steps), **sizes, "matches": dict(sorted(matches.items())), "steps": steps}
 
 
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
-    return ", ".join(names[:_NAMES]) + more
+def _extraction(method: str, trace: Trace) -> dict[str, Any]:
+    """How the main graph was chosen; without figures where the original stayed."""
+    choice = trace.choice
+    figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "bound", "gap")}
+    return {"method": method, **figures}
 
 
-def verification(verdict: Mapping[str, Any]) -> str:
-    """The verdict in one line."""
-    status = verdict["status"]
-    if status != "equal":
-        return f"{status}: {verdict.get('reason') or 'no reason given'}" if status != "skipped" else "skipped"
-    outputs = verdict.get("outputs", [])
-    bitwise = all(output.get("bitwise", True) for output in outputs)
-    idle = [output["name"] for output in outputs if output.get("exercised") is False]
-    text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
-    if not verdict.get("runs"):
-        text = "equal: what changed needs no running to be seen as the same"
-    elif verdict.get("regions") is not None:
-        text += f", in {verdict['regions']} regions that changed"
-    return text + (f"; not exercised: {', '.join(idle)}" if idle else "")
+def _model_bytes(model: onnx.ModelProto) -> int:
+    return model.ByteSize() - model.graph.ByteSize() + written_bytes(model.graph)

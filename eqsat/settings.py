@@ -1,48 +1,128 @@
-"""Settings: everything that a caller can ask of a run."""
+"""Settings: everything that a caller can ask of a run, each with its default and its meaning.
+
+`eqsat.optimize`, the command line and the table of options in docs/options.md all come from here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from eqsat.errors import InputError
 
-from eqsat.extract import Method
-from eqsat.language.library import Source
-from eqsat.language.syntax import Label
+if TYPE_CHECKING:
+    import numpy as np
+
+    from eqsat.extract import Method
+
+EFFORTS = ("low", "normal", "high")
+METHODS = ("exact", "greedy", "tree")
+"""The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How a setting is written on the command line."""
+
+    help: str
+    form: str = ""
+    """The form of its value, as the command line names it: S, N, BYTES, FILE, ... A flag has none."""
+    flag: str = ""
+    """The name of the option; by default that of the setting."""
+    repeats: bool = False
+    choices: tuple[str, ...] = ()
+
+
+def _option(help: str, form: str = "", flag: str = "", repeats: bool = False, choices: tuple[str, ...] = ()) -> dict[str, Option]:
+    return {"option": Option(help, form, flag, repeats, choices)}
+
+
+def _silent(stage: str) -> None:
+    """Shows no progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that a caller can ask of a run; the command line and `optimize` share the names."""
+    """Everything that a caller can ask of a run."""
 
-    inputs: Mapping[str, np.ndarray[Any, Any]] | None = None
-    verify: bool = True
-    time_limit: float | None = None
-    node_limit: int = 2_000_000
-    memory_limit: int = 1 << 30
-    max_growth: int | None = None
-    inline: bool = False
-    dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    assume_dims: Mapping[str, int] = field(default_factory=dict[str, int])
-    custom_op_library: str | Path | None = None
-    opset: str | int = "keep"
-    exact: bool = False
-    strict: bool = False
-    rules: Sequence[Source] = ()
-    only: Sequence[str] = ()
-    skip: Sequence[str] = ()
-    needed: bool = False
-    extractor: Method = "exact"
-    extract_time: float | None = None
-    dump_egraph: Path | None = None
-    effort: str = "normal"
-    phases: Path | None = None
-    progress: Callable[[str], None] = lambda stage: None
+    verify: bool = field(default=True, metadata=_option("do not compare the result with the original", flag="--no-verify"))
+    inputs: Mapping[str, np.ndarray[Any, Any]] | None = field(default=None, metadata=_option("compare on these inputs instead of random ones", "FILE.npz"))
+    exact: bool = field(default=False, metadata=_option("keep every bit of every result"))
+    strict: bool = field(default=False, metadata=_option("use no rule that holds for finite numbers only, through which NaN or infinity may spread"))
+    effort: str = field(
+        default="normal",
+        metadata=_option("how far rules that may grow the graph are followed: not at all, for some seconds, or long", choices=EFFORTS),
+    )
+    time_limit: float | None = field(default=None, metadata=_option("stop searching after S seconds; the result is valid, and the report names the limit", "S"))
+    node_limit: int = field(default=2_000_000, metadata=_option("stop when the e-graph has N nodes", "N"))
+    memory_limit: int = field(default=1 << 30, metadata=_option("memory for evaluating constants and for verification (1G by default)", "BYTES"))
+    max_growth: int = field(
+        default=2048, metadata=_option("how much larger than the original the file may become (2k by default, for shape constants)", "BYTES")
+    )
+    opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest, or a number", "OPSET"))
+    inline: bool = field(default=False, metadata=_option("inline the model's own functions; otherwise they are optimized where they are"))
+    dims: Mapping[str, int] = field(
+        default_factory=dict[str, int], metadata=_option("give a named dimension its size for good", "NAME=SIZE", "--dim", repeats=True)
+    )
+    assume_dims: Mapping[str, int] = field(
+        default_factory=dict[str, int],
+        metadata=_option("assume a size when prices are compared; the model stays dynamic", "NAME=SIZE", "--assume-dim", repeats=True),
+    )
+    rules: Sequence[str | Path] = field(default=(), metadata=_option("use the rules of this file as well", "FILE.rules", repeats=True))
+    only: Sequence[str] = field(default=(), metadata=_option("use only this rule or group of rules", "NAME", repeats=True))
+    skip: Sequence[str] = field(default=(), metadata=_option("do not use this rule or group of rules", "NAME", repeats=True))
+    needed: bool = field(default=False, metadata=_option("find out which rules the result needs, by running again without each"))
+    phases: str | Path | None = field(
+        default=None, metadata=_option("which groups of rules run in which order, and how far, instead of rules/phases.toml", "FILE.toml")
+    )
+    extractor: Method = field(
+        default="exact",
+        metadata=_option("how to choose from the e-graph: prove the best choice, search for a good one, or take the least trees", choices=METHODS),
+    )
+    extract_time: float | None = field(
+        default=None, metadata=_option("stop improving the choice after S seconds; the result is valid, and the report names the limit", "S")
+    )
+    dump_egraph: str | Path | None = field(
+        default=None,
+        metadata=_option("write the main graph's e-graph in the egraph-serialize format, compressed if FILE ends in .gz", "FILE"),
+    )
+    custom_op_library: str | Path | None = field(default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "FILE"))
+    progress: Callable[[str], None] = _silent
+    """Called with the name of each stage as it begins."""
 
-    @property
-    def least(self) -> Label:
-        """What a rule must promise to be used."""
-        return Label.EXACT if self.exact else Label.REAL if self.strict else Label.FINITE
+    def __post_init__(self) -> None:
+        for setting in fields(self):
+            option, value = option_of(setting), getattr(self, setting.name)
+            if option is not None and option.choices and value not in option.choices:
+                raise InputError(f"{setting.name} is '{value}'; there are {', '.join(option.choices)}")
+            if isinstance(value, int | float) and value < 0:
+                raise InputError(f"{setting.name} is {value}; it can not be negative")
+
+
+def option_of(setting: Field[Any]) -> Option | None:
+    """How the command line writes a setting; None for one that only Python has."""
+    return setting.metadata.get("option")
+
+
+def flag_of(setting: Field[Any]) -> str:
+    """The name of a setting's option on the command line."""
+    option = option_of(setting)
+    assert option is not None
+    return option.flag or "--" + setting.name.replace("_", "-")
+
+
+def keyword_of(setting: Field[Any]) -> str:
+    """How Python says the same as the option: a flag that turns a setting off is its value False."""
+    return f"{setting.name}=False" if setting.default is True else setting.name
+
+
+def described_settings() -> str:
+    """The settings as the docstring of `optimize` lists them."""
+    lines: list[str] = []
+    for setting in fields(Settings):
+        option = option_of(setting)
+        if option is not None:
+            lines.append(f"    {keyword_of(setting)}: {option.help}")
+    return "\n".join(lines)

@@ -1,18 +1,19 @@
-"""What schemas do not say of the standard operators, as tables, for their newest versions.
+"""Traits of the standard operators that schemas lack, as tables for their newest versions.
 
-Which integer inputs are parameters (written in place by rules, lifted from attributes on reading), which attributes
-name a data type, and which operators take their operands in either order.
+The tables tell which integer inputs are parameters, which attributes name a data type, and which
+operators commute. Rules write parameters in place; reading lifts them from attributes.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-NEWEST: Final = 26  # the newest opset that both onnx and ONNX Runtime know; rules are written in it
+from eqsat.families import members
 
-_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare".split()
+# The newest opset that both onnx and ONNX Runtime know. Rules are written in it.
+NEWEST: Final = 26
 
-# By operator and place of the input, the rank of the integer tensor that ONNX passes there.
+# By operator and input position, the rank of the integer tensor that ONNX passes there.
 PARAMETERS: Final[dict[str, dict[int, int]]] = {
     "CenterCropPad": {1: 1},
     "Col2Im": {1: 1, 2: 1},
@@ -30,7 +31,7 @@ PARAMETERS: Final[dict[str, dict[int, int]]] = {
     "TopK": {1: 1},
     "Trilu": {1: 0},
     "Unsqueeze": {1: 1},
-    **{name: {1: 1} for name in _REDUCTIONS},
+    **{name: {1: 1} for name in members("reduction")},
 }
 
 # Attributes whose integers are data types.
@@ -51,15 +52,23 @@ DTYPE_ATTRIBUTES: Final = frozenset(
     }
 )
 
-# Operators of two operands, and of any number of them, whose order does not matter: by IEEE's rules not even to the bits.
-COMMUTATIVE: Final = frozenset({"Add", "And", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Equal", "Mul", "Or", "Xor"})
-SYMMETRIC: Final = frozenset({"Max", "Mean", "Min", "Sum"})
+# Binary and variadic operators whose operand order does not matter, by IEEE 754 not even to a bit.
+COMMUTATIVE: Final = members("commutative") - members("variadic")
+SYMMETRIC: Final = members("commutative", "variadic")
 
-# By operator of elements that rounds and is no correctly rounded one, the data types in which the bits of an element depend on its operands
-# alone, not on where it stands: ONNX Runtime computes what is left behind its vectors, at the end of a tensor, of a row or of a thread's
-# share, by other code, which may round otherwise. Measured on x86-64 (tests/test_positionless.py); what is not here is not known to be so.
+# By elementwise operator, the float types in which an element depends only on its operands, not on
+# its position. ONNX Runtime computes the elements behind the last full vector (of a tensor, a row
+# or a thread's share) with other code, which may round differently. The table is measured on x86-64
+# (tests/test_positionless.py); nothing is known of other operators. IEEE 754 defines the operators
+# of the first line, or a few of its steps make them up.
 _HALVES = frozenset({"bfloat16", "float16"})
+_STEPS = """
+    Abs Add Cast Ceil Div Equal Floor Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Mul Neg PRelu Pow
+    Reciprocal Relu Round Shrink Sign Softsign Sqrt Sub ThresholdedRelu
+"""
 POSITIONLESS: Final[dict[str, frozenset[str]]] = {
-    **dict.fromkeys(("Elu", "Log", "Softplus"), _HALVES),
-    **dict.fromkeys(("Erf", "Exp", "Gelu", "Sigmoid", "Tanh"), _HALVES | {"float"}),
+    **dict.fromkeys(_STEPS.split(), _HALVES | {"float", "double"}),
+    **dict.fromkeys("Acosh Asinh Atanh Cosh Erf Exp Gelu Sigmoid Sinh Swish Tan Tanh".split(), _HALVES | {"float"}),
+    **dict.fromkeys("Acos Asin Atan Celu Cos Elu Log Mish Selu Sin Softplus".split(), _HALVES),
 }
+ELEMENTWISE: Final = members("unary") | members("binary") | members("variadic") | {"Cast", "PRelu"}

@@ -1,4 +1,8 @@
-"""Extraction of one program from an e-graph by DAG cost, on plain data: `Graph` comes in, `Choice` goes out, `extract` says what is promised."""
+"""Extraction: choose one program of least DAG cost from an e-graph.
+
+This package works on plain data and knows nothing of ONNX. `extract` takes a `Graph` and returns a
+`Choice`.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +27,33 @@ def extract(
     memory_limit: int | None = None,
     reprice: Callable[[Choice], Iterable[Term]] | None = None,
 ) -> Choice:
-    """One node for each class that the roots need, without cycles, so that the sum of the costs of the distinct nodes, and of terms, is least.
+    """Choose one node for each class that the roots need, without cycles, at least total cost.
 
-    `method`: "exact" reduces the graph, cuts it into independent problems, searches each, and proves that the result is the best or lets a solver improve
-    it, for as much `work` as is given (deterministic, about seconds of one core); "greedy" only searches; "tree" takes for each class the node of least
-    tree cost, in which nothing is shared, whatever terms say, and repairs that only where it exceeds limits: it is there to be compared with.
+    The total is the sum of the costs of the distinct chosen nodes and of the terms that apply.
 
-    `initial` (class to node; what the roots do not reach is ignored) is a choice already known: the result is never worse (but for "tree"), and of equally
-    good choices it is the one that changes fewest nodes. Without `time_limit` (seconds) the result depends on the arguments alone; with it work may stop
-    earlier, and there still is a valid choice. With `memory_limit` (bytes) a graph that needs more is refused before the work begins.
+    `method`:
+    - "exact" reduces the graph, cuts it into independent problems and searches each. It then proves
+      that the result is optimal, or lets a solver improve it. `work` bounds the solver's effort; it
+      is deterministic, about seconds of one core.
+    - "greedy" only searches.
+    - "tree" takes the node of least tree cost in each class. Tree cost ignores sharing and terms.
+      The method repairs its choice only where it exceeds limits; it exists for comparison.
 
-    `reprice` is called with each choice that is found, and gives terms that it lacks, costs that only the whole shows; the extraction begins anew
-    with them, until none are given. The bound is that of the last problem.
+    `initial` maps classes to nodes of a known choice; entries that the roots do not reach are
+    ignored. The result is never worse than `initial`, except for "tree". Among equally good choices
+    it is the one that changes fewest nodes.
 
-    An ExtractionError says that the graph is malformed, that a needed class has no finite acyclic choice, that `initial` is no choice of the graph, or
-    that no choice within the limits was found (which is a proof only where the message says so). The result has passed `check`.
+    Without `time_limit` (seconds) the result depends only on the arguments. With it, work may stop
+    earlier, and the choice is still valid. `memory_limit` (bytes) refuses a graph that needs more
+    before the work begins.
+
+    `reprice` receives each choice found and returns terms the graph lacks: costs that only a whole
+    choice reveals. The extraction starts again with these terms until none are new. The bound
+    belongs to the last problem.
+
+    An ExtractionError says that the graph is malformed, that a needed class has no finite acyclic
+    choice, that `initial` is no choice of the graph, or that no choice within the limits was found.
+    The last is a proof only where the message says so. The result has passed `check`.
     """
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if memory_limit is not None:

@@ -1,9 +1,13 @@
-"""A kernel cut at its articulation points: what hangs below a class or a way, and is reached through it alone, is a problem of its own.
+"""Biconnected blocks: cut a kernel at its articulation points.
 
-The vertices are classes and ways; a way is joined to its class and to its children, and a source, where more than one class is needed, to every
-needed class. A child that is needed anyway
-and can not need its user decides nothing; such edges are left out. Blocks come out in an order in which each is complete before the one above it, so that
-what is known of a block's best choice can be put in its place: one more way of the class above, or a weight on the way above.
+A subgraph that is reached only through one class or one way is an independent problem.
+
+The vertices are the classes and the ways. A way is adjacent to its class and to its children. Where
+several classes are needed, a source vertex is adjacent to each of them. An edge to a child that is
+needed anyway, and that cannot need its user, decides nothing; it is left out.
+
+Each block comes after all blocks below it. So the solution of a block can stand in for it above: as
+one more way of the class at its top, or as a weight on the way at its top.
 """
 
 from __future__ import annotations
@@ -16,8 +20,10 @@ from .kernel import Closures, Kernel, bits
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A biconnected piece: its classes and ways without the vertex at its top, which is a class (the only needed one, it may be), a way, or (both -1) the
-    source.
+    """A biconnected block: its classes and ways, without the vertex at its top.
+
+    The top is a class, a way, or the source; for the source, `top_class` and `top_way` are both -1.
+    A top class may be the only needed class.
     """
 
     classes: list[int]
@@ -27,7 +33,7 @@ class Block:
 
 
 def blocks(kernel: Kernel, closures: Closures) -> Iterator[Block]:
-    """The blocks of a kernel, those below a vertex before those above it."""
+    """Yield the blocks of a kernel, those below a vertex before those above it."""
     ways, size = kernel.ways, len(kernel.ways)
     source = size + len(kernel.weight)
     around: dict[int, list[int]] = {source: list(bits(closures.needed))}

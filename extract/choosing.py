@@ -1,4 +1,7 @@
-"""The ways to choose: by the least tree, by search, or as well as can be proved; integers inside, a `Choice` in floats outside."""
+"""The extraction methods: least trees, heuristic search, and search with proof.
+
+Weights are exact integers inside this module. The `Choice` that leaves it has floats.
+"""
 
 from __future__ import annotations
 
@@ -7,28 +10,31 @@ from dataclasses import replace
 from typing import Literal
 
 from . import coupled, plain
+from .budget import Budget
 from .graph import Choice, ExtractionError, Graph, walk
-from .limits import within_limits
-from .parts import parts, unwound
+from .parts import parts, without_cyclic_nodes
 from .plain import Solution
-from .problem import Problem, prepare
+from .preparation import prepare
+from .problem import Problem
 from .proving import improve
-from .search import Budget, Search
+from .resources import within_limits
+from .search import Search
 from .work import Work
 
 WORK = 20.0
-"""Of the solver's deterministic time, by default."""
+"""The default bound on the solver's deterministic time."""
 
 Method = Literal["exact", "greedy", "tree"]
 
 
 def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float) -> Choice:
-    """The choice that a method makes, not yet checked."""
+    """Make a choice by `method`. The caller still has to check it."""
     known = None if initial is None else walk(graph, initial)
     problem, scale, units = prepare(graph, known)
     if known is not None and any(problem.is_excluded(n) for n in known.values()):
         known = None
-    # What is to take less work is searched for less long as well; alone, a search finds in half of its steps what it finds in all.
+    # Less work also means shorter searches. Without a proof, half of the usual steps suffice for a
+    # search.
     spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
     if method == "tree":
         found = _least_trees(problem)
@@ -43,7 +49,7 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     weight = found.weight
     if weight == problem.heaviest():
         raise ExtractionError("no choice was found that has none of the combinations that terms forbid; this is no proof that there is none")
-    cost, tie = scale.back(weight)
+    cost, tie = scale.costs(weight)
     optimal = weight // scale.change_base == found.bound // scale.change_base
     return Choice(
         walk(graph, {problem.owner[n]: n for n in found.picks}),
@@ -51,14 +57,15 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
         tie,
         tuple(sum(amount[n] for n in found.picks) / unit for amount, unit in zip(problem.amounts, units, strict=True)),
         "optimal" if optimal else "feasible",
-        scale.back(min(found.bound, weight))[0],
+        scale.costs(min(found.bound, weight))[0],
         "choices within the limits" if problem.narrowed or (limited and found.bound > bound) else "all choices",
     )
 
 
 def _least_trees(problem: Problem) -> Solution:
     if problem.free:
-        # What needs no decision weighs in a tree as often as it is used.
+        # In a tree a forced class still weighs as often as it is used, so every class counts as
+        # free.
         problem = replace(problem, free=[c for c, row in enumerate(problem.nodes_of) if row])
     search = Search(problem, Budget.of(problem, None))
     search.start_from_trees()
@@ -66,7 +73,7 @@ def _least_trees(problem: Problem) -> Solution:
 
 
 def _searched(problem: Problem, known: Mapping[int, int] | None, work: Work) -> Solution:
-    """The lightest choice that searches find, from scratch and from what is known."""
+    """Search from scratch and from the known choice; return the lightest choice found."""
     searches: list[Search] = []
     if known is not None:
         searches.append(_begun(problem, known, work))
@@ -80,7 +87,7 @@ def _searched(problem: Problem, known: Mapping[int, int] | None, work: Work) -> 
 
 
 def _lightest(problem: Problem, searches: list[Search]) -> Solution:
-    """Of the choices that searches have, the lightest; of equal ones the first."""
+    """Return the lightest of the searches' choices; ties go to the first search."""
     return _solution(problem, min(searches, key=lambda search: search.total).pick, problem.bound())
 
 
@@ -91,7 +98,7 @@ def _begun(problem: Problem, known: Mapping[int, int], work: Work) -> Search:
 
 
 def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> Solution:
-    """The lightest choice of each part, limits aside, as well as it can be proved."""
+    """Solve each part without the limits, with the best proof that `work` allows."""
     fixed = {c: row[0] for c, row in enumerate(problem.nodes_of) if problem.needed[c] and len(row) == 1}
     pick: dict[int, int] = {}
     bound = 0
@@ -112,15 +119,15 @@ def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> So
 
 
 def _solution(problem: Problem, pick: Sequence[int] | Mapping[int, int], bound: int) -> Solution:
-    """A choice, which weighs more than any other if a term forbids it."""
+    """Make a solution of a pick. A pick that a term forbids weighs more than any other choice."""
     nodes = problem.reached(pick)
     weight = problem.weigh(nodes)
     return Solution(problem.heaviest() if weight is None else weight, bound, tuple(nodes))
 
 
 def _within_limits(problem: Problem, units: Sequence[int], found: Solution, known: Mapping[int, int] | None, work: Work) -> Solution:
-    """The lightest choice within the limits, from one that is not, as well as it can be found or proved."""
-    problem = unwound(problem)
+    """Start from a choice that exceeds the limits; find or prove the lightest one within them."""
+    problem = without_cyclic_nodes(problem)
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
     nodes = within_limits(problem, units, [start], known, work.deadline, work.fraction)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)

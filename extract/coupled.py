@@ -1,19 +1,22 @@
-"""A part of which terms count nodes: searched from all that is known, then improved, or proved, by the solver."""
+"""Solve a part whose nodes occur in terms: search first, then let `proving` improve the result."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .budget import Budget
 from .parts import Part
 from .plain import Solution
 from .proving import improve
-from .search import Budget, Search
+from .search import Search
 from .work import Work
 
 
 def solve(part: Part, known: Mapping[int, int] | None, work: Work) -> Solution:
-    """The best choice found that no term forbids, at most as heavy as `known` where that is one; where none is
-    found, one that is forbidden, and weighs more than any other."""
+    """Return the best choice found that no term forbids, never heavier than `known`.
+
+    If every choice found is forbidden, the result is forbidden too and weighs more than any other.
+    """
     problem, nodes = part.with_terms()
     searches = [Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))]
     searches[0].start()

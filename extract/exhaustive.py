@@ -1,7 +1,11 @@
-"""Every choice of a small problem, as far as it can still become the best: without a library to import, and exact in integers of any length.
+"""Branch and bound over all choices of a small problem.
 
-Classes are decided one after the other as they come to be needed. What is decided and the cheapest ways of what is needed besides may not weigh as much as
-the best choice known, nor exceed a limit. Costs of combinations are added at the end; until then all that could be gained by them counts as gained.
+It needs no solver library and is exact in integers of any length.
+
+It decides classes one by one, as they become needed. The lower bound of a partial choice is the
+weight of its decided nodes, plus the cheapest node of each class that is needed and undecided. A
+branch ends when this bound reaches the best known weight or exceeds a limit. Terms are added at the
+end; until then the bound counts every gain they could bring.
 """
 
 from __future__ import annotations
@@ -9,17 +13,20 @@ from __future__ import annotations
 from .problem import Problem
 
 DEEPEST = 200
-"""Classes, at most: each that is decided is one call deep."""
+"""The largest number of classes. Each decided class is one level of recursion."""
 
 
 class TooMany(Exception):
-    """There are more choices to look at than were allowed."""
+    """The problem has more choices than the step budget allows."""
 
 
 def best(problem: Problem, nodes: list[int], weight: int | None, steps: int) -> tuple[list[int], int | None]:
-    """The lightest choice within the limits, which weighs less than `weight` or is `nodes` itself, and its weight; (`nodes`, None) if there is none.
+    """Return the lightest choice within the limits and its weight.
 
-    `TooMany` is raised after so many `steps`, or where there are too many classes to look at one below the other.
+    The result weighs less than `weight` or is `nodes` itself. It is (`nodes`, None) if there is no
+    choice.
+
+    `TooMany` is raised after `steps` steps, or where the problem has more than DEEPEST classes.
     """
     if sum(map(bool, problem.nodes_of)) > DEEPEST:
         raise TooMany
@@ -42,13 +49,13 @@ class _Search:
         self._pick: dict[int, int] = {}
 
     def begin(self) -> None:
-        """Look at every choice."""
+        """Search all choices."""
         roots = self.problem.roots
         amounts = [sum(smallest[c] for c in roots) for smallest in self._smallest]
         self._decide(list(roots), set(roots), sum(self._least[c] for c in roots), amounts)
 
     def _decide(self, waiting: list[int], needed: set[int], weight: int, amounts: list[int]) -> None:
-        """Decide what waits, `weight` and `amounts` being the least that what is decided and what waits can sum to."""
+        """Decide the `waiting` classes; `weight` and `amounts` are lower bounds of the sums."""
         problem = self.problem
         if not waiting:
             self._keep()
@@ -72,7 +79,7 @@ class _Search:
         self._pick.pop(c, None)
 
     def _keep(self) -> None:
-        """Remember what is decided, if it is a choice and lighter than the best one known."""
+        """Keep the decided nodes if they are an acyclic choice lighter than the best known one."""
         self.steps -= len(self._pick)
         if self._is_cyclic():
             return

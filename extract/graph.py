@@ -1,6 +1,7 @@
-"""The plain data of an extraction: e-nodes in e-classes go in (`Graph`), one e-node for each needed class comes out (`Choice`).
+"""The data of an extraction: a `Graph` of e-nodes in e-classes, and a `Choice` of nodes.
 
-`check` walks a choice again from the roots, independently of how it was found; an `ExtractionError` is the only error a caller can cause.
+`check` walks a choice from the roots, independently of the method that found it. ExtractionError is
+the only error that a caller can cause.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Literal
 
 
 class ExtractionError(ValueError):
-    """The graph is malformed, a needed class has no finite acyclic choice, or no choice within the limits is known."""
+    """The graph is malformed, or it has no valid choice, or none was found."""
 
 
 def impossible() -> ExtractionError:
-    """The error that says what has been proved: that there is nothing to choose."""
+    """Return the error for a proof that no choice exists."""
     return ExtractionError("no choice is within the limits and free of the combinations that terms forbid")
 
 
@@ -25,8 +26,9 @@ def impossible() -> ExtractionError:
 class Node:
     """One way to compute the class `eclass` from the classes `children`.
 
-    Costs compare as the pair (`cost`, `tie`): the sums of `tie` decide only between choices whose sums of `cost` are equal. Both are non-negative;
-    infinity in either means that the node is never chosen. `resources` are non-negative and finite; the empty tuple stands for zeros.
+    Costs compare as pairs (`cost`, `tie`): the sums of `tie` decide only between choices with equal
+    sums of `cost`. Both are non-negative; a node with an infinite one is never chosen. `resources`
+    are non-negative and finite; the empty tuple stands for zeros.
     """
 
     eclass: int
@@ -38,10 +40,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A cost that no single node has: `cost`, of either sign, is added once where all of `nodes` are chosen.
+    """A cost of a combination: `cost`, of either sign, is added once if all of `nodes` are chosen.
 
-    With `sole` it is added only where, besides, the last of them is the one consumer of the first: no other chosen node has the first one's class as a
-    child, and that class is no root. A cost of infinity forbids the combination.
+    With `sole`, the last node must also be the only consumer of the first: no other chosen node has
+    the first node's class as a child, and that class is no root. An infinite cost forbids the
+    combination.
     """
 
     nodes: tuple[int, ...]
@@ -51,10 +54,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Classes are numbered 0 to `classes` - 1, nodes by their position in `nodes`.
+    """An e-graph: classes are numbered 0 to `classes` - 1, nodes by their position in `nodes`.
 
-    For each resource, the sum over the distinct chosen nodes may not exceed its entry in `limits` (infinity: not limited), not by one rounding error.
-    Without `limits` resources are only added up. `terms` add costs for combinations of nodes, or forbid them.
+    For each resource, the exact sum over the distinct chosen nodes may not exceed its entry in
+    `limits`; an infinite entry is no limit. Without `limits`, resources are only added up. `terms`
+    add costs for combinations of nodes, or forbid them.
     """
 
     classes: int
@@ -64,16 +68,18 @@ class Graph:
     terms: tuple[Term, ...] = ()
 
     def resources(self) -> int:
-        """How many resources there are."""
+        """Return the number of resources."""
         return len(self.limits) or max((len(node.resources) for node in self.nodes), default=0)
 
 
 @dataclass(slots=True)
 class Choice:
-    """The chosen node of every class that the roots reach through the choice, and of no other.
+    """The chosen node of each class that the roots reach through the choice, and of no other class.
 
-    `cost` (terms included), `tie` and `resources` are the sums over the chosen nodes, correctly rounded. `bound` is proved: no choice has a smaller cost;
-    where `bound_for` says so, of those within the limits only. `optimal` means that no choice, within the limits, has a smaller pair (cost, tie).
+    `cost` (terms included), `tie` and `resources` are the correctly rounded sums over the chosen
+    nodes. `bound` is a proved lower bound on the cost of every choice, or of every choice within
+    the limits, as `bound_for` says. `optimal` means that no choice within the limits has a smaller
+    pair (cost, tie).
     """
 
     nodes: dict[int, int]
@@ -86,12 +92,15 @@ class Choice:
 
     @property
     def gap(self) -> float:
-        """How much cheaper the best choice could be at most, as a share of the cost."""
+        """The largest possible saving that the bound leaves open, as a share of the cost."""
         return (self.cost - self.bound) / abs(self.cost) if self.cost != self.bound else 0.0
 
 
 def walk(graph: Graph, picks: Mapping[int, int]) -> dict[int, int]:
-    """The part of `picks` that the roots reach, each class before those that need it; an ExtractionError where that is no acyclic choice of `graph`."""
+    """Return the part of `picks` that the roots reach; each class comes before those that need it.
+
+    An ExtractionError says that `picks` is no complete acyclic choice of `graph`.
+    """
     done: dict[int, int] = {}
     waiting: dict[int, int] = {}
     for root in graph.roots:
@@ -118,7 +127,10 @@ def walk(graph: Graph, picks: Mapping[int, int]) -> dict[int, int]:
 
 
 def check(graph: Graph, choice: Choice) -> None:
-    """Raise an ExtractionError unless `choice` is what it says: complete, acyclic, without a node too many, rightly added up and within the limits."""
+    """Check that a choice is complete, acyclic, minimal, correctly summed and within the limits.
+
+    An ExtractionError names the first violation.
+    """
     reached = walk(graph, choice.nodes)
     if len(reached) != len(choice.nodes):
         raise ExtractionError(f"class {min(choice.nodes.keys() - reached.keys())} is chosen and not needed")
@@ -138,13 +150,13 @@ def check(graph: Graph, choice: Choice) -> None:
     if totals != choice.resources:
         raise ExtractionError(f"the chosen nodes use the resources {totals}, the choice says {choice.resources}")
     for position, limit in enumerate(graph.limits):
-        # fsum rounds once, at the end, so that the sign of this difference is exact.
+        # fsum rounds only once, at the end, so the sign of this difference is exact.
         if math.fsum([-limit, *(amounts[position] for amounts in used)]) > 0:
             raise ExtractionError(f"the chosen nodes use more than {limit!r} of resource {position}")
 
 
 def applying(graph: Graph, chosen: Mapping[int, int]) -> list[Term]:
-    """The terms whose costs are added to a choice."""
+    """Return the terms that apply to a choice."""
     nodes, roots = graph.nodes, set(graph.roots)
     consumers = Counter(child for index in chosen.values() for child in set(nodes[index].children)) if graph.terms else Counter[int]()
 

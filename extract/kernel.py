@@ -1,11 +1,14 @@
-"""The hard core of a problem: classes with ways to have them, made smaller step by step without changing the least weight of a choice.
+"""The kernel of a problem: a smaller problem of the same least weight, reduced step by step.
 
-A way is a node, or several nodes that were contracted into one: `picks` are the nodes that are chosen with it. Each step removes ways, or shortens them;
-what is left has a choice of the same weight as before. But for `prune` and `unwind` the steps are for sums of weights alone: limits and terms make them
-unsound.
+A way is a node, or several nodes contracted into one; choosing a way chooses all its `picks`. Each
+step removes or shortens ways and keeps the least weight of a choice. Only `prune` and `drop_cyclic`
+are sound under limits and terms; the other steps assume that the objective is the sum of the
+weights alone.
 
-Most rest on one fact. `closures` gives, for each class, the classes that are in every acyclic choice with it, as the bits of an integer: itself, and what
-all its ways have in common. It is the greatest solution of that equation, so that cycles do not weaken it.
+Most steps rest on closures. The closure of a class holds the classes that every acyclic choice with
+this class contains: the class itself, and the intersection over its ways of the union of their
+children's closures. Closures are the greatest solution of this equation, so cycles do not weaken
+them. They are bit sets in integers.
 """
 
 from __future__ import annotations
@@ -13,11 +16,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator, Sequence
 
-from .problem import components
+from .components import components
 
 
 class Kernel:
-    """Classes are numbered from 0, ways by their position; a class that has no ways is out of the problem."""
+    """Classes with their ways, both numbered from 0.
+
+    A class without ways is out of the problem.
+    """
 
     def __init__(self, roots: list[int], ways: list[list[int]], weight: list[int], children: list[tuple[int, ...]], picks: list[tuple[int, ...]]) -> None:
         self.roots = roots
@@ -31,17 +37,20 @@ class Kernel:
                 self.owner[n] = c
 
     def size(self) -> int:
-        """How many ways are left."""
+        """Return the number of ways left."""
         return sum(len(row) for row in self.ways)
 
     def classes(self) -> list[int]:
-        """The classes that are left."""
+        """Return the classes left."""
         return [c for c, row in enumerate(self.ways) if row]
 
-    # -- steps -------------------------------------------------------------------------------------------------------------------------------------
+    # -- steps -------------------------------------------------------------------------------------
 
     def prune(self) -> bool:
-        """Drop the ways that no acyclic choice has (a child has no ways left, or only ways around a cycle) and the classes that no root reaches."""
+        """Drop the ways that no acyclic choice contains and the classes that no root reaches.
+
+        No acyclic choice contains a way if one of its children has no ways, or only cyclic ones.
+        """
         before = self.size()
         missing: dict[int, int] = {}
         users: dict[int, list[int]] = {}
@@ -76,17 +85,22 @@ class Kernel:
         self.ways = [row if c in reached else [] for c, row in enumerate(self.ways)]
         return self.size() < before
 
-    def unwind(self, closures: Closures) -> bool:
-        """Drop each way that leads back to its own class, whatever is chosen below it. (Sound for limits and terms too.)"""
+    def drop_cyclic(self, closures: Closures) -> bool:
+        """Drop each way whose closure contains its own class: it is cyclic in every choice.
+
+        This is sound under limits and terms too.
+        """
         before = self.size()
         self.ways = [[n for n in row if not closures.of_way(n) >> c & 1] for c, row in enumerate(self.ways)]
         return self.size() < before
 
     def dominate(self, closures: Closures) -> bool:
-        """Drop each way that another way of its class can stand in for, at no more weight.
+        """Drop each way that another way of its class dominates.
 
-        The other's children are in every choice with the first one already, or are cheap enough to be had besides as trees. Those that are not, and
-        those that are needed anyway, have to lie in other components: they can not need the class itself.
+        The dominating way weighs no more, even with the least trees of the children that the first
+        way's closure lacks. Children that need such a tree, or that count as present only because
+        every choice needs them, must lie in another component: then they cannot need the class
+        itself.
         """
         before = self.size()
         trees = self._trees()
@@ -112,7 +126,10 @@ class Kernel:
         return True
 
     def _trees(self) -> list[int]:
-        """For each class the least weight of a tree, in which nothing is shared: a choice that has everything but this class can have it for that."""
+        """Return the least tree cost of each class, in which nothing is shared.
+
+        Adding a missing class to a choice costs at most this much.
+        """
         tree: list[int] = [-1] * len(self.ways)
         sums: dict[int, int] = {}
         missing: dict[int, int] = {}
@@ -126,7 +143,8 @@ class Kernel:
                 if not missing[n]:
                     heap.append((self.weight[n], c))
         heapq.heapify(heap)
-        # Trees grow exponentially with depth; above the weight of everything one is as useless as another.
+        # Tree costs grow exponentially with depth. Above the weight of everything they make no
+        # difference.
         cap = 1 + sum(max(self.weight[n] for n in row) for row in self.ways if row)
         while heap:
             weight, c = heapq.heappop(heap)
@@ -141,7 +159,7 @@ class Kernel:
         return [cap if weight < 0 else weight for weight in tree]
 
     def contract(self, closures: Closures) -> bool:
-        """Replace a class that has one way, which weighs nothing or has one user, by that way, in all its users."""
+        """Inline each class that has a single way, if the way is free or has one user."""
         users: dict[int, list[int]] = {}
         for row in self.ways:
             for n in row:
@@ -165,8 +183,8 @@ class Kernel:
             changed = True
         return changed
 
-    def bounded(self, closures: Closures, weight: int, kept: set[int]) -> bool:
-        """Drop each way, but `kept`, with which every choice weighs `weight` or more: its closure alone does."""
+    def drop_heavy(self, closures: Closures, weight: int, kept: set[int]) -> bool:
+        """Drop each way outside `kept` whose closure already weighs `weight` or more."""
         before = self.size()
         least = [min((self.weight[n] for n in row), default=0) for row in self.ways]
         known: dict[int, int] = {}
@@ -185,12 +203,12 @@ class Kernel:
         return self.size() < before
 
     def bound(self, closures: Closures) -> int:
-        """A weight that no choice undercuts."""
+        """Return a lower bound on the weight of every choice."""
         return sum(min(self.weight[n] for n in self.ways[c]) for c in bits(closures.needed))
 
 
 class Closures:
-    """What every choice with a class has, by class (`of`), and what every choice has (`needed`), as they are when this is made."""
+    """A snapshot of a kernel's closures, and the classes that every choice needs."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._children = kernel.children
@@ -203,7 +221,8 @@ class Closures:
             for c in members if len(members) > 1 else ():
                 for child in {child for n in kernel.ways[c] for child in self._children[n] if self.order[child] == number}:
                     users[child].append(c)
-            # What a class has changes with what its children have: only those are looked at again, those below first.
+            # A class's closure depends on its children's closures. Only the users of a class that
+            # changed are visited again, lower classes first.
             waiting = members
             while waiting:
                 again: set[int] = set()
@@ -224,7 +243,7 @@ class Closures:
             self.needed |= self.of[root]
 
     def of_way(self, n: int) -> int:
-        """What every choice has in which way n is: the closures of its children."""
+        """Return the union of the closures of way n's children."""
         found = 0
         for child in self._children[n]:
             found |= self.of[child]
@@ -232,7 +251,7 @@ class Closures:
 
 
 def bits(number: int) -> Iterator[int]:
-    """The positions of the bits that are set, in order."""
+    """Yield the positions of the set bits in ascending order."""
     while number:
         lowest = number & -number
         yield lowest.bit_length() - 1
@@ -240,10 +259,10 @@ def bits(number: int) -> Iterator[int]:
 
 
 def reduce(kernel: Kernel) -> Closures:
-    """Take all steps that need no choice to compare with, until none changes anything; the closures of what is left."""
+    """Apply the steps that need no known choice, until none applies; return the closures."""
     kernel.prune()
     while True:
         closures = Closures(kernel)
-        if not (kernel.unwind(closures) or kernel.dominate(closures) or kernel.contract(closures)):
+        if not (kernel.drop_cyclic(closures) or kernel.dominate(closures) or kernel.contract(closures)):
             return closures
         kernel.prune()

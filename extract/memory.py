@@ -1,11 +1,11 @@
-"""How much memory an extraction takes, known before it begins."""
+"""The memory that an extraction needs, estimated before it begins."""
 
 from __future__ import annotations
 
 from .graph import ExtractionError, Graph
 
 PER_NODE, PER_EDGE, PER_CLASS = 1200, 120, 500
-"""Bytes, as measured with room to spare: the graph's own plain data, and all that is kept beside it at the peak."""
+"""Bytes, measured with room to spare: the graph's own data and everything beside it at the peak."""
 
 
 def demand(graph: Graph, limit: int) -> None:

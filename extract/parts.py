@@ -1,7 +1,7 @@
-"""A problem cut into parts that have nothing to do with each other, each with classes and nodes of its own.
+"""Cut a problem into independent parts, each with its own classes and nodes.
 
-A child that is in every choice decides nothing, unless it could need its user (then it lies on a cycle with it) or its users are counted by a term. All
-other edges hold classes together, and so do terms.
+Edges and terms connect classes. An edge to a child that is in every choice connects nothing, with
+two exceptions: the child lies on a cycle with its user, or a term counts the child's users.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from .kernel import Closures, Kernel
 from .problem import Problem, arrange
 
 LARGEST = 20_000
-"""Classes in a part, above which closures (their number squared in bits) would take too much memory."""
+"""The largest part, in classes: closures take a number of bits that is the square of this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some classes of a problem, for each of their nodes the children that matter, and whether terms count any of the nodes."""
+    """Some classes of a problem, with the children that matter for each of their nodes."""
 
     problem: Problem
     classes: list[int]
@@ -26,7 +26,7 @@ class Part:
     has_terms: bool
 
     def kernel(self) -> Kernel:
-        """The part, numbered anew, by weights alone."""
+        """Return the part renumbered, with weights only."""
         number = {c: local for local, c in enumerate(self.classes)}
         rows = [self.problem.nodes_of[c] for c in self.classes]
         nodes = [n for row in rows for n in row]
@@ -37,7 +37,7 @@ class Part:
         return Kernel(roots, ways, [self.problem.weight[n] for n in nodes], children, [(n,) for n in nodes])
 
     def with_terms(self) -> tuple[Problem, list[int]]:
-        """The part, numbered anew, with its terms and without limits; and its nodes, by their new numbers."""
+        """Return the part renumbered, with terms but no limits, and its original nodes."""
         kernel = self.kernel()
         nodes = [n for (n,) in kernel.picks]
         local = {n: way for way, n in enumerate(nodes)}
@@ -47,16 +47,19 @@ class Part:
             for term in self.problem.terms
             if term.nodes[0] in local
         ]
-        return unwound(arrange(kernel.roots, kernel.ways, kernel.owner, kernel.children, kernel.weight, [], [], terms)), nodes
+        return without_cyclic_nodes(arrange(kernel.roots, kernel.ways, kernel.owner, kernel.children, kernel.weight, [], [], terms)), nodes
 
 
-def unwound(problem: Problem) -> Problem:
-    """The problem without the nodes that lead back to their own class whatever is chosen below: no choice has them, and they cost the solver most."""
+def without_cyclic_nodes(problem: Problem) -> Problem:
+    """Drop the nodes that are cyclic in every choice.
+
+    They are the most expensive ones for the solver.
+    """
     if len(problem.nodes_of) > LARGEST:
         return problem
     kernel = Kernel(problem.roots, [list(row) for row in problem.nodes_of], problem.weight, problem.children, [])
     before = kernel.size()
-    while kernel.unwind(Closures(kernel)):
+    while kernel.drop_cyclic(Closures(kernel)):
         kernel.prune()
     if kernel.size() == before:
         return problem
@@ -66,7 +69,10 @@ def unwound(problem: Problem) -> Problem:
 
 
 def parts(problem: Problem) -> Iterator[Part]:
-    """The parts of what is free in a problem; classes that are in none have one node, which is in every choice."""
+    """Yield the independent parts of a problem's free classes.
+
+    Each class outside all parts has one node, which is in every choice.
+    """
     if not problem.free:
         return
     order, needed, owner, nodes_of = problem.order, problem.needed, problem.owner, problem.nodes_of

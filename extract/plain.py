@@ -1,6 +1,8 @@
-"""The best choice by a sum of weights alone: reduced, cut into independent problems, each searched, and proved or handed to the exact solver.
+"""Solve a kernel, whose objective is a sum of weights alone.
 
-A part of which a bound shows that the search found the best costs no solver, whose import alone takes longer than most graphs.
+The kernel is reduced and cut into blocks, and each block is searched. Where the bound does not
+prove the result, `proving` improves it. Blocks that the bound proves never load the solver, whose
+import alone takes longer than most graphs.
 """
 
 from __future__ import annotations
@@ -9,17 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .blocks import Block, blocks
+from .budget import Budget
 from .kernel import Closures, Kernel, bits, reduce
 from .parts import LARGEST
 from .problem import Problem, arrange
 from .proving import improve
-from .search import Budget, Search
+from .search import Search
 from .work import Work
 
 
 @dataclass(slots=True)
 class Solution:
-    """Nodes whose weights sum to `weight`, and a weight that no choice undercuts."""
+    """Chosen nodes, their weight, and a lower bound on the weight of every choice."""
 
     weight: int
     bound: int
@@ -27,29 +30,31 @@ class Solution:
 
 
 def solve(kernel: Kernel, work: Work) -> Solution:
-    """The best choice of a kernel that is found, which no bound of its own can exceed."""
+    """Return the best choice of a kernel that was found, with a valid bound."""
     if len(kernel.ways) > LARGEST:
         problem, ways = _searched(kernel, work)
         return _solution(kernel, ways, problem.bound())
     closures = reduce(kernel)
     cuts = list(blocks(kernel, closures))
-    # Every class but a single root is in one block as other than its top.
+    # Every class except a single root is below the top of exactly one block.
     if sum(1 for block in cuts if block.classes) == 1:
         return _hard(kernel, closures, work)
     return _assembled(kernel, closures, cuts, work)
 
 
 def joined(parts: Sequence[Solution]) -> Solution:
-    """The solutions of independent parts as one."""
+    """Join the solutions of independent parts."""
     picks = tuple(n for part in parts for n in part.picks)
     return Solution(sum(part.weight for part in parts), sum(part.bound for part in parts), picks)
 
 
 def _assembled(kernel: Kernel, closures: Closures, cuts: list[Block], work: Work) -> Solution:
-    """Solve the blocks from the bottom up, each with what is known of those below it."""
+    """Solve the blocks bottom up, with the solutions of lower blocks in their place."""
     weight, picks = list(kernel.weight), list(kernel.picks)
-    below: dict[int, Solution] = {}  # the best of what hangs below a class
-    gaps = 0  # by how much less than what stands for them the blocks below could weigh, all together
+    # The best solution for each class that is the top of a block.
+    below: dict[int, Solution] = {}
+    # The sum of (weight - bound) over the solved blocks.
+    gaps = 0
     tops: list[Solution] = []
     for block in cuts:
         if block.top_class >= 0:
@@ -84,13 +89,13 @@ def _assembled(kernel: Kernel, closures: Closures, cuts: list[Block], work: Work
             picks[block.top_way] += found.picks
         else:
             tops.append(found)
-    # Where one class is needed alone, it is the top of all.
+    # A single needed class is the top of the last block.
     total = joined(tops or [below[c] for c in bits(closures.needed)])
     return Solution(total.weight, total.weight - gaps, total.picks)
 
 
 def _block(kernel: Kernel, work: Work) -> Solution:
-    """Most blocks are one edge: then the choice is among ways without children."""
+    """Solve a block. Most blocks are one edge, which leaves only ways without children."""
     if not any(kernel.children):
         best = [min(kernel.ways[c], key=lambda n: kernel.weight[n]) for c in kernel.roots]
         total = sum(kernel.weight[n] for n in best)
@@ -99,12 +104,15 @@ def _block(kernel: Kernel, work: Work) -> Solution:
 
 
 def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
-    """Search; drop what the result shows to be too heavy, and begin anew where that was something; else improve or prove it by the solver."""
+    """Search, drop the ways that the result rules out, and start again.
+
+    If nothing was dropped, improve or prove the result.
+    """
     problem, ways = _searched(kernel, work)
     found, bound = _solution(kernel, ways), kernel.bound(closures)
     if found.weight == bound:
         return Solution(found.weight, bound, found.picks)
-    if kernel.bounded(closures, found.weight, set(ways)):
+    if kernel.drop_heavy(closures, found.weight, set(ways)):
         again = solve(kernel, work)
         return again if again.weight < found.weight else Solution(found.weight, min(again.bound, found.weight), found.picks)
     ways, proved = improve(problem, ways, found.weight, work)
@@ -113,7 +121,7 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
 
 
 def _searched(kernel: Kernel, work: Work) -> tuple[Problem, list[int]]:
-    """A kernel as a problem, and the ways that the heuristic chooses."""
+    """Return a kernel as a problem, and the ways that the heuristic search chooses."""
     problem = arrange(kernel.roots, [list(row) for row in kernel.ways], kernel.owner, kernel.children, kernel.weight, [], [], [])
     search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))
     search.start()

@@ -1,6 +1,7 @@
-"""Proving: a problem and a choice of it come in, a choice at least as good and a bound come back, by whatever the work that is left allows.
+"""Improve a choice and prove a lower bound, as far as the remaining work allows.
 
-All choices are looked at where they are few. The exact solver decides the rest: importing it takes longer than most extractions do.
+Small problems are searched exhaustively. The exact solver takes the rest: its import alone takes
+longer than most extractions.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from .problem import Problem
 from .work import Work
 
 LARGEST = 200_000
-"""Nodes of a problem, above which making the solver's model alone takes too long."""
+"""The solver's largest problem, in nodes: building the model of a larger one takes too long."""
 
 STEPS = 20_000
-"""Of looking at all choices, before the solver is asked: as long as importing it takes, at most."""
+"""The steps of exhaustive search before the solver is tried; its import takes longer."""
 
 
 def improve(problem: Problem, nodes: list[int], weight: int | None, work: Work) -> tuple[list[int], int | None]:
-    """Nodes that weigh at most `weight`, as those given do, and a weight that no choice within the limits undercuts (None where nothing was proved).
+    """Return nodes of weight at most `weight`, and a lower bound on every choice within the limits.
 
-    Where `weight` is None the nodes given are no lawful choice, and come back if none is found. The solver's time is taken from `work`.
+    The bound is None if nothing was proved. `weight` is None if the given nodes are no valid
+    choice; then they return only if none is found. The solver's time is subtracted from `work`.
     """
     if work.late() or sum(map(len, problem.nodes_of)) > LARGEST:
         return nodes, None

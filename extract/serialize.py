@@ -1,7 +1,7 @@
-"""The egraph-serialize format: JSON text comes in, a `Graph` and the file's own names of its classes and nodes go out; and the way back.
+"""Read and write the egraph-serialize format: JSON text to a `Graph` and its names, and back.
 
-What `read` gives can be extracted from, if memory allows: whatever is wrong in a file is said here, in the file's own names. Nothing is built that
-the memory limit does not cover.
+A graph from `read` can be extracted, memory permitting: each error in a file is reported here, with
+the names in the file. Nothing is built beyond the memory limit.
 """
 
 from __future__ import annotations
@@ -20,47 +20,51 @@ from typing import Any, BinaryIO, Protocol, cast
 from .graph import ExtractionError, Graph, Node
 
 PER_BYTE = 64
-"""Bytes of memory for each byte of text at the most, as measured: for lists in lists, with the text itself as bytes and decoded. Graphs take 20 or so."""
+"""The most bytes of memory per byte of text, measured on nested lists; graphs take about 20."""
 
 _PIECE = 1 << 20
-_SHOWN = 60  # characters of a name in a message
+_SHOWN = 60  # Characters of a name in a message.
 
 
 class Target(Protocol):
-    """Something that bytes can be written to."""
+    """A sink for bytes."""
 
     def write(self, data: bytes, /) -> object:
-        """Appends `data`."""
+        """Append `data`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What a file calls its classes and nodes, in the order of their numbers."""
+    """The names of classes and nodes in a file, in the order of their numbers."""
 
     classes: list[str]
     nodes: list[str]
 
 
 def read(source: BinaryIO, memory_limit: int | None = None) -> tuple[Graph, Names]:
-    """The graph that a file holds, plain or compressed by gzip, and its names; an ExtractionError of one line says what is wrong in the file.
+    """Read the graph and the names in a file, plain or compressed by gzip.
 
-    A node without a cost costs 1, and one that is subsumed is never chosen. Each node has the tie 1, so that of equally cheap choices the one of fewest
-    nodes is the best. With `memory_limit` (bytes) a file whose text could need more is refused before it is parsed, however far it is compressed.
+    A node without a cost costs 1; a subsumed node is never chosen. Each node has the tie 1, so of
+    equally cheap choices the one with fewest nodes wins. With `memory_limit` (bytes), a file whose
+    text could need more is refused before it is parsed, however strongly it is compressed. An
+    ExtractionError of one line names the defect of a file.
     """
     return _graph(_parsed(_text(source, memory_limit)))
 
 
 def write(graph: Graph, operators: Sequence[str], target: Target) -> None:
-    """Writes a graph as JSON text; `operators` has what each node is to be called.
+    """Write a graph as JSON text; `operators` names each node's operator.
 
-    The format knows one number: the cost of a node is written with its tie as a share so small that ties decide only between equal costs, as far as the
-    53 bits of a double can tell. It knows no infinity: nodes that no choice can have, because of their cost or because they exceed a limit alone, are
-    left out. Nor does it know resources, limits on sums of them, and terms.
+    The format has one number per node. A node's cost is written plus its tie times a factor so
+    small that ties decide only between equal costs, within the 53 bits of a double. The format has
+    no infinity: nodes that no choice can contain are left out, because of their cost or because
+    they exceed a limit alone. It has no resources, limits or terms.
     """
     possible = _possible(graph)
     share = _share(graph)
     names: dict[int, str] = {}
-    first: dict[int, str] = {}  # by class, the node that stands for it as a child
+    # By class, the node that stands for the class as a child.
+    first: dict[int, str] = {}
     count = [0] * graph.classes
     for index, node in enumerate(graph.nodes):
         if _is_usable(graph, node) and all(possible[child] for child in node.children):
@@ -82,10 +86,10 @@ def write(graph: Graph, operators: Sequence[str], target: Target) -> None:
 
 
 def _share(graph: Graph) -> float:
-    """A power of two so small that all ties together are less than any difference of two sums of costs."""
+    """Return a power of two so small that no sum of ties outweighs a difference of costs."""
     nodes = [node for node in graph.nodes if _is_usable(graph, node)]
     _, exponent = math.frexp(math.fsum(node.tie for node in nodes))
-    # A float's denominator is a power of two: the largest is the unit in which all sums of costs are whole.
+    # The denominator of a float is a power of two. All sums of costs are multiples of 1 / `unit`.
     unit = max((node.cost.as_integer_ratio()[1] for node in nodes), default=1)
     return math.ldexp(1.0, 1 - unit.bit_length() - max(exponent, 0))
 
@@ -95,7 +99,7 @@ def _is_usable(graph: Graph, node: Node) -> bool:
 
 
 def _text(source: BinaryIO, memory_limit: int | None) -> bytearray:
-    """The text of a file, decompressed where it is compressed, and no more of it than memory allows."""
+    """Read the text of a file, decompressed where needed, up to the memory limit."""
     text = bytearray()
     buffered = io.BufferedReader(cast(io.RawIOBase, source))
     try:
@@ -116,7 +120,7 @@ def _text(source: BinaryIO, memory_limit: int | None) -> bytearray:
 
 
 def _parsed(text: bytearray) -> object:
-    """JSON as Python data, in which all numbers are floats; a key that is given twice is an error."""
+    """Parse JSON with all numbers as floats; a duplicate key is an error."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         found = dict(pairs)
@@ -182,7 +186,10 @@ def _node(name: str, entry: dict[str, object], eclass_of: dict[str, int]) -> Nod
 
 
 def _demand_choice(graph: Graph, names: Names) -> None:
-    """An ExtractionError where a root has no finite acyclic choice: it follows a first cause from the root to a class that has none of itself."""
+    """Raise an ExtractionError if a root has no finite acyclic choice.
+
+    The message names the class at the end of a chain of first causes.
+    """
     possible = _possible(graph)
     here = next((root for root in graph.roots if not possible[root]), None)
     if here is None:
@@ -201,12 +208,13 @@ def _demand_choice(graph: Graph, names: Names) -> None:
 
 
 def _possible(graph: Graph) -> bytearray:
-    """By class, whether it has an acyclic choice of usable nodes."""
+    """Mark each class that has an acyclic choice of usable nodes."""
     users: list[list[int]] = [[] for _ in range(graph.classes)]
     missing: list[int] = []
     ready: list[int] = []
     for index, node in enumerate(graph.nodes):
-        children = node.children if _is_usable(graph, node) else (node.eclass,)  # a node that needs its own class is never complete
+        # A node that needs its own class never completes.
+        children = node.children if _is_usable(graph, node) else (node.eclass,)
         missing.append(len(children))
         for child in children:
             users[child].append(index)
@@ -250,12 +258,12 @@ def _name(value: object, what: str) -> str:
 
 
 def _kind(value: object) -> str:
-    """What a value is in JSON's words."""
+    """Return the kind of a value in JSON's words."""
     if value is None or isinstance(value, bool):
         return json.dumps(value)
     return "a string" if isinstance(value, str) else "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "a number"
 
 
 def _quoted(name: str) -> str:
-    """A name of the file in a message, cut if it is long."""
+    """Quote a name of the file in a message; cut it if it is long."""
     return repr(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")

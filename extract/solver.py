@@ -1,13 +1,16 @@
-"""The exact solver: a problem and a choice of it become a model for CP-SAT, a better choice and a proved bound come back.
+"""The exact solver: a CP-SAT model of a problem, hinted by a choice, gives a choice and a bound.
 
-Every class and node is a literal. A class in use has exactly one node; of the nodes of one class that share a child at most one is chosen, and only if the
-child is in use: one clique, where implications one by one would leave the relaxation weak. What is in use has a user. Only inside strongly connected
-components classes have positions, each above those of the children chosen there.
+Every class and node is a literal. A class in use has exactly one chosen node. Of the nodes of one
+class that share a child, at most one is chosen, and only if the child is in use. This is one
+clique, because separate implications would weaken the relaxation. A class in use has a user. Inside
+a strongly connected component, classes have positions, each above those of its chosen children.
 
-The solver works on integers of 64 bits. Weights with longer sums are cut to their leading bits first: what that model proves undercuts the truth by less
-than one unit of the cut for each chosen node. A second model then decides, by the bits cut off, among what the first can not tell apart.
+The solver works on 64-bit integers. Weights with longer sums are first cut to their leading bits:
+the bound of that model is too low by less than one unit of the cut for each chosen node. A second
+model then decides by the trailing bits among the choices that are equal so far.
 
-Workers are interleaved and their work is measured by the solver's deterministic time, so that the same problem gives the same choice on any machine.
+Workers are interleaved, and the solver's deterministic time measures their work. So a problem gives
+the same choice on any machine.
 """
 
 from __future__ import annotations
@@ -24,20 +27,29 @@ from .problem import Problem
 from .work import Work
 
 BITS = 46
-"""Of a sum of weights, as the first model sees it."""
+"""The bits of a sum of weights in the first model."""
 
 WIDEST = 61
-"""Bits of any sum that a model may meet."""
+"""The bits of any sum in a model."""
 
 _SHARE = 0.8
-"""Of what may still be spent, for one call: what comes after a large problem is mostly small, and proved in no time."""
+"""The share of the remaining work for one call.
+
+Problems after a large one are mostly small and quickly proved.
+"""
 
 SUBSOLVERS = ("max_lp", "core")
-"""One that follows the relaxation and one that grows a bound from conflicts: what resists the one mostly yields to the other."""
+"""One follows the linear relaxation, one grows a bound from conflicts.
+
+Problems that resist one mostly yield to the other.
+"""
 
 
 def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) -> tuple[list[int], int | None]:
-    """Nodes that weigh at most `weight`, as those given do, and a weight that no choice undercuts; the time it takes is taken from `work`."""
+    """Return nodes of weight at most `weight` and a lower bound on the weight of every choice.
+
+    The given nodes weigh `weight`. The time spent is subtracted from `work`.
+    """
     model = _Model(problem)
     total = sum(max(problem.weight[n] for n in row) for row in problem.nodes_of if row) + sum(abs(term.weight or 0) for term in problem.terms)
     cut = max(0, total.bit_length() - BITS)
@@ -60,7 +72,7 @@ def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) ->
 
 
 def _lighter(problem: Problem, nodes: list[int], weight: int | None, found: _Found | None) -> tuple[list[int], int | None]:
-    """Of the nodes given and those found, the lighter ones that are allowed."""
+    """Return the found nodes if they are lighter and within the limits, else the given ones."""
     if found is not None and problem.allows(found.nodes):
         other = problem.weigh(found.nodes)
         if other is not None and (weight is None or other < weight):
@@ -71,7 +83,8 @@ def _lighter(problem: Problem, nodes: list[int], weight: int | None, found: _Fou
 @dataclass(frozen=True, slots=True)
 class _Found:
     nodes: list[int]
-    bound: int  # that no sum of the weights given to `minimize` undercuts
+    # No sum of the weights given to `minimize` is less.
+    bound: int
     optimal: bool
 
 
@@ -79,8 +92,9 @@ class _Model:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.model = cp_model.CpModel()
-        # Users before what they use: left without a better reason the solver decides in this order, and from the roots downwards each decision says what
-        # is needed next. It is the difference between half a second and no proof at all.
+        # Users come before their children: by default the solver decides in this order, and from
+        # the roots down each decision shows which classes are needed next. This makes the
+        # difference between half a second and no proof at all.
         downwards = sorted((c for c, row in enumerate(problem.nodes_of) if row), key=lambda c: (-problem.order[c], c))
         self.node = {n: self.model.new_bool_var("") for c in downwards for n in problem.nodes_of[c]}
         self.used = {c: self._class(c) for c in downwards}
@@ -99,7 +113,7 @@ class _Model:
             if limit is not None:
                 self._limit(amount, limit)
 
-    # -- constraints -------------------------------------------------------------------------------------------------------------------------------
+    # -- constraints -------------------------------------------------------------------------------
 
     def _class(self, c: int) -> cp_model.IntVar:
         nodes = [self.node[n] for n in self.problem.nodes_of[c]]
@@ -113,7 +127,7 @@ class _Model:
         return used
 
     def _sharing(self, c: int, among: set[int] | None = None) -> dict[int, list[cp_model.IntVar]]:
-        """By child, of those `among` which is asked, the nodes of class c that have it."""
+        """Map each child (of those in `among`, if given) to the nodes of class c that have it."""
         found: dict[int, list[cp_model.IntVar]] = {}
         for n in self.problem.nodes_of[c]:
             for child in self.problem.children[n]:
@@ -160,20 +174,21 @@ class _Model:
         self.weights.append((applied, term.weight))
 
     def _limit(self, amount: Sequence[int], limit: int) -> None:
-        # Amounts are rounded down, and so is the limit: all that fits is still allowed, and what does not is told apart by `fits`.
+        # Amounts and the limit are rounded down, so every choice that fits is still allowed. `fits`
+        # rejects the others afterwards.
         cut = max(0, max(limit, sum(amount[n] for n in self.node)).bit_length() - WIDEST)
         self.model.add(sum((amount[n] >> cut) * literal for n, literal in self.node.items() if amount[n] >> cut) <= limit >> cut)
 
     def excess(self, weights: Sequence[tuple[cp_model.IntVar, int]], least: int, slack: int) -> cp_model.IntVar:
-        """By how much a sum of weights, which from now on is at most `least` + `slack`, is above `least`."""
+        """Return a variable for the excess of a sum over `least`, which is at most `slack`."""
         extra = self.model.new_int_var(0, slack, "")
         self.model.add(sum(value * literal for literal, value in weights if value) == extra + least)
         return extra
 
-    # -- solving -----------------------------------------------------------------------------------------------------------------------------------
+    # -- solving -----------------------------------------------------------------------------------
 
     def minimize(self, weights: Sequence[tuple[cp_model.IntVar, int]], hint: Sequence[int], work: Work) -> _Found | None:
-        """The best choice found, if any, and what was proved of the least sum."""
+        """Minimize a sum of weights; return the best choice found, if any, and the proved bound."""
         self.model.minimize(sum(value * literal for literal, value in weights if value))
         self._hint(hint)
         solver = cp_model.CpSolver()
@@ -182,7 +197,8 @@ class _Model:
         parameters.num_workers = len(SUBSOLVERS)
         parameters.subsolvers.extend(SUBSOLVERS)
         parameters.linearization_level = 2
-        # With limits of many bits this step of the presolve drops choices that just fit, and then proves too much (found by drawing thousands of graphs).
+        # With limits of many bits this presolve step drops choices that just fit, and then proves
+        # too much. Thousands of random graphs showed it.
         parameters.presolve_inclusion_work_limit = 0
         parameters.max_deterministic_time = _SHARE * work.solver
         if work.deadline is not None:

@@ -1,4 +1,7 @@
-"""The work that an extraction may spend: seconds, if they are limited, and the exact solver's own deterministic measure, which is shared by all its calls."""
+"""The work left for an extraction: a deadline, and the exact solver's deterministic time.
+
+All calls of the solver share this time.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,14 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Work:
-    """The work that is left."""
+    """The remaining work."""
 
     deadline: float | None
-    solver: float  # of the exact solver's deterministic time, which is about seconds of one core
-    fraction: int = 1  # searches take one part in this of their usual steps
+    # The exact solver's deterministic time, about seconds of one core.
+    solver: float
+    # Searches take this fraction of their usual steps: one in `fraction`.
+    fraction: int = 1
 
     def late(self) -> bool:
-        """Whether no time is left."""
+        """Tell whether the deadline has passed."""
         return self.deadline is not None and time.perf_counter() >= self.deadline

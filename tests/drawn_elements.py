@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import numpy_helper
 
-from eqsat.checker.call import Array
+from eqsat.checker.kernels.call import Array
 
 Random: TypeAlias = np.random.Generator
 Drawn: TypeAlias = tuple[Sequence[Array | None], dict[str, Any]]

@@ -13,7 +13,7 @@ import numpy as np
 from drawn_elements import Drawn, Random, broadcasting, floats, integers, ints, number, pick, positive, sizes, some, truths, unary, whole
 from onnx import TensorProto
 
-from eqsat.checker.call import Array
+from eqsat.checker.kernels.call import Array
 
 # --- reductions ---
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
-from eqsat.checker.instances import Instance, from_test
+from eqsat.checker.drawing.instances import Instance, from_test
 from eqsat.language import syntax
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Number, Type

@@ -12,7 +12,7 @@ EXAMPLES = {
         """g (float[N, 4] x) => (float[N, 4] y) <float zero = {0}, float[4] zeros = {0, 0, 0, 0}, float one = {1}, float[1, 1] ones = {1}> {
             a = Add(x, zero)  b = Add(zeros, a)  c = Sub(b, zero)  d = Mul(c, one)  e = Mul(ones, d)  f = Div(e, one)  y = Exp(f) }""",
         {"Exp": 1},
-        "add-zero sub-zero mul-one div-one",
+        "neutral-zero[Add] neutral-zero[Sub] neutral-one[Mul] neutral-one[Div]",
         BOTH,
     ),
     "a zero that is larger stays": Example(
@@ -25,14 +25,14 @@ EXAMPLES = {
         """g (bool[N, 4] x, float[N, 4] p) => (bool[N, 4] y, float[N, 4] q) <bool yes = {1}, bool no = {0}, float one = {1}> {
             a = And(x, yes)  b = Or(no, a)  c = Xor(b, no)  y = Not(c)  r = Pow(p, one)  q = Exp(r) }""",
         {"Not": 1, "Exp": 1},
-        "and-true or-false xor-false pow-one",
+        "neutral-one[And] neutral-zero[Or] neutral-zero[Xor] neutral-one[Pow]",
         BOTH,
     ),
     "And false, Or true decide, Xor true is Not": Example(
         """g (bool[3, 4] x, bool[3, 4] c) => (bool[3, 4] y, bool[3, 4] z) <bool yes = {1}, bool no = {0}> {
             a = And(x, no)  b = Or(x, yes)  d = Or(c, a)  y = And(d, b)  z = Xor(c, yes) }""",
         {"Identity": 1, "Not": 1},
-        "and-false or-true xor-true",
+        "absorbing-bool[And] absorbing-bool[Or] xor-true",
         BOTH,
     ),
     "x * 0, x - x, x / x of integers": Example(
@@ -40,7 +40,7 @@ EXAMPLES = {
             a = Mul(z, zero)  b = Sub(z, z)  c = Div(z, z)  d = Add(x, a)  e = Add(d, b)  p = Mul(e, c)  y = Neg(p)
             t = Cast<to = 1>(x)  w = Mul(t, f)  v = Sub(t, t) }""",
         {"Neg": 1, "Cast": 1, "Mul": 1, "Sub": 1},
-        "mul-zero sub-itself div-itself",
+        "absorbing-zero[Mul] difference-itself[Sub] div-itself",
         (14, 21),
     ),
     "Relu(Relu), idempotent Ceil, Floor, Round, Sign, Abs": Example(
@@ -48,7 +48,26 @@ EXAMPLES = {
             a0 = Ceil(x)  a = Ceil(a0)  b0 = Floor(x)  b = Floor(b0)  c0 = Round(x)  c = Round(c0)  d0 = Sign(x)  d = Sign(d0)
             e0 = Relu(x)  e1 = Relu(e0)  e2 = Abs(e1)  e3 = Abs(e2)  e = Relu(e3) }""",
         {"Ceil": 1, "Floor": 1, "Round": 1, "Sign": 1, "Relu": 1},
-        "ceil-ceil floor-floor round-round sign-sign relu-relu abs-relu abs-abs",
+        "rounding-whole[Ceil,Ceil] rounding-whole[Floor,Floor] rounding-whole[Round,Round] "
+        "idempotent-idempotent[Sign] idempotent-idempotent[Relu] abs-relu idempotent-idempotent[Abs]",
+        BOTH,
+    ),
+    "Abs and Relu of what has no sign": Example(
+        """g (float[N, 4] x) => (float[N, 4] a, float[N, 4] b) { r = Exp(x)  s = Relu(r)  a = Abs(s)  t = Abs(x)  b = Relu(t) }""",
+        {"Exp": 1, "Abs": 1},
+        "sign-nonnegative[Relu,Exp] sign-nonnegative[Abs,Exp] relu-abs",
+        BOTH,
+    ),
+    "odd functions hand on the sign": Example(
+        """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) { a = Neg(x)  b = Sin(a)  y = Sub(z, b) }""",
+        {"Sin": 1, "Add": 1},
+        "odd-neg[Sin]",
+        BOTH,
+    ),
+    "nothing is less than itself": Example(
+        """g (float[3] x, bool[3] c) => (bool[3] y) { a = Less(x, x)  b = Or(c, a)  y = Not(b) }""",
+        {"Not": 1},
+        "unequal-itself[Less]",
         BOTH,
     ),
     "LogSoftmax(LogSoftmax)": Example(
@@ -61,7 +80,7 @@ EXAMPLES = {
         """g (float[N, 4] x, bool[N, 4] c) => (float[N, 4] y, bool[N, 4] d) {
             s = Neg(x)  t = Neg(s)  u = Exp(t)  v = Log(u)  w = Reciprocal(v)  r = Reciprocal(w)  y = Sin(r)  e = Not(c)  f = Not(e)  d = And(f, c) }""",
         {"Sin": 1, "Identity": 1},
-        "neg-neg not-not log-exp reciprocal-reciprocal and-itself",
+        "involutive-involutive[Neg] involutive-involutive[Not] log-exp reciprocal-reciprocal equal-operands[And]",
         BOTH,
     ),
     "ArgMax of what keeps the order": Example(
@@ -69,7 +88,7 @@ EXAMPLES = {
             s = Mul(x, f)  t = Softmax<axis = 1>(s)  a = ArgMax<axis = 1>(t)
             u = LogSoftmax<axis = -1>(x)  b = ArgMax<axis = 1, keepdims = 1>(u) }""",
         {"ArgMax": 1, "Identity": 1},
-        "argmax-softmax argmax-logsoftmax argmax-mul",
+        "argmax-softmax[Softmax] argmax-softmax[LogSoftmax] argmax-mul[ArgMax]",
         BOTH,
     ),
     # --- chains of constants ---
@@ -77,21 +96,21 @@ EXAMPLES = {
         """g (float[N, 4] x) => (float[N, 4] y) <float a = {2}, float[4] b = {1, 2, 3, 4}, float[1, 4] c = {4, 3, 2, 5}> {
             s = Mul(x, b)  t = Add(s, a)  u = Mul(c, t)  v = Sub(u, b)  w = Div(v, c)  y = Add(a, w) }""",
         {"Mul": 1, "Add": 1},
-        "mul-mul-const add-add-const mul-add-const sub-const div-const",
+        "associative-const[Mul] associative-const[Add] mul-add-const sub-const div-const",
         BOTH,
     ),
     "constants deep inside": Example(
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) <float a = {2}, float[4] b = {1, 2, 3, 4}> {
             s = Mul(x, b)  t = Mul(s, z)  u = Mul(t, a)  v = Mul(a, z)  y = Mul(u, v) }""",
         {"Mul": 3},
-        "mul-const-last mul-mul-const",
+        "const-last[Mul] associative-const[Mul]",
         BOTH,
     ),
     "constants deep inside quotients": Example(
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) <float a = {2}, float[4] b = {1, 2, 3, 4}> {
             s = Mul(x, b)  t = Mul(z, a)  u = Div(s, t)  y = Mul(u, b) }""",
         {"Div": 1, "Mul": 1},
-        "div-mul-const div-by-mul-const mul-mul-const",
+        "div-mul-const div-by-mul-const associative-const[Mul]",
         BOTH,
     ),
     "signs of constants and of sums": Example(
@@ -105,14 +124,14 @@ EXAMPLES = {
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] a, float[N, 4] b, float[N, 4] c) <float[4] k = {1, 2, 3, 4}> {
             s = Neg(x)  a = Mul(s, k)  t = Neg(z)  b = Mul(s, t)  c = Abs(t) }""",
         {"Mul": 2, "Abs": 1},
-        "mul-neg-const mul-neg-neg abs-neg",
+        "mul-neg-const neg-across[Mul] even-neg[Abs]",
         BOTH,
     ),
     "signs that go back and forth come to an end": Example(
         """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) <float m = {-1}, float[4] k = {1, 2, 3, 4}> {
             s = Neg(x)  t = Mul(s, m)  u = Mul(t, k)  y = Exp(u)  z = Mul(s, k) }""",
         {"Mul": 2, "Exp": 1},
-        "neg-neg mul-minus-one mul-neg-const",
+        "involutive-involutive[Neg] mul-minus-one mul-neg-const",
         BOTH,
     ),
     # --- quotients, powers, logarithms ---
@@ -125,7 +144,7 @@ EXAMPLES = {
     "Div(c, x) * y": Example(
         "g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) <float c = {3}, float[4] k = {1, 2, 3, 4}> { s = Div(c, x)  t = Mul(s, z)  y = Mul(t, k) }",
         {"Div": 1, "Mul": 1},
-        "div-from-const mul-reciprocal mul-mul-const",
+        "div-from-const mul-reciprocal associative-const[Mul]",
         BOTH,
     ),
     "A / sqrt(B), Sqrt and Reciprocal": Example(
@@ -153,7 +172,7 @@ EXAMPLES = {
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] a, float[N, 4] b) <float four = {4}, float[4] k = {1, 2, 3, 4}> {
             s = Pow(x, four)  t = Log(s)  a = Mul(t, k)  u = Sqrt(z)  v = Log(u)  b = Mul(v, k) }""",
         {"Abs": 1, "Log": 2, "Mul": 2},
-        "log-pow log-sqrt mul-mul-const",
+        "log-pow log-sqrt associative-const[Mul]",
         BOTH,
     ),
     # --- bounds ---
@@ -161,7 +180,7 @@ EXAMPLES = {
         """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z) <float m = {-3}, float one = {1}, float six = {6}, float nine = {9}> {
             s = Clip(x, m, six)  y = Relu(s)  t = Relu(x)  u = Clip(t, m, nine)  z = Clip(u, one, six) }""",
         {"Clip": 2},
-        "relu-max clip-max-min min-max-order max-max min-min max-min-clip",
+        "relu-max clip-max-min min-max-order bound-bound[Max] bound-bound[Min] max-min-clip",
         BOTH,
     ),
     "Min and Max of constants are Clip, or Relu": Example(
@@ -169,21 +188,21 @@ EXAMPLES = {
         <float zero = {0}, float m = {-1}, float six = {6}, float[4] nine = {9, 9, 9, 9}> {
             s = Min(x, six)  t = Min(nine, s)  y = Max(zero, t)  u = Max(w, m)  z = Max(u, zero) }""",
         {"Clip": 1, "Relu": 1},
-        "min-max-order min-min max-max max-relu max-min-clip",
+        "min-max-order bound-bound[Min] bound-bound[Max] max-relu max-min-clip",
         BOTH,
     ),
     "bounds of one kind": Example(
         """g (int32[N, 4] x) => (int32[N, 4] y, int32[N, 4] z) <int32 zero = {0}, int32 m = {-1}, int32 six = {6}> {
             s = Clip(x, m)  y = Clip(s, zero)  t = Clip(x, , six)  u = Min(t, t)  v = Clip(u, , m)  z = Max(v, v) }""",
         {"Max": 1, "Min": 1},
-        "clip-max clip-min max-itself min-itself",
+        "clip-max clip-min equal-operands[Max] equal-operands[Min]",
         (13,),
     ),
     "a Clip of floats bounds infinities, whatever bounds it states": Example(
         """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z, float[N, 4] r) <float zero = {0}, float m = {-1}> {
             s = Clip(x, m)  y = Clip(s, zero)  z = Clip(x, , m)  t = Max(x, zero)  u = Max(t, t)  r = Neg(u) }""",
         {"Clip": 1, "Min": 1, "Relu": 1, "Neg": 1},
-        "max-itself max-relu",
+        "equal-operands[Max] max-relu",
         BOTH,
     ),
     "no bounds": Example(
@@ -216,14 +235,14 @@ EXAMPLES = {
         """g (int32[3] x, int32[3] y, int32[3] z) => (bool[3] a, bool[3] b) {
             s = Less(x, y)  t = Not(s)  u = Equal(x, x)  a = And(t, u)  v = GreaterOrEqual(x, z)  b = Not(v) }""",
         {"LessOrEqual": 1, "Less": 1},
-        "not-less not-lessorequal greaterorequal-lessorequal equal-itself and-true",
+        "not-less not-lessorequal greaterorequal-lessorequal equal-itself[Equal] neutral-one[And]",
         BOTH,
     ),
     "comparisons from either side": Example(
         """g (float[N] x, float[N] y) => (bool[N] a) {
             s = GreaterOrEqual(x, y)  t = LessOrEqual(y, x)  a = And(s, t) }""",
         {"GreaterOrEqual": 1},
-        "greaterorequal-lessorequal and-itself",
+        "greaterorequal-lessorequal equal-operands[And]",
         BOTH,
     ),
     "less or equal": Example(
@@ -236,7 +255,7 @@ EXAMPLES = {
         """g (bool[N] a, bool[N] b) => (bool[N] x, bool[N] y) {
             p = Not(a)  q = Not(b)  x = And(p, q)  r = Or(p, q)  s = Or(r, r)  y = Not(s) }""",
         {"Or": 1, "Not": 1, "And": 1},
-        "and-not-not or-not-not or-itself not-not",
+        "and-not-not or-not-not equal-operands[Or] involutive-involutive[Not]",
         BOTH,
     ),
     # --- casts ---
@@ -277,14 +296,14 @@ EXAMPLES = {
         """g (uint32[N] x) => (uint32[N] y) <uint32 three = {3}, uint32 five = {5}, uint32 zero = {0}> {
             s = BitShift<direction = "LEFT">(x, three)  t = BitShift<direction = "LEFT">(s, zero)  y = BitShift<direction = "LEFT">(t, five) }""",
         {"BitShift": 1},
-        "bitshift-bitshift bitshift-zero",
+        "bitshift-bitshift neutral-zero[BitShift]",
         BOTH,
     ),
     "bits": Example(
         """g (int32[N] x) => (int32[N] y) <int32 a = {255}, int32 b = {15}> {
             s = BitwiseNot(x)  t = BitwiseNot(s)  u = BitwiseAnd(t, a)  v = BitwiseAnd(u, b)  w = BitwiseOr(v, v)  y = BitwiseAnd(w, w) }""",
         {"BitwiseAnd": 1},
-        "bitwisenot-bitwisenot bitwiseand-const bitwiseor-itself bitwiseand-itself",
+        "involutive-involutive[BitwiseNot] associative-const[BitwiseAnd] equal-operands[BitwiseOr] equal-operands[BitwiseAnd]",
         (18, 21),
     ),
     "quotients of integers": Example(

@@ -33,28 +33,28 @@ EXAMPLES = {
     "Conv + per-channel Add": Example(
         """g (float[N, 4, H, W] x) => (float[N, 6, Y, Z] y) <float[6, 4, 3, 3] w, float[1, 6, 1, 1] t> { a = Conv(x, w)  y = Add(a, t) }""",
         {"Conv": 1},
-        "conv-add",
+        "conv-add[Conv]",
     ),
     "depthwise Conv + BatchNormalization, factor, term": Example(
         """g (float[N, 4, H, W] x) => (float[N, 8, Y, Z] y)
         <float[8, 1, 3, 3] w, float[8] scale, float[8] shift, float[8] mean, float[8] var = {1, 4, 9, 2, 3, 5, 6, 7}, float[8, 1, 1] f, float[8, 1, 1] t> {
             a = Conv<group = 4>(x, w)  b = BatchNormalization(a, scale, shift, mean, var)  c = Mul(b, f)  y = Sub(c, t) }""",
         {"Conv": 1},
-        "conv-batchnorm conv-mul conv-add",
+        "conv-batchnorm conv-mul conv-add[Conv]",
     ),
     "depthwise ConvTranspose + BatchNormalization, factor, term": Example(
         """g (float[N, 4, H, W] x) => (float[N, 4, Y, Z] y)
         <float[4, 1, 2, 2] w, float[4] scale, float[4] shift, float[4] mean, float[4] var = {1, 4, 9, 2}, float[4, 1, 1] f, float[4, 1, 1] t> {
             a = ConvTranspose<group = 4, strides = [2, 2]>(x, w)  b = BatchNormalization(a, scale, shift, mean, var)  c = Mul(b, f)  y = Add(c, t) }""",
         {"ConvTranspose": 1},
-        "convtranspose-batchnorm convtranspose-mul convtranspose-add",
+        "convtranspose-batchnorm convtranspose-mul conv-add[ConvTranspose]",
     ),
     "FC (Gemm, MatMul) + Add": Example(
         """g (float[N, 4] x, float[N, L, 4] z) => (float[N, 3] u, float[N, 3] v, float[N, L, 3] y)
         <float[3, 4] w, float[3] b, float[4, 3] q, float[3] t, float[3] r> {
             a = Gemm<transB = 1>(x, w, b)  u = Add(a, t)  c = MatMul(x, q)  v = Add(t, c)  d = MatMul(z, q)  e = Add(d, t)  y = Add(e, r) }""",
         {"Gemm": 2, "MatMul": 1, "Add": 1},
-        "gemm-matmul-add matmul-add-gemm add-add-const",
+        "gemm-matmul-add matmul-add-gemm associative-const[Add]",
     ),
     "FC + BatchNormalization, transB both ways": Example(
         """g (float[N, 3] x) => (float[N, 4] y, float[N, 4] z)
@@ -70,7 +70,7 @@ EXAMPLES = {
         <float[3, 4] w, float[4] scale, float[4] shift, float[4] mean, float[4] var = {1, 4, 9, 2}> {
             a = MatMul(x, w)  b = Transpose<perm = [0, 2, 1]>(a)  y = BatchNormalization(b, scale, shift, mean, var) }""",
         {"MatMul": 1, "Add": 1, "Transpose": 1},
-        "batchnorm-affine transpose-mul-const mul-matmul",
+        "batchnorm-affine transpose-binary-const[Mul] mul-matmul",
         SOME,
     ),
     "an inverted residual block of MobileNet-v2": Example(
@@ -92,7 +92,7 @@ EXAMPLES = {
             r = Add(x, c)  s = Mul(r, a)  t = Mul(s, b)  z = Sin(t)
             v = Mul(x, b)  w = Add(v, a)  k = Mul(w, c)  l = Add(k, a)  u = Cos(l) }""",
         {"Add": 3, "Mul": 2, "Exp": 1, "Sin": 1, "Cos": 1},
-        "add-add-const mul-mul-const mul-add-const",
+        "associative-const[Add] associative-const[Mul] mul-add-const",
         BOTH,
     ),
     "an affine pair is absorbed by Conv, Gemm and BatchNormalization": Example(
@@ -103,7 +103,7 @@ EXAMPLES = {
             q0 = Mul(z, d)  q1 = Add(q0, e)  q2 = Gemm(q1, v, c)  q3 = Add(q2, c)  q = Mul(q3, c)
             r0 = Sin(x)  r1 = Mul(r0, a)  r2 = Add(r1, b)  r3 = BatchNormalization(r2, scale, shift, mean, var)  r4 = Add(r3, a)  r = Mul(r4, b) }""",
         {"Conv": 1, "Gemm": 1, "Sin": 1, "BatchNormalization": 1},
-        "conv-mul-before conv-add-before conv-mul conv-add batchnorm-mul batchnorm-add add-batchnorm mul-batchnorm matmul-add matmul-mul",
+        "conv-mul-before conv-add-before conv-mul conv-add[Conv] batchnorm-mul batchnorm-add add-batchnorm mul-batchnorm matmul-add matmul-mul",
         SOME,
     ),
     "W2(W1 x + b1) + b2 -> one layer": Example(
@@ -128,21 +128,21 @@ EXAMPLES = {
             p = Relu(x)  q = Sigmoid(p)  y = Slice(q, a, b, axes, two)
             r = Mul(x, f)  s = Add(r, t)  u = Tanh(s)  z = Slice(u, c, d, axes) }""",
         {"Slice": 2, "Relu": 1, "Sigmoid": 1, "Mul": 1, "Add": 1, "Tanh": 1},
-        "slice-relu slice-sigmoid slice-tanh slice-add slice-mul",
+        "slice-unary[Relu] slice-unary[Sigmoid] slice-unary[Tanh] slice-binary[Add] slice-binary[Mul]",
         BOTH,
     ),
     "Slice before Mul": Example(
         """g (float[64, 8] x, float[1, 8] z) => (float[2, 8] y) <int64[1] axis = {0}, int64[1] a = {1}, int64[1] b = {3}> {
             p = Relu(x)  q = Mul(p, z)  y = Slice(q, a, b, axis) }""",
         {"Slice": 1, "Relu": 1, "Mul": 1},
-        "slice-mul slice-relu",
+        "slice-binary[Mul] slice-unary[Relu]",
         BOTH,
     ),
     "binary operators reordered": Example(
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y, float[N, 4] u) <float a = {2}, float[4] b = {1, 2, 3, 4}> {
             p = Add(x, b)  q = Add(p, z)  r = Sub(q, a)  y = Exp(r)  s = Mul(a, x)  t = Mul(z, s)  v = Div(t, b)  u = Sin(v) }""",
         {"Add": 2, "Mul": 2, "Exp": 1, "Sin": 1},
-        "add-const-last mul-const-last",
+        "const-last[Add] const-last[Mul]",
         BOTH,
     ),
     # --- what does nothing ---
@@ -156,7 +156,7 @@ EXAMPLES = {
         """g (float[N, 4, 5, 5] x) => (float[N, 4] y, float[N, 4] z) <int64[2] sizes = {0, -1}> {
             a = GlobalAveragePool(x)  b = Flatten(a)  y = Exp(b)  c = GlobalMaxPool(x)  d = Reshape(c, sizes)  z = Sin(d) }""",
         {"ReduceMean": 1, "ReduceMax": 1, "Exp": 1, "Sin": 1},
-        "globalaveragepool-reducemean reducemean-reshape globalmaxpool-reducemax reducemax-reshape",
+        "globalaveragepool-reducemean reduction-reshape[ReduceMean] globalmaxpool-reducemax reduction-reshape[ReduceMax]",
     ),
     "Unsqueeze into its operand, a binary operator with a scalar": Example(
         """g (float[N, 4] x) => (float[N, 4] y) <float[4] a = {1, 2, 3, 4}, float two = {2}, int64[1] zero = {0}> {
@@ -185,7 +185,7 @@ EXAMPLES = {
             a = Transpose<perm = [0, 2, 3, 1]>(x)  b = ReduceMax<axes = [1, 2], keepdims = 0>(a)  y = Exp(b)
             c = Relu(x)  d = Cast<to = 11>(c)  z = Cast<to = 10>(d) }""",
         {"ReduceMax": 1, "Exp": 1, "Relu": 1, "Cast": 1},
-        "transpose-reducemax cast-cast",
+        "transpose-reduction[ReduceMax] cast-cast",
         (13, 17),
     ),
     "Reshape before a binary operator; after a linear layer": Example(
@@ -194,7 +194,7 @@ EXAMPLES = {
             p = Reshape(x, flat)  q = Add(p, c)  y = Reshape(q, block)
             r = Gemm(z, w, b)  s = Reshape(r, keep)  u = Flatten(s) }""",
         {"Add": 1, "Gemm": 1},
-        "reshape-add-const flatten-reshape reshape-nothing",
+        "reshape-binary-const[Add] flatten-reshape reshape-nothing",
     ),
     "consecutive Reshapes, Casts": Example(
         """g (float16[N, 4, 6] x) => (double[N, 24] y) <int64[2] a = {-1, 8}, int64[2] b = {-1, 24}> {
@@ -278,7 +278,7 @@ EXAMPLES = {
     "Flatten between global pooling and Gemm": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[4, 3] w, float[3] b> { a = GlobalAveragePool(x)  c = Flatten(a)  y = Gemm(c, w, b) }""",
         {"ReduceMean": 1, "Gemm": 1},
-        "flatten-reshape globalaveragepool-reducemean reducemean-reshape",
+        "flatten-reshape globalaveragepool-reducemean reduction-reshape[ReduceMean]",
     ),
     "GlobalAveragePool, Conv 1x1, Flatten": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[3, 4, 1, 1] w, float[3] b> { a = GlobalAveragePool(x)  c = Conv(a, w, b)  y = Flatten(c) }""",

@@ -9,19 +9,19 @@ EXAMPLES = {
         """g (float[N, 4] x) => (float[N, 4] y) <float[4] a = {1, 2, 3, 4}, float b = {2}, float[4] c = {4, 3, 2, 5}> {
             s = Add(a, x)  t = Mul(s, b)  u = Sub(t, c)  v = Div(u, b)  w = Add(v, a)  y = Mul(c, w) }""",
         {"Mul": 1, "Add": 1},
-        "add-add-const mul-mul-const mul-add-const sub-const div-const",
+        "associative-const[Add] associative-const[Mul] mul-add-const sub-const div-const",
     ),
     "integers wrap": Example(
         """g (int32[N] x) => (int32[N] y) <int32 a = {2000000000}, int32 b = {1999999999}> {
             s = Add(x, a)  t = Add(s, b)  u = Mul(t, a)  y = Mul(u, b) }""",
         {"Mul": 1, "Add": 1},
-        "add-add-const mul-mul-const mul-add-const",
+        "associative-const[Add] associative-const[Mul] mul-add-const",
     ),
     "neutral numbers": Example(
         """g (float[N, 4] x) => (float[N, 4] y) <float[4] zero = {0, 0, 0, 0}, float one = {1}> {
             s = Add(zero, x)  t = Sub(s, zero)  u = Mul(one, t)  v = Div(u, one)  y = Exp(v) }""",
         {"Exp": 1},
-        "add-zero sub-zero mul-one div-one",
+        "neutral-zero[Add] neutral-zero[Sub] neutral-one[Mul] neutral-one[Div]",
     ),
     "a zero that makes the rank grow stays": Example(
         "g (float[N] x) => (float[1, N] y) <float[1, 1] zero = {0}> { s = Add(x, zero)  y = Exp(s) }",
@@ -102,7 +102,7 @@ EXAMPLES = {
             s = Conv<group = 2, pads = [1, 1, 1, 1]>(x, w)  t = BatchNormalization<epsilon = 0.5>(s, scale, shift, mean, var)
             u = Mul(t, f)  v = Add(c, u)  y = Relu(v) }""",
         {"Conv": 1, "Relu": 1},
-        "conv-zero-bias conv-batchnorm conv-mul conv-add",
+        "conv-zero-bias[Conv] conv-batchnorm conv-mul conv-add[Conv]",
     ),
     "ConvTranspose, BatchNormalization, factor, term": Example(
         """g (float[N, 4, L] x) => (float[N, 6, M] y)
@@ -111,20 +111,20 @@ EXAMPLES = {
             s = ConvTranspose<group = 2, strides = [2]>(x, w)  t = BatchNormalization(s, scale, shift, mean, var)
             u = Mul(t, f)  v = Add(c, u)  y = Relu(v) }""",
         {"ConvTranspose": 1, "Relu": 1},
-        "convtranspose-zero-bias convtranspose-batchnorm convtranspose-mul convtranspose-add",
+        "conv-zero-bias[ConvTranspose] convtranspose-batchnorm convtranspose-mul conv-add[ConvTranspose]",
     ),
     "BatchNormalization between what is linear": Example(
         """g (float[N, 4] x) => (float[N, 4] y)
         <float[4] scale = {1, 2, 3, 4}, float[4] shift = {4, 3, 2, 1}, float[4] mean = {1, -1, 2, -2}, float[4] var = {1, 4, 9, 2}, float[4] c = {1, 2, 3, 4}> {
             s = Relu(x)  t = Mul(s, c)  u = BatchNormalization(t, scale, shift, mean, var)  y = Add(u, c) }""",
         {"Relu": 1, "BatchNormalization": 1},
-        "batchnorm-affine mul-mul-const add-add-const",
+        "batchnorm-affine associative-const[Mul] associative-const[Add]",
     ),
     "layers without what bends between them": Example(
         """g (float[N, 4] x) => (float[N, 3] y) <float[4, 4] v, float[4] b = {1, 2, 3, 4}, float[4, 3] w, float[3] c = {1, 2, 3}, float[1] f = {2}> {
             s = MatMul(x, v)  t = Add(s, b)  u = MatMul(t, w)  r = Add(u, c)  q = Mul(r, f)  y = Relu(q) }""",
         {"Gemm": 1, "Relu": 1},
-        "matmul-assoc matmul-add mul-matmul add-add-const",
+        "matmul-assoc matmul-add mul-matmul associative-const[Add]",
     ),
     "factors before a product": Example(
         "g (float[N, 4] x) => (float[N, 3] y) <float[4] f = {1, 2, 3, 4}, float[4, 3] w> { s = Mul(x, f)  y = MatMul(s, w) }",

@@ -97,8 +97,8 @@ EXAMPLES = {
     ),
     "CSE": Example(
         """g (float[N, 4] x) => (float[N, 4] a, float[N, 4] b) {
-            s = Softmax<axis = 1>(x)  t = Softmax<axis = -1>(x)  u = Exp(s)  v = Exp(t)  a = Abs(u)  b = Sin(v) }""",
-        {"Softmax": 1, "Exp": 1, "Abs": 1, "Sin": 1},
+            s = Softmax<axis = 1>(x)  t = Softmax<axis = -1>(x)  u = Exp(s)  v = Exp(t)  a = Cos(u)  b = Sin(v) }""",
+        {"Softmax": 1, "Exp": 1, "Cos": 1, "Sin": 1},
     ),
     "duplicate initializer merge / weight tying": Example(
         """g (float[N, 4] x) => (float[N, 4] a, float[N, 4] b) <float[4] v = {1, 2, 3, 4}, float[4] w = {1, 2, 3, 4}> {

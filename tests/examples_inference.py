@@ -76,13 +76,13 @@ EXAMPLES = {
         """g (float[N, 1, 4] x) => (float[N, 1, 4] y, float[N, 1, 4] z, float[N, 1, 4] u) {
             a = ReduceMean<axes = [1]>(x)  y = Exp(a)  b = ReduceMax<axes = [1]>(x)  z = Sin(b)  c = ReduceMin<axes = [1]>(x)  u = Cos(c) }""",
         {"Exp": 1, "Sin": 1, "Cos": 1},
-        "reducemean-nothing reducemax-nothing reducemin-nothing",
+        "reduction-nothing[ReduceMean] reduction-nothing[ReduceMax] reduction-nothing[ReduceMin]",
         (13, 17),
     ),
     "ReduceSum over an axis of size 1": Example(
         "g (float[N, 1, 4] x) => (float[N, 1, 4] y) <int64[1] i = {1}> { a = ReduceSum(x, i)  y = Exp(a) }",
         {"Exp": 1},
-        "reducesum-nothing",
+        "reduction-nothing[ReduceSum]",
         BOTH,
     ),
     "Einsum -> Transpose, Einsum of a transposed operand -> MatMul": Example(

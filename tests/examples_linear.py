@@ -10,6 +10,24 @@ IMAGE = "float[N, 4, 6, 6] x"
 STATISTICS = """float[4] scale = {1, 2, 3, 4}, float[4] shift = {4, 3, 5, 1}, float[4] mean = {1, -1, 2, -2}, float[4] var = {1, 4, 9, 2}"""
 
 EXAMPLES = {
+    "a term less Conv": Example(
+        """g (float[N, 2, H, W] x) => (float[N, 3, Y, Z] y) <float[3, 2, 3, 3] w, float[3] b, float[3, 1, 1] t> { c = Conv(x, w, b)  y = Sub(t, c) }""",
+        {"Conv": 1},
+        "conv-subtracted[Conv]",
+    ),
+    "Conv without a bias, and BatchNormalization": Example(
+        """g (float[N, 2, H, W] x) => (float[N, 3, Y, Z] y)
+        <float[3, 2, 3, 3] w, float[3] scale, float[3] shift, float[3] mean, float[3] var = {1, 4, 9}> {
+            c = Conv(x, w)  y = BatchNormalization(c, scale, shift, mean, var) }""",
+        {"Conv": 1},
+        "conv-batchnorm-bare",
+    ),
+    "Conv with a computed bias, factor and term": Example(
+        """g (float[1, 2, 5, 5] x, float[3] b) => (float[1, 3, 3, 3] y) <float[3, 2, 3, 3] w, float[3, 1, 1] f, float[3, 1, 1] t> {
+            c = Conv(x, w, b)  m = Mul(c, f)  y = Add(m, t) }""",
+        {"Conv": 1, "Mul": 1, "Add": 1},
+        "conv-mul conv-add[Conv]",
+    ),
     "factor and term before Conv": Example(
         """g (float[N, 4, H, W] x) => (float[N, 6, Y, Z] y) <float[6, 2, 3, 3] w, float[4, 1, 1] f, float[1, 4, 1, 1] t> {
             s = Mul(x, f)  u = Add(s, t)  y = Conv<group = 2>(u, w) }""",
@@ -21,7 +39,7 @@ EXAMPLES = {
         f"""g (float[N, 4, H, W] x) => (float[N, 6, Y, Z] y) <float[6, 4, 3, 3] w, float[6] b, {STATISTICS}> {{
             s = BatchNormalization(x, scale, shift, mean, var)  y = Conv<strides = [2, 2]>(s, w, b) }}""",
         {"Conv": 1},
-        "conv-mul-before conv-add-before-strides batchnorm-affine",
+        "conv-mul-before conv-add-before batchnorm-affine",
         SOME,
     ),
     "padding is zero, and not the term: a term before it stays": Example(
@@ -43,7 +61,7 @@ EXAMPLES = {
         <float[6, 4, 3, 3] w, float[6] b = {0, 0, 0, 0, 0, 0}, float[4, 3, 3, 3] w1, float[3] b1 = {0, 0, 0}, float[2] b2 = {0, 0}> {
             y = Conv(x, w, b)  z = ConvTranspose(x, w1, b1)  u = Gemm(v, w2, b2) }""",
         {"Conv": 1, "ConvTranspose": 1, "Gemm": 1},
-        "conv-no-bias convtranspose-no-bias gemm-no-bias",
+        "conv-no-bias[Conv] conv-no-bias[ConvTranspose] gemm-no-bias",
         SOME,
     ),
     "Conv, something added, BatchNormalization of it: the shift goes into the bias": Example(
@@ -92,28 +110,28 @@ EXAMPLES = {
         """g (float[N, 4, H, W] x) => (float[N, 5, A, B] y) <float[5, 4, 3, 3] w, int64[8] pads = {0, 0, 1, 0, 0, 0, 1, 2}> {
             s = Pad(x, pads)  y = Conv<strides = [2, 2]>(s, w) }""",
         {"Conv": 1},
-        "conv-pad-strides",
+        "conv-pad",
         SOME,
     ),
     "Pad into Conv with dilations": Example(
         """g (float[N, 4, H, W] x) => (float[N, 5, A, B] y) <float[5, 4, 3, 3] w, int64[8] pads = {0, 0, 1, 0, 0, 0, 1, 2}> {
             s = Pad(x, pads)  y = Conv<dilations = [2, 2]>(s, w) }""",
         {"Conv": 1},
-        "conv-pad-dilations",
+        "conv-pad",
         SOME,
     ),
     "Pad into Conv that pads itself": Example(
         """g (float[N, 4, H, W] x) => (float[N, 5, A, B] y) <float[5, 4, 3, 3] w, int64[8] pads = {0, 0, 1, 0, 0, 0, 1, 2}> {
             s = Pad(x, pads)  y = Conv<pads = [1, 1, 1, 1], strides = [2, 2]>(s, w) }""",
         {"Conv": 1},
-        "conv-pad-more",
+        "conv-pad",
         SOME,
     ),
     "Pad into AveragePool": Example(
         """g (float[N, 4, H, W] x) => (float[N, 4, A, B] a, float[N, 4, C, D] b) <int64[8] pads = {0, 0, 1, 0, 0, 0, 1, 2}> {
             s = Pad(x, pads)  a = AveragePool<kernel_shape = [3, 3]>(s)  b = AveragePool<kernel_shape = [3, 3], strides = [2, 2]>(s) }""",
         {"AveragePool": 2},
-        "averagepool-pad averagepool-pad-strides",
+        "averagepool-pad",
         SOME,
     ),
     "Pad with zeros before MaxPool stays": Example(
@@ -240,14 +258,14 @@ EXAMPLES = {
         """g (float[N, 4, 6, 6] x) => (float[N, 6, 6, 6] y) <float[4, 4, 1, 1] w, float[6, 4, 3, 3] v, float f = {2}, float[4, 1, 1] h = {1, 2, 3, 4}> {
             s = Conv(x, w)  t = Relu(s)  u = Mul(t, f)  r = LeakyRelu<alpha = 0.5>(u)  q = Mul(r, h)  y = Conv<pads = [1, 1, 1, 1]>(q, v) }""",
         {"Conv": 2, "Relu": 1, "LeakyRelu": 1},
-        "mul-relu mul-leakyrelu",
+        "mul-relu[Relu] mul-relu[LeakyRelu]",
         SOME,
     ),
     "positive factors pass MaxPool": Example(
         """g (float[N, 4, 6, 6] x) => (float[N, 6, A, B] y) <float[6, 4, 3, 3] v, float[4, 1, 1] h = {1, 2, 3, 4}> {
             s = Mul(x, h)  t = MaxPool<kernel_shape = [2, 2]>(s)  y = Conv(t, v) }""",
         {"MaxPool": 1, "Conv": 1},
-        "maxpool-mul",
+        "maxpool-mul[MaxPool]",
         SOME,
     ),
     "factors pass AveragePool": Example(
@@ -255,7 +273,7 @@ EXAMPLES = {
             s = Mul(x, h)  t = AveragePool<kernel_shape = [2, 2]>(s)  y = Conv(t, v)
             u = Conv(x, v)  r = AveragePool<kernel_shape = [2, 2], pads = [1, 1, 1, 1]>(u)  z = Mul(r, f) }""",
         {"AveragePool": 2, "Conv": 2},
-        "averagepool-mul mul-averagepool-conv",
+        "averagepool-mul[AveragePool] mul-averagepool-conv[AveragePool]",
         SOME,
     ),
     "factors and terms pass GlobalAveragePool": Example(
@@ -264,7 +282,7 @@ EXAMPLES = {
             s = Mul(x, h)  s1 = Add(s, t)  p = GlobalAveragePool(s1)  y = Conv(p, v)
             u = Conv(x, v)  r = GlobalAveragePool(u)  r1 = Mul(r, f)  z = Add(r1, k) }""",
         {"GlobalAveragePool": 2, "Conv": 2},
-        "globalaveragepool-mul globalaveragepool-add mul-globalaveragepool-conv add-globalaveragepool-conv",
+        "averagepool-mul[GlobalAveragePool] globalaveragepool-add mul-averagepool-conv[GlobalAveragePool] add-globalaveragepool-conv",
         SOME,
     ),
     "PRelu -> LeakyRelu (uniform slope)": Example(

@@ -11,7 +11,7 @@ EXAMPLES = {
             qm = MatMul(x, wq)  km = MatMul(x, wk)  vm = MatMul(x, wv)
             q = Add(qm, bq)  k = Add(km, bk)  v = Add(vm, bv) }""",
         {"MatMul": 1, "Add": 1, "Split": 1},
-        "matmul-columns add-split-const split-slices",
+        "matmul-columns split-binary-const[Add] split-slices",
         (13, 17),
     ),
     "four products of one input are one": Example(
@@ -38,7 +38,7 @@ EXAMPLES = {
         """g (float[N, 2, 4] x, float[N, 2, 3] h, float[N, 2, 5] z) => (float[N, 2, 5] y) <float[4, 5] v, float[3, 5] w, float[5] b = {1, 2, 3, 4, 5}> {
             p = MatMul(x, v)  q = MatMul(h, w)  r = Add(p, b)  s = Add(z, r)  y = Add(s, q) }""",
         {"Concat": 1, "MatMul": 1, "Add": 2},
-        "matmul-sum-more add-const-last",
+        "matmul-sum-more const-last[Add]",
         (13, 17),
     ),
     "products by one matrix": Example(
@@ -65,14 +65,14 @@ EXAMPLES = {
         """g (float[N, 2, H, W] x) => (float[N, 3, H, W] p, float[N, 4, H, W] q) <float[3, 2, 1, 1] v, float[4, 2, 1, 1] w> {
             a = Conv(x, v)  b = Conv(x, w)  p = Relu(a)  q = Relu(b) }""",
         {"Conv": 1, "Relu": 1, "Split": 1},
-        "conv-conv relu-split",
+        "conv-conv split-unary[Relu]",
         (13, 17),
     ),
     "a fire module: kernels of two sizes side by side": Example(
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 1] v, float[4, 2, 3, 3] w> {
             a = Conv(x, v)  b = Conv<pads = [1, 1, 1, 1]>(x, w)  p = Relu(a)  q = Relu(b)  y = Concat<axis = 1>(p, q) }""",
         {"Conv": 1, "Relu": 1},
-        "conv-enlarge-bare conv-concat relu-concat",
+        "conv-enlarge-bare conv-concat unary-concat[Relu]",
     ),
     "rows and columns of a kernel side by side": Example(
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 3] v, float[4, 2, 3, 1] w> {
@@ -108,21 +108,27 @@ EXAMPLES = {
             c = Sigmoid(x)  d = Sigmoid(y)  q = Concat<axis = 1>(c, d)
             e = Tanh(x)  f = Tanh(y)  r = Concat<axis = 1>(e, f) }""",
         {"Concat": 1, "Relu": 1, "Sigmoid": 1, "Tanh": 1},
-        "relu-concat sigmoid-concat tanh-concat",
+        "unary-concat[Relu] unary-concat[Sigmoid] unary-concat[Tanh]",
     ),
     "sums and products side by side": Example(
         """g (float[N, 4] x, float[N, 2] y, float[N, 4] z, float[N, 2] w) => (float[N, 6] p, float[N, 6] q) {
             a = Add(x, z)  b = Add(y, w)  p = Concat<axis = 1>(a, b)
             c = Mul(x, z)  d = Mul(y, w)  q = Concat<axis = 1>(c, d) }""",
         {"Concat": 2, "Add": 1, "Mul": 1},
-        "add-concat mul-concat",
+        "binary-concat[Add] binary-concat[Mul]",
     ),
     "biases and factors side by side": Example(
         """g (float[N, 4] x, float[N, 2] y) => (float[N, 6] p)
         <float[4] a = {1, 2, 3, 4}, float[2] b = {5, 6}, float[4] f = {1, 2, 3, 4}, float[2] h = {5, 6}> {
             c = Mul(x, f)  d = Mul(y, h)  s = Add(c, a)  t = Add(d, b)  p = Concat<axis = 1>(s, t) }""",
         {"Concat": 1, "Add": 1, "Mul": 1},
-        "add-concat-const mul-concat-const",
+        "binary-concat-const[Add] binary-concat-const[Mul]",
+    ),
+    "differences from constants side by side": Example(
+        """g (float[N, 4] x, float[N, 2] y) => (float[N, 6] p) <float[4] a = {1, 2, 3, 4}, float[2] b = {5, 6}> {
+            s = Sub(a, x)  t = Sub(b, y)  p = Concat<axis = 1>(s, t) }""",
+        {"Concat": 1, "Sub": 1},
+        "const-binary-concat[Sub]",
     ),
     "products of one input side by side": Example(
         """g (float[N, 4] x) => (float[N, 8] y) <float[4, 3] v, float[4, 5] w> {
@@ -151,7 +157,7 @@ EXAMPLES = {
             a, b = Split<axis = 1>(x, h)
             p = Sigmoid(a)  q = Sigmoid(b)  r = Tanh(a)  t = Tanh(b) }""",
         {"Split": 2, "Sigmoid": 1, "Tanh": 1},
-        "sigmoid-split tanh-split",
+        "split-unary[Sigmoid] split-unary[Tanh]",
         (13, 17),
     ),
     "depthwise Convs of two images": Example(

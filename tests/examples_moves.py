@@ -19,14 +19,14 @@ THERE, BACK = "Transpose<perm = [0, 2, 3, 1]>(x)", "Transpose<perm = [0, 3, 1, 2
 FLAT, BLOCK = "Reshape(x, flat)", "Reshape(_, block)"
 UNARY = "Relu(_); LeakyRelu<alpha = 0.2>(_); Clip(_, low, high); Sigmoid(_); Tanh(_); HardSigmoid<alpha = 0.3>(_); Erf(_); Exp(_); Sqrt(_); Neg(_)"
 MORE = "Elu(_); Softplus(_); Log(_); Reciprocal(_); Abs(_)"
+THROUGH = "Abs Elu Erf Exp HardSigmoid LeakyRelu Log Neg Reciprocal Relu Sigmoid Softplus Sqrt Tanh".split()
 
 EXAMPLES = {
     "Transpose through unary operators": Example(
         f"""g (float[N, 4, H, W] x) => ({_outputs(15, "float[N, 4, H, W]")}) <float low = {{-1}}, float high = {{2}}> {{
             {_chains(UNARY + ";" + MORE, THERE, BACK)} }}""",
-        dict.fromkeys("Relu LeakyRelu Clip Sigmoid Tanh HardSigmoid Erf Exp Sqrt Neg Elu Softplus Log Reciprocal Abs".split(), 1),
-        """transpose-relu transpose-leakyrelu transpose-clip transpose-sigmoid transpose-tanh transpose-hardsigmoid transpose-erf transpose-exp transpose-sqrt
-        transpose-neg transpose-elu transpose-softplus transpose-log transpose-reciprocal transpose-abs transpose-transpose transpose-nothing""",
+        dict.fromkeys(["Clip", *THROUGH], 1),
+        " ".join(f"transpose-unary[{name}]" for name in THROUGH) + " transpose-clip transpose-transpose transpose-nothing",
         (11, 17),
     ),
     "Transpose and Reshape through younger operators": Example(
@@ -34,7 +34,7 @@ EXAMPLES = {
             a = Transpose<perm = [0, 2, 3, 1]>(x)  b = HardSwish(a)  c = Gelu<approximate = "tanh">(b)  y = Transpose<perm = [0, 3, 1, 2]>(c)
             r = Reshape(x, flat)  s = HardSwish(r)  t = Gelu(s)  z = Reshape(t, block) }""",
         {"HardSwish": 1, "Gelu": 2},
-        "transpose-hardswish transpose-gelu reshape-hardswish reshape-gelu",
+        "transpose-unary[HardSwish] transpose-unary[Gelu] reshape-unary[HardSwish] reshape-unary[Gelu]",
         (20, 21),
     ),
     "Cast position: where moves sink below casts, casts meet": Example(
@@ -42,7 +42,7 @@ EXAMPLES = {
             a = Transpose<perm = [0, 2, 3, 1]>(x)  b = Cast<to = 11>(a)  c = Transpose<perm = [0, 3, 1, 2]>(b)  d = Exp(c)  y = Cast<to = 11>(d)
             r = Reshape(x, flat)  s = Cast<to = 11>(r)  t = Reshape(s, block)  z = Tanh(t) }""",
         {"Cast": 1, "Exp": 1, "Tanh": 1},
-        "transpose-cast reshape-cast cast-nothing",
+        "transpose-cast reshape-unary[Cast] cast-nothing",
     ),
     "Cast of both parts of a Concat": Example(
         """g (float[N, 4] x, float[N, 3] y) => (double[N, 7] z) {
@@ -56,14 +56,15 @@ EXAMPLES = {
             u = Transpose<perm = [0, 2, 3, 1]>(z)
             {_chains("Add(_, u); Mul(_, u); Sub(_, u); Div(_, u); Max(_, u); Min(_, u)", THERE, BACK)} }}""",
         {"Add": 1, "Mul": 1, "Sub": 1, "Div": 1, "Max": 1, "Min": 1},
-        "transpose-add transpose-mul transpose-sub transpose-div transpose-max transpose-min",
+        "transpose-binary[Add] transpose-binary[Mul] transpose-binary[Sub] transpose-binary[Div] transpose-binary[Max] transpose-binary[Min]",
         (13, 21),
     ),
     "Transpose through binary operators, with a constant": Example(
-        f"""g (float[N, 4, H, W] x) => ({_outputs(6, "float[N, 4, H, W]")}) <float[4] c, float e = {{3}}> {{
-            {_chains("Add(_, c); Mul(_, c); Pow(_, e); Max(_, c); Min(_, c); PRelu(_, c)", THERE, BACK)} }}""",
-        {"Add": 1, "Mul": 1, "Pow": 1, "Max": 1, "Min": 1, "PRelu": 1},
-        "transpose-add-const transpose-mul-const transpose-pow-const transpose-max-const transpose-min-const transpose-prelu-const",
+        f"""g (float[N, 4, H, W] x) => ({_outputs(8, "float[N, 4, H, W]")}) <float[4] c, float e = {{3}}> {{
+            {_chains("Add(_, c); Mul(_, c); Pow(_, e); Max(_, c); Min(_, c); PRelu(_, c); Sub(c, _); Pow(e, _)", THERE, BACK)} }}""",
+        {"Add": 1, "Mul": 1, "Pow": 2, "Max": 1, "Min": 1, "PRelu": 1, "Sub": 1},
+        """transpose-binary-const[Add] transpose-binary-const[Mul] transpose-binary-const[Pow] transpose-binary-const[Max] transpose-binary-const[Min]
+        transpose-binary-const[PRelu] transpose-const-binary[Sub] transpose-const-binary[Pow]""",
         (13, 21),
     ),
     "a residual network exported with channels last": Example(
@@ -73,7 +74,7 @@ EXAMPLES = {
             f = Transpose<perm = [0, 3, 1, 2]>(e)  g = Conv<pads = [1, 1, 1, 1]>(f, w)  h = Transpose<perm = [0, 2, 3, 1]>(g)
             i = Add(e, h)  j = Relu(i)  y = Transpose<perm = [0, 3, 1, 2]>(j) }""",
         {"Conv": 2, "Relu": 2, "Add": 1},
-        "transpose-mul-const transpose-add-const transpose-relu transpose-add-relu conv-mul conv-add",
+        "transpose-binary-const[Mul] transpose-binary-const[Add] transpose-unary[Relu] conv-mul conv-add[Conv]",
     ),
     "Transpose through Concat": Example(
         """g (float[N, 4, H, W] x, float[N, 3, H, W] z) => (float[N, 7, H, W] y0, float[N, 11, H, W] y1, float[N, 15, H, W] y2) {
@@ -81,7 +82,7 @@ EXAMPLES = {
             c = Concat<axis = 3>(a, b)  d = Concat<axis = -1>(b, a, a)  e = Concat<axis = -1>(a, b, a, a)
             y0 = Transpose<perm = [0, 3, 1, 2]>(c)  y1 = Transpose<perm = [0, 3, 1, 2]>(d)  y2 = Transpose<perm = [0, 3, 1, 2]>(e) }""",
         {"Concat": 3},
-        "transpose-concat-two transpose-concat-three transpose-concat-four",
+        "transpose-concat",
         (13, 21),
     ),
     "Transpose through Split": Example(
@@ -106,7 +107,7 @@ EXAMPLES = {
     "Transpose through Softmax": Example(
         "g (float[N, 4, L] x) => (float[N, 4, L] y) { a = Transpose<perm = [0, 2, 1]>(x)  b = Softmax<axis = 2>(a)  y = Transpose<perm = [0, 2, 1]>(b) }",
         {"Softmax": 1},
-        "transpose-softmax",
+        "transpose-softmax[Softmax]",
         (13, 21),
     ),
     "Transpose through reductions, axes as attributes": Example(
@@ -117,7 +118,7 @@ EXAMPLES = {
             b = Transpose<perm = [3, 0, 1, 2]>(t)  y2 = ReduceMin<axes = [2, 3], keepdims = 0>(b)
             y3 = ArgMax<axis = -1, keepdims = 0>(t) }""",
         {"ReduceMean": 1, "ReduceMax": 1, "ReduceMin": 1, "Transpose": 1, "ArgMax": 1},
-        "transpose-reducemean transpose-reducemax transpose-argmax",
+        "transpose-reduction[ReduceMean] transpose-reduction[ReduceMax] transpose-arg[ArgMax]",
         (11, 13),
     ),
     "Transpose through reductions, axes as inputs": Example(
@@ -125,7 +126,7 @@ EXAMPLES = {
             t = Transpose<perm = [0, 2, 3, 1]>(x)
             y0 = ReduceMean<keepdims = 0>(t, hw)  a = ReduceSum(t, hw)  y1 = Transpose<perm = [0, 3, 1, 2]>(a) }""",
         {"ReduceMean": 1, "ReduceSum": 1},
-        "transpose-reducemean transpose-reducesum",
+        "transpose-reduction[ReduceMean] transpose-reduction[ReduceSum]",
         (18, 21),
     ),
     "Transpose through LayerNormalization": Example(
@@ -143,7 +144,8 @@ EXAMPLES = {
             y = Transpose<perm = [0, 3, 1, 2]>(c)
             d = Reshape(x, flat)  e = QuantizeLinear(d, s, o)  f = DequantizeLinear(e, s, o)  z = Reshape(f, block) }""",
         {"QuantizeLinear": 2, "DequantizeLinear": 2},
-        "quantizelinear-transpose dequantizelinear-transpose reshape-quantizelinear reshape-dequantizelinear",
+        """transpose-quantization[QuantizeLinear] transpose-quantization[DequantizeLinear]
+        reshape-quantization[QuantizeLinear] reshape-quantization[DequantizeLinear]""",
         (13, 21),
     ),
     "Transpose, view, Transpose": Example(
@@ -208,7 +210,7 @@ EXAMPLES = {
             b = Squeeze<axes = [1]>(x)  z = Unsqueeze<axes = [3]>(b)
             c = Reshape(x, sizes)  u = Unsqueeze<axes = [2]>(c) }""",
         {"Reshape": 2, "Unsqueeze": 1},
-        "flatten-reshape squeeze-reshape unsqueeze-reshape reshape-reshape",
+        "flatten-reshape axes-reshape[Squeeze] axes-reshape[Unsqueeze] reshape-reshape",
         (11,),
     ),
     "any two of Reshape, Squeeze, Unsqueeze, Flatten -> Reshape, axes as inputs": Example(
@@ -218,7 +220,7 @@ EXAMPLES = {
             b = Squeeze(x, i)  z = Unsqueeze(b, k)
             c = Reshape(x, sizes)  u = Unsqueeze(c, j) }""",
         {"Reshape": 2, "Unsqueeze": 1},
-        "flatten-reshape squeeze-reshape unsqueeze-reshape reshape-reshape",
+        "flatten-reshape axes-reshape[Squeeze] axes-reshape[Unsqueeze] reshape-reshape",
         (13, 21),
     ),
     "Flatten that changes nothing": Example(
@@ -231,16 +233,17 @@ EXAMPLES = {
         <float low = {{-1}}, float high = {{2}}, int64[2] flat = {{-1, 8}}, int64[3] block = {{-1, 4, 6}}> {{
             {_chains(UNARY, FLAT, BLOCK)} }}""",
         dict.fromkeys("Relu LeakyRelu Clip Sigmoid Tanh HardSigmoid Erf Exp Sqrt Neg".split(), 1),
-        """reshape-relu reshape-leakyrelu reshape-clip reshape-sigmoid reshape-tanh reshape-hardsigmoid reshape-erf reshape-exp reshape-sqrt reshape-neg""",
+        " ".join(f"reshape-unary[{name}]" for name in "Erf Exp HardSigmoid LeakyRelu Neg Relu Sigmoid Sqrt Tanh".split()) + " reshape-clip",
         (11, 17),
     ),
     "Reshape around binary operators": Example(
-        f"""g (float[N, 4, 6] x, float[N, 4, 6] z) => ({_outputs(6, "float[N, 4, 6]")})
+        f"""g (float[N, 4, 6] x, float[N, 4, 6] z) => ({_outputs(7, "float[N, 4, 6]")})
         <float[24] c, float[1, 24] d, int64[2] flat = {{-1, 24}}, int64[3] block = {{-1, 4, 6}}> {{
             u = Reshape(z, flat)
-            {_chains("Add(_, u); Mul(_, u); Sub(_, u); Div(_, u); Add(_, c); Mul(_, d)", FLAT, BLOCK)} }}""",
-        {"Add": 2, "Mul": 2, "Sub": 1, "Div": 1},
-        "reshape-add reshape-mul reshape-sub reshape-div reshape-add-const reshape-mul-const",
+            {_chains("Add(_, u); Mul(_, u); Sub(_, u); Div(_, u); Add(_, c); Mul(_, d); Sub(c, _)", FLAT, BLOCK)} }}""",
+        {"Add": 2, "Mul": 2, "Sub": 2, "Div": 1},
+        """reshape-binary[Add] reshape-binary[Mul] reshape-binary[Sub] reshape-binary[Div] reshape-binary-const[Add] reshape-binary-const[Mul]
+        reshape-const-binary[Sub]""",
         (13, 21),
     ),
     "Reshape around a layer, LayerNormalization and Softmax": Example(
@@ -249,13 +252,13 @@ EXAMPLES = {
             i = Shape(x)  j = Constant<value_ints = [0]>()  k = Constant<value_ints = [2]>()  l = Constant<value_ints = [6]>()  m = Constant<value_ints = [0]>()
             n = Slice(i, j, k, m)  o = Concat<axis = 0>(n, l)  y = Reshape(f, o) }""",
         {"MatMul": 1, "Add": 1, "LayerNormalization": 1, "Softmax": 1},
-        "reshape-matmul reshape-add-const reshape-layernormalization reshape-softmax",
+        "reshape-matmul reshape-binary-const[Add] reshape-layernormalization reshape-softmax[Softmax]",
         (17, 21),
     ),
     "Reshape, Flatten or Squeeze after global pooling": Example(
         """g (float[N, 4, H, W] x) => (float[N, 4] y) { a = GlobalAveragePool(x)  b = Flatten(a)  y = Relu(b) }""",
         {"ReduceMean": 1, "Relu": 1},
-        "flatten-reshape reducemean-reshape",
+        "flatten-reshape reduction-reshape[ReduceMean]",
     ),
     "Reduce(keepdims = 0) + Unsqueeze, Reduce(keepdims = 1) + Squeeze, axes as attributes": Example(
         """g (float[N, 4, 6] x) => (float[N, 1, 6] y0, float[N, 4, 1] y1, float[N, 4] y2, float[N, 6] y3, float[4, 6] y4, int64[N, 1, 6] y5) {
@@ -266,7 +269,8 @@ EXAMPLES = {
             e = ReduceL2<axes = [0]>(x)  y4 = Squeeze<axes = [0]>(e)
             f = ArgMax<axis = 1, keepdims = 0>(x)  y5 = Unsqueeze<axes = [1]>(f) }""",
         {"ReduceMean": 1, "ReduceSum": 1, "ReduceMax": 1, "ReduceMin": 1, "ReduceL2": 1, "ArgMax": 1},
-        "reducemean-reshape reducesum-reshape reducemax-reshape reducemin-reshape reducel2-reshape argmax-reshape",
+        """reduction-reshape[ReduceMean] reduction-reshape[ReduceSum] reduction-reshape[ReduceMax] reduction-reshape[ReduceMin]
+        reduction-reshape[ReduceL2] arg-reshape[ArgMax]""",
         (11,),
     ),
     "Reduce(keepdims = 0) + Unsqueeze, Reduce(keepdims = 1) + Squeeze, axes as inputs": Example(
@@ -274,7 +278,7 @@ EXAMPLES = {
             a = ReduceMean<keepdims = 0>(x, i)  y0 = Unsqueeze(a, i)
             b = ReduceSum(x, j)  y1 = Squeeze(b, j) }""",
         {"ReduceMean": 1, "ReduceSum": 1},
-        "reducemean-reshape reducesum-reshape",
+        "reduction-reshape[ReduceMean] reduction-reshape[ReduceSum]",
         (18, 21),
     ),
     "Reduce after Reduce": Example(
@@ -285,7 +289,7 @@ EXAMPLES = {
             c = ReduceMax<keepdims = 0>(x, j)  d = ReduceMax<keepdims = 0>(c, j)  y2 = ReduceMax<keepdims = 0>(d, k)
             e = ReduceMin<keepdims = 0>(x, k)  y3 = ReduceMin<keepdims = 0>(e, j) }""",
         {"ReduceMean": 1, "ReduceSum": 1, "ReduceMax": 1, "ReduceMin": 1},
-        "reducemean-reducemean reducesum-reducesum reducemax-reducemax reducemin-reducemin",
+        "reduction-reduction[ReduceMean] reduction-reduction[ReduceSum] reduction-reduction[ReduceMax] reduction-reduction[ReduceMin]",
         (18, 21),
     ),
     "Expand before a broadcasting operator": Example(
@@ -293,7 +297,12 @@ EXAMPLES = {
             e = Expand(x, sizes)
             y0 = Add(e, z)  y1 = Mul(z, e)  y2 = Sub(e, z)  y3 = Sub(z, e)  y4 = Div(e, z)  y5 = Div(z, e) }}""",
         {"Add": 1, "Mul": 1, "Sub": 2, "Div": 2},
-        "expand-add expand-mul expand-sub sub-expand expand-div div-expand",
+        "expand-binary[Add] expand-binary[Mul] expand-binary[Sub] binary-expand[Sub] expand-binary[Div] binary-expand[Div]",
+    ),
+    "Expand before a unary operator": Example(
+        """g (float[N, 1, 6] x, float[N, 4, 6] z) => (float[N, 4, 6] y) <int64[3] sizes = {1, 4, 1}> { e = Expand(x, sizes)  f = Relu(e)  y = Add(f, z) }""",
+        {"Relu": 1, "Add": 1},
+        "expand-unary[Relu]",
     ),
     "Expand before Where": Example(
         f"""g (bool[N, 1] c, float[4] x, float[N, 4] z, bool[N, 4] d) => ({_outputs(3, "float[N, 4]")}) <int64[2] sizes = {{1, 4}}> {{

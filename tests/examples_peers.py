@@ -24,7 +24,7 @@ EXAMPLES = {
             uint8[1, 1, 3, 3] w = {1, 2, 3, 4, 5, 6, 7, 8, 9}, uint8[1, 1, 3, 5] v = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}> {
             a = Pad(x, p)  y = ConvInteger(a, w)  z = ConvInteger<pads = [0, 1, 0, 1]>(a, v) }""",
         {"ConvInteger": 2},
-        "convinteger-pad convinteger-pad-more",
+        "convinteger-pad",
         BOTH,
     ),
     "A product of a vector that was written as a matrix": Example(
@@ -41,33 +41,40 @@ EXAMPLES = {
             r = ReduceLogSum<axes = [1], keepdims = 0>(x)  c = Unsqueeze(r, axes)  s = ReduceLogSumExp<axes = [1], keepdims = 0>(x)  d = Unsqueeze(s, axes)
             t = ReduceProd<axes = [1], keepdims = 0>(x)  e = Unsqueeze(t, axes) }""",
         {"ReduceL1": 1, "ReduceSumSquare": 1, "ReduceLogSum": 1, "ReduceLogSumExp": 1, "ReduceProd": 1},
-        "reducel1-reshape reducesumsquare-reshape reducelogsum-reshape reducelogsumexp-reshape reduceprod-reshape",
+        """reduction-reshape[ReduceL1] reduction-reshape[ReduceSumSquare] reduction-reshape[ReduceLogSum] reduction-reshape[ReduceLogSumExp]
+        reduction-reshape[ReduceProd]""",
         (13, 17),
     ),
     "Max and Min of many operands": Example(
         """g (float[N, 3] x) => (float[N, 3] y, float[N, 3] z) <float[3] a = {2, 5, 8}, float[1] b = {4}, float[3] c = {3, 1, -6}, float[1] d = {0.5}> {
             p = Max(x, a, b)  y = Max(p, c, d)  q = Min(x, a, b)  z = Min(q, c, d) }""",
         {"Max": 1, "Min": 1},
-        "max-constants max-max-const min-constants min-min-const",
+        "variadic-constants[Max] bound-bound-const[Max] variadic-constants[Min] bound-bound-const[Min]",
         BOTH,
     ),
     "Max and Min of three": Example(
         "g (float[N, 3] x, float[3] v, float[1] w) => (float[N, 3] y, float[N, 3] z) { p = Max(x, v)  y = Max(p, w)  q = Min(x, v)  z = Min(q, w) }",
         {"Max": 1, "Min": 1},
-        "max-three min-three",
+        "variadic-three[Max] variadic-three[Min]",
         BOTH,
     ),
     "Pad into AveragePool that was told to count zeros": Example(
         """g (float[1, 5, 2, 2] x) => (float[1, 5, 1, 1] y) <int64[8] p = {0, 0, 0, 0, 0, 0, 1, 1}> {
             a = Pad(x, p)  y = AveragePool<count_include_pad = 1, kernel_shape = [3, 3]>(a) }""",
         {"AveragePool": 1},
-        "averagepool-include-pad",
+        "averagepool-pad",
         BOTH,
     ),
     "Expand between products": Example(
         """g (float[2, 1] x, float[2, 4] z) => (float[2, 4] y) <int64[2] s = {2, 4}> { a = Expand(x, s)  b = Mul(a, x)  y = Mul(b, z) }""",
         {"Mul": 2},
-        "expand-mul-later",
+        "expand-binary-later[Mul]",
+        BOTH,
+    ),
+    "Expand of a divisor": Example(
+        """g (float[2, 1] x, float[2, 1] w, float[2, 4] z) => (float[2, 4] y) <int64[2] s = {2, 4}> { a = Expand(x, s)  b = Div(w, a)  y = Mul(b, z) }""",
+        {"Div": 1, "Mul": 1},
+        "binary-expand-later[Div]",
         BOTH,
     ),
     "Clip without bounds among Relu and Clip": Example(
@@ -83,7 +90,7 @@ EXAMPLES = {
             a = Transpose<perm = [0, 2, 3, 1]>(x)  p = DequantizeLinear<axis = 0>(w, s, z)  b = Mul(a, p)
             q = DequantizeLinear(w, t, o)  c = Add(b, q)  y = Transpose<perm = [0, 3, 1, 2]>(c) }""",
         {"DequantizeLinear": 2, "Mul": 1, "Add": 1},
-        "transpose-mul-dequantize transpose-add-dequantize",
+        "transpose-binary-dequantize[Mul] transpose-binary-dequantize[Add]",
         BOTH,
     ),
     "Gelu spelled out": Example(

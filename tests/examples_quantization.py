@@ -134,12 +134,12 @@ EXAMPLES = {
             r = Sum(x)  s = Sum(r, c)  t = Sum(s, d)  a = Exp(t)
             u = Mean(y)  v = Mean(u, c)  w = Mul(v, d)  z = Add(w, d)  b = Exp(z) }""",
         {"Add": 2, "Mul": 1, "Exp": 2},
-        "sum-one sum-two mean-one mean-two add-add-const mul-mul-const",
+        "variadic-one[Sum] sum-two variadic-one[Mean] mean-two associative-const[Add] associative-const[Mul]",
     ),
     "largest and smallest of one": Example(
         "g (float[N, 4] x) => (float[N, 4] y) { a = Max(x)  b = Min(a)  y = Exp(b) }",
         {"Exp": 1},
-        "max-one min-one",
+        "variadic-one[Max] variadic-one[Min]",
     ),
     "pools over all": Example(
         """g (float[N, 2, 7, 7] x) => (float[N, 2, 1, 1] a, float[N, 2, 1, 1] b, float[N, 2, 1, 1] c, float[N, 2, 1, 1] d) {

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import strategies as st
 from onnx import TensorProto
 
-from eqsat import dims
-from eqsat.dims import Poly, symbol
-from eqsat.facts import Fact
+from eqsat.facts import dims
+from eqsat.facts.dims import Poly, symbol
+from eqsat.facts.fact import Fact
 from eqsat.language import syntax
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.syntax import Expression, Name, Number, Place, Spread

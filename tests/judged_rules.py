@@ -10,8 +10,8 @@ from typing import NamedTuple
 import onnx
 from onnx import parser
 
-from eqsat.checker.domains import Domain
-from eqsat.checker.verdict import Case
+from eqsat.checker.drawing.domains import Domain
+from eqsat.checker.judging.verdict import Case
 from eqsat.language.syntax import Label
 
 EXACT, REAL, FINITE = Label

@@ -13,13 +13,13 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from eqsat.checker.check import OK, REFUTED, Verdict, check_rule
+from eqsat.families import members
 from eqsat.language import syntax
-from eqsat.language.errors import RuleErrors
 from eqsat.language.library import built_in, load
 from eqsat.language.printer import expression, show
+from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Definition, Guard, Judgement, Label, Number, Rule, Term
-from eqsat.traits import COMMUTATIVE, SYMMETRIC
 
 KINDS = ("attribute", "guard", "swap", "shift", "dtype", "label")
 DTYPE_WORDS = ("floating(", "integral(", "signed(", "bits(", "dtype(", "lossless(", "highest(", "lowest(")
@@ -36,7 +36,7 @@ class Mutant:
     @property
     def text(self) -> str:
         """The rule, with a name of its own, as it stands in a file."""
-        return show(replace(self.rule, documentation=(f"Wrong: {self.change}.",)))
+        return show(replace(self.rule, documentation=(f"Wrong: {self.change}.",), operators=()))
 
     @property
     def resolved(self) -> Resolved:
@@ -51,7 +51,15 @@ def mutants(resolved: Resolved) -> Iterator[Mutant]:
     counts: dict[str, int] = dict.fromkeys(KINDS, 0)
     for kind, change, changed in (*_conditions(rule), *_right(rule), *_labels(rule)):
         counts[kind] += 1
-        yield Mutant(kind, rule.name, change, replace(changed, name=f"{rule.name}-{kind}{counts[kind]}"))
+        yield Mutant(kind, rule.name, change, replace(changed, name=f"{'-'.join([rule.family, *rule.operators])}-{kind}{counts[kind]}"))
+
+
+def originals() -> list[Resolved]:
+    """The rules of the library, of a family the first member."""
+    first: dict[str, Resolved] = {}
+    for resolved in built_in().rules:
+        first.setdefault(resolved.rule.family, resolved)
+    return list(first.values())
 
 
 def _conditions(rule: Rule) -> Iterator[tuple[str, str, Rule]]:
@@ -99,7 +107,7 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
                 yield "attribute", f"{attribute.name} of {part.operator} left out", replace(part, attributes=fewer)
             if part.carried is not None:
                 yield "attribute", f"the other attributes of {part.operator} left out", replace(part, carried=None)
-            if len(part.inputs) > 1 and part.operator not in COMMUTATIVE | SYMMETRIC and not isinstance(part.inputs[1], syntax.Spread):
+            if len(part.inputs) > 1 and part.operator not in members("commutative") and not isinstance(part.inputs[1], syntax.Spread | syntax.Mapped):
                 yield "swap", f"two inputs of {part.operator} exchanged", replace(part, inputs=(part.inputs[1], part.inputs[0], *part.inputs[2:]))
         case Number(value) if isinstance(value, int):
             yield "shift", f"{value + 1} for {value}", Number(value + 1, str(value + 1), part.place)
@@ -124,7 +132,7 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
 def legal(every: int, offset: int, kinds: tuple[str, ...]) -> Iterator[Mutant]:
     """Each `every`th mutant of the library that is a rule, and of one of these kinds."""
     number = 0
-    for resolved in built_in().rules:
+    for resolved in originals():
         for mutant in mutants(resolved):
             if mutant.kind in kinds:
                 number += 1

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import TensorProto
 
-from eqsat.versions import CHANGES
+from eqsat.spelling.versions import CHANGES
 
 Array = np.ndarray[Any, Any]
 

@@ -1,5 +1,6 @@
 """Rules of every shape that the grammar has, for property tests; most of them mean nothing."""
 
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -8,7 +9,7 @@ from eqsat.language import syntax, values
 from eqsat.language.syntax import Binary, Call, Comparison, Guard, Index, Items, Name, Number, Rule, RuleFile, Term, Type
 
 DTYPE_NAMES = frozenset(values.DTYPES)
-RESERVED = frozenset("and or not in if else for where test const rule".split())
+RESERVED = frozenset("and or not in if else for where test const rule def".split())
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,3}", fullmatch=True).filter(lambda name: name not in RESERVED)
 DTYPES = st.sampled_from(["T", "U", "T1"])
 OPERATORS = st.sampled_from(["Add", "LRN", "Conv", "If", "Or", "BiasGeluGrad_dX"])
@@ -35,6 +36,7 @@ def extend(inner: Any) -> Any:
     comparisons = several(st.sampled_from([*"== != < <= > >= in".split(), "not in"]), 1, 2).flatmap(
         lambda operators: st.builds(Comparison, st.tuples(*[inner] * (len(operators) + 1)), st.just(operators))
     )
+    mapped = st.builds(syntax.Mapped, inner, several(NAMES, 1), several(NAMES, 1))
     return st.one_of(
         st.builds(Items, several(item)),
         st.builds(syntax.Comprehension, inner, NAMES, inner, several(inner, most=2)),
@@ -51,9 +53,9 @@ def extend(inner: Any) -> Any:
         st.builds(
             Term,
             OPERATORS,
-            several(st.builds(syntax.Attribute, NAMES, inner), most=2),
+            several(st.builds(syntax.Attribute, NAMES, inner | NAMES.map(syntax.Maybe)), most=2),
             st.none() | NAMES | st.just("_"),
-            several(st.none() | item | inner.map(syntax.Near) | NAMES.map(syntax.Maybe)).map(without_empty_end),
+            several(st.none() | item | inner.map(syntax.Near) | NAMES.map(syntax.Maybe) | mapped).map(without_empty_end),
             st.sampled_from(["", "com.microsoft", "ai.onnx.ml"]),
         ),
     )
@@ -63,6 +65,32 @@ def without_empty_end(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     while inputs and inputs[-1] is None:
         inputs = inputs[:-1]
     return inputs
+
+
+def signed(sets: st.SearchStrategy[syntax.OperatorSet]) -> st.SearchStrategy[syntax.OperatorSet]:
+    return st.builds(lambda part, removed: replace(part, removed=removed), sets, st.booleans())
+
+
+def applied(tree: Any, variables: frozenset[str] = frozenset()) -> Any:
+    """The rule with the variables of its ranges in place of operators, and no data types of their names applied to numbers."""
+    if isinstance(tree, Rule):
+        variables = frozenset(part.variable for part in tree.ranges)
+        parts = {name: applied(getattr(tree, name), variables) for name in ("left", "right", "conditions", "tests", "exact_if")}
+        return replace(tree, **parts)
+    if isinstance(tree, tuple):
+        return tuple(applied(part, variables) for part in tree)
+    if not is_dataclass(tree) or isinstance(tree, (type, syntax.Place)):
+        return tree
+    tree = replace(tree, **{field.name: applied(getattr(tree, field.name), variables) for field in fields(tree)})
+    match tree:
+        case Term("Or", domain="") if variables:
+            return replace(tree, operator=min(variables))
+        case syntax.Constant(dtype) if dtype in variables:
+            return replace(tree, dtype="int64")
+        case Name(name) | syntax.Type(name) if name in variables:
+            return replace(tree, **{"name" if isinstance(tree, Name) else "dtype": "U1"})
+        case _:
+            return tree
 
 
 EXPRESSIONS = st.recursive(
@@ -78,6 +106,8 @@ CONDITIONS = st.one_of(
 )
 GIVEN = st.builds(syntax.Given, TARGETS, several(TYPES)) | st.builds(syntax.Given, NAMES | DTYPES, st.just(()), EXPRESSIONS)
 SIDES = several(st.builds(syntax.Line, several(TARGETS), EXPRESSIONS), 1, 2)
+SETS = st.builds(syntax.OperatorSet, NAMES) | st.builds(syntax.OperatorSet, st.just(""), several(OPERATORS.map(Name), 1))
+RANGES = several(st.builds(syntax.Range, DTYPES | st.just("F"), st.builds(lambda first, rest: (first, *rest), SETS, several(signed(SETS)))), most=2)
 RULES = st.builds(
     Rule,
     st.from_regex(r"[A-Za-z0-9_]+(-[a-z0-9]+){0,2}", fullmatch=True),
@@ -89,5 +119,8 @@ RULES = st.builds(
     several(CONDITIONS),
     several(st.builds(syntax.Test, several(GIVEN, 1)), most=2),
     st.none() | EXPRESSIONS,
+    st.just(()),
 )
-FILES = st.builds(RuleFile, st.just("drawn"), several(LINE), several(RULES))
+FAMILIES = st.builds(lambda rule, ranges: applied(replace(rule, ranges=ranges)), RULES, RANGES)
+DEFINITIONS = st.builds(syntax.FileDefinition, NAMES, several((NAMES | DTYPES).map(Name)), EXPRESSIONS, several(LINE))
+FILES = st.builds(RuleFile, st.just("drawn"), several(LINE), several(RULES | FAMILIES), several(DEFINITIONS))

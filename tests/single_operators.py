@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from eqsat.families import FAMILIES
 from eqsat.language.parse import parse
 from eqsat.language.resolve import Resolved, resolve
 
@@ -42,7 +43,6 @@ def single(operator: str) -> Resolved:
 
 
 _RECURRENT = ", b: float[1, {b}], l: int32[2], h: float[1, 2, 5]"
-_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare".split()
 
 SINGLE: dict[str, Single] = {
     **dict.fromkeys(("Celu", "Elu", "Gelu", "HardSigmoid", "IsInf", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu"), Single("x: T[2, 3]")),
@@ -54,7 +54,7 @@ SINGLE: dict[str, Single] = {
     **dict.fromkeys(("AveragePool", "GlobalLpPool", "LpPool"), Single("x: T[1, 2, 5, 5]")),
     **dict.fromkeys(("GroupNormalization", "InstanceNormalization"), Single("x: T[1, 4, 3], a: T[4], b: T[4]")),
     **dict.fromkeys(("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"), Single("x: T[2, 3, 4], i: int64[2, 4]")),
-    **dict.fromkeys(_REDUCTIONS, Single("x: T[2, 3, 4], a = [1]")),
+    **dict.fromkeys(FAMILIES["reduction"].members, Single("x: T[2, 3, 4], a = [1]")),
     "AffineGrid": Single("t: T[1, 2, 3], s: int64[4]"),
     "Attention": Single("q: T[1, 2, 3, 4], y: T[1, 2, 5, 4], v: T[1, 2, 5, 4]", 4),
     "BatchNormalization": Single("x: T[2, 3, 4], a: T[3], b: T[3], c: T[3], d: T[3]"),

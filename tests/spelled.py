@@ -12,14 +12,14 @@ import onnx
 from models import same
 from onnx import helper, numpy_helper
 
-from eqsat.dims import Poly, evaluate, symbol
-from eqsat.facts import Fact, from_array
-from eqsat.forms import Form, Source, Written
-from eqsat.normal import normalize
+from eqsat.facts.dims import Poly, evaluate, symbol
+from eqsat.facts.fact import Fact, from_array
 from eqsat.operators import AttributeValue, Operator, attribute_default
-from eqsat.runtime import ReferenceSession, open_runtime
-from eqsat.spelling import write
-from eqsat.terms import Literal
+from eqsat.runtime.session import ReferenceSession, open_runtime
+from eqsat.spelling.normal import normalize
+from eqsat.spelling.opsets import write
+from eqsat.terms.forms import Form, Source, Written
+from eqsat.terms.terms import Literal
 from eqsat.traits import NEWEST
 
 # How much is known of an input: its elements, its sizes, its rank and the names of its sizes, its data type.

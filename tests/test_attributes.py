@@ -14,11 +14,11 @@ import pytest
 from onnx import defs, helper
 from single_operators import SINGLE, single
 
-from eqsat.checker.call import Illegal, Unsupported
-from eqsat.checker.evaluate import IllegalModel, Mode, Program
-from eqsat.checker.instances import Instance, draw
-from eqsat.checker.samplers.attributes import ATTRIBUTES, Kept
-from eqsat.checker.values import ANY, Slot, Style, Values
+from eqsat.checker.drawing.instances import Instance, draw
+from eqsat.checker.judging.trial_values import ANY, Slot, Style, Values
+from eqsat.checker.kernels.call import Illegal, Unsupported
+from eqsat.checker.kernels.evaluate import IllegalModel, Mode, Program
+from eqsat.checker.samplers.attribute_draws import ATTRIBUTES, Kept
 from eqsat.language.schemas import standard_operators
 from eqsat.operators import attribute_default, find_operator
 from eqsat.traits import NEWEST
@@ -59,7 +59,7 @@ def test_the_table_has_every_attribute_of_every_operator() -> None:
         for attribute in find_operator("", name, NEWEST).schema.attributes  # type: ignore[union-attr]
         if attribute not in ATTRIBUTES.get(name, {})
     }
-    assert not lacking, "say in eqsat/checker/samplers/attributes.py which values are drawn of them"
+    assert not lacking, "say in eqsat/checker/samplers/attribute_draws.py which values are drawn of them"
     known = {name: find_operator("", name, NEWEST).schema for name in ATTRIBUTES}
     assert all(schema is not None and ATTRIBUTES[name].keys() == schema.attributes.keys() for name, schema in known.items())
 

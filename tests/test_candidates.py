@@ -13,7 +13,7 @@ from models import parse
 from onnx import TensorProto, helper, numpy_helper
 
 import eqsat
-from eqsat.candidates import REGIONS, Candidates, Row
+from eqsat.egraph.candidates import REGIONS, Candidates, Row
 from eqsat.language.compile import Compiled
 from eqsat.language.halves import halves, shared
 from eqsat.language.library import load

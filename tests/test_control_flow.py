@@ -10,7 +10,7 @@ import pytest
 from models import assert_same, operators, parse, random_feeds
 
 import eqsat
-from eqsat.control import simplify
+from eqsat.control.flow import simplify
 
 EXP_OR_SIN = "then_branch = t () => (float[2] u) { u = Exp(x) }, else_branch = e () => (float[2] u) { u = Sin(x) }"
 BODY = "b (int64 i, bool c, float[2] v{inputs}) => (bool d, float[2] w{outputs}) {{ {nodes} }}"

@@ -9,6 +9,7 @@ from models import assert_same, operators, parse
 from onnx import TensorProto, helper, numpy_helper
 
 import eqsat
+from eqsat.runtime.session import open_runtime
 
 
 def optimize(model: onnx.ModelProto, **options: object) -> onnx.ModelProto:
@@ -263,7 +264,7 @@ def test_growth_is_one_budget_for_all_functions() -> None:
 
 
 def test_the_report_goes_over_no_other_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from eqsat.cli import main
+    from eqsat.cli.main import main
 
     source = tmp_path / "m.onnx"
     source.write_bytes(parse("g (float[2] x) => (float[2] y) { y = Relu (x) }").SerializeToString())
@@ -355,3 +356,62 @@ def test_a_slope_larger_than_what_it_slopes_stays() -> None:
     optimized = optimize(model)
     assert operators(optimized)["PRelu"] == 1
     assert_same(model, optimized, {"x": np.array([[-1, 2]], np.float32)})
+
+
+def _load(model: onnx.ModelProto) -> None:
+    """Raises what ONNX Runtime says where it does not take the model as it is written."""
+    open_runtime(model.SerializeToString())
+
+
+@pytest.mark.parametrize(("kind", "opset"), [("float", 24), ("float", 25), ("float", 26), ("double", 26), ("float16", 26)])
+def test_swish_is_made_only_where_the_runtime_takes_it(kind: str, opset: int) -> None:
+    """ONNX Runtime knows Swish by the function that defines it, and that at one opset only."""
+    model = parse(f"g ({kind}[3] x) => ({kind}[3] y) {{ s = Sigmoid (x)  y = Mul (x, s) }}", f'<ir_version: 10, opset_import: ["": {opset}]>')
+    optimized = optimize(model)
+    _load(optimized)
+    assert_same(model, optimized, {"x": np.linspace(-2, 2, 3).astype({"float": "float32", "double": "float64"}.get(kind, kind))})
+
+
+def test_a_reshape_of_what_the_runtime_does_not_reshape_is_not_made() -> None:
+    """At opset 21 ONNX Runtime quantizes to 4-bit integers and has no Reshape of them, so a Reshape stays before the QuantizeLinear."""
+    model = parse(
+        "g (float16[3, 2] x) => (uint4[K, L] y) <float16 s = {16196}, uint4 z = {0}, int64[2] n = {2, 3}> { r = Reshape (x, n)  y = QuantizeLinear (r, s, z) }",
+        '<ir_version: 10, opset_import: ["": 21]>',
+    )
+    optimized = optimize(model)
+    _load(optimized)
+    _load(model)
+
+
+def test_swish_is_made_where_the_runtime_takes_it_and_where_it_took_nothing_before() -> None:
+    """At opset 24 ONNX Runtime knows Swish by its function. Of bfloat16 it takes neither spelling, and the shorter one is for other runtimes."""
+    known = parse("g (float[3] x) => (float[3] y) { s = Sigmoid (x)  y = Mul (x, s) }", '<ir_version: 10, opset_import: ["": 24]>')
+    assert operators(optimize(known)) == {"Swish": 1}
+    foreign = parse("g (bfloat16[3] x) => (bfloat16[3] y) { s = Sigmoid (x)  y = Mul (x, s) }", '<ir_version: 10, opset_import: ["": 26]>')
+    assert operators(optimize(foreign)) == {"Swish": 1}
+
+
+@pytest.mark.parametrize(("made", "read"), [("Optional", "OptionalHasElement"), ("Cast <to = 22>", "Cast <to = 1>")])
+def test_an_argument_that_a_function_no_longer_reads_is_not_passed(made: str, read: str) -> None:
+    """ONNX Runtime refuses an optional, or a tensor of 4-bit integers, for a parameter that no node reads."""
+    header = '<ir_version: 10, opset_import: ["": 21, "here": 1]>'
+    function = f'<domain: "here", opset_import: ["": 21]> part (a, b) => (c) {{ d = {read} (b)  c = Abs (a) }}'
+    model = parse(f"g (float[6] x) => (float[6] y) {{ b = {made} (x)  y = here.part (x, b) }} {function}", header)
+    optimized = optimize(model)
+    assert operators(optimized) == {"part": 1, "Abs": 1}
+    assert_same(model, optimized, {"x": np.arange(6, dtype=np.float32) - 3})
+
+
+def test_an_argument_goes_that_is_passed_on_to_where_nobody_reads_it() -> None:
+    model = parse(
+        """g (float[6] x, bool c) => (float[6] y) {
+            b = Exp (x)
+            y = If (c) <then_branch = t () => (float[6] u) { m = Neg (b)  u = here.part (m, x) }, else_branch = e () => (float[6] v) { v = here.part (b, x) }>
+        }
+        <domain: "here", opset_import: ["": 21]> inner (a, b) => (c) { d = Shape (a)  c = Abs (b) }
+        <domain: "here", opset_import: ["": 21, "here": 1]> part (a, b) => (c) { d = Sin (a)  c = here.inner (d, b) }""",
+        '<ir_version: 10, opset_import: ["": 21, "here": 1]>',
+    )
+    optimized = optimize(model)
+    assert not {"Exp", "Neg", "Sin", "Shape"} & set(operators(optimized))
+    assert_same(model, optimized, *({"x": np.arange(6, dtype=np.float32) - 3, "c": np.array(way)} for way in (True, False)))

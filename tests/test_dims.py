@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqsat.dims import (
+from eqsat.facts.dims import (
     INT64_MAX,
     TERM_LIMIT,
     Dim,

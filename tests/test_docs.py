@@ -5,27 +5,33 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import onnx.backend.test
 import pytest
+from test_layers import FLOORS
 
-from eqsat.checker.check import OK, REFUTED, check_rule
-from eqsat.language.errors import RuleErrors
+from eqsat.checker.check import OK, REFUTED, check, check_rule
+from eqsat.families import FAMILIES
 from eqsat.language.functions import FUNCTIONS, Function
 from eqsat.language.library import built_in, load
 from eqsat.language.printer import show_file
+from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import load as load_text
-from eqsat.language.syntax import RuleFile
+from eqsat.settings import Settings, flag_of, keyword_of, option_of
 
 ROOT = Path(__file__).resolve().parents[1]
 TUTORIAL, REFERENCE, LAWS, README = ROOT / "docs" / "tutorial.md", ROOT / "docs" / "rule-language.md", ROOT / "rules" / "README.md", ROOT / "README.md"
 REPORT = ROOT / "docs" / "report.md"
+OPTIONS = ROOT / "docs" / "options.md"
+MAP = ROOT / "docs" / "architecture.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SAVED = re.compile(r"`([\w.]+)`[^`]*:\n\n\Z")  # the sentence above what is to be saved ends with the name of the file
 
@@ -50,16 +56,66 @@ def function_table() -> str:
     return "\n".join(["| function | result | meaning |", "|---|---|---|", *rows])
 
 
+def family_table() -> str:
+    rows = [f"| `{family.name}` | {family.about} | {' '.join(family.members)} |" for family in FAMILIES.values()]
+    return "\n".join(["| family | a member F | members |", "|---|---|---|", *rows])
+
+
 def group_table() -> str:
     rows = [f"| [{name}]({name}.rules) | {count} | {about.partition('. ')[0].rstrip('.')} |" for name, count, about in groups()]
     return "\n".join(["| group | rules | what it is about |", "|---|---|---|", *rows])
 
 
 def groups() -> list[tuple[str, int, str]]:
-    return [(group.name, len(group.rules), " ".join(group.file.preamble)) for group in built_in().groups]
+    return [(group.name, len(group.file.rules), " ".join(group.file.preamble)) for group in built_in().groups]
 
 
-GENERATED = {"functions": (REFERENCE, function_table), "groups": (LAWS, group_table)}
+def option_table() -> str:
+    """Every option of `eqsat optimize` that is a setting, and its name in Python."""
+    rows: list[str] = []
+    for setting in fields(Settings):
+        option = option_of(setting)
+        if option is not None:
+            value = f" {option.form or '|'.join(option.choices)}".replace("|", "\\|").rstrip()
+            rows.append(f"| `{flag_of(setting)}{value}` | `{keyword_of(setting)}` | {option.help}{' (repeatable)' if option.repeats else ''} |")
+    return "\n".join(["| option | in Python | meaning |", "|---|---|---|", *rows])
+
+
+def room_table() -> str:
+    """Every room with its floor, counted from below, and the first sentence of its docstring."""
+    rows: list[str] = []
+    for floor, rooms in reversed(list(enumerate(FLOORS, 1))):
+        for room in rooms:
+            name = room if room.startswith("__") else f"{room}/" if (ROOT / "eqsat" / room).is_dir() or room == "extract" else f"{room}.py"
+            name = f"{name}.py" if room.startswith("__") else name
+            place = ROOT / room / "__init__.py" if room == "extract" else ROOT / "eqsat" / (f"{name}__init__.py" if name.endswith("/") else name)
+            about = (ast.get_docstring(ast.parse(place.read_text(encoding="utf-8"))) or "").split("\n\n")[0].replace("\n", " ")
+            rows.append(f"| {floor} | `{name}` | {about} |")
+    return "\n".join(["| floor | room | purpose |", "|---|---|---|", *rows])
+
+
+MOVEMENTS = ("Transpose", "Reshape", "Expand", "Slice", "Gather", "Concat", "Split", "Pad")
+SETS = ("unary", "binary", "comparison", "reduction")
+
+
+def movement_table() -> str:
+    """How many operators of a family meet a movement in a rule that matches nothing but the two."""
+    met = {frozenset(one.operators) for entry in built_in().entries for one in entry.directions}
+    rows: list[str] = []
+    for movement in MOVEMENTS:
+        counts = [sum({movement, member} in met for member in FAMILIES[family].members) for family in SETS]
+        rows.append(f"| {movement} | " + " | ".join(f"{count} of {len(FAMILIES[family].members)}" for count, family in zip(counts, SETS, strict=True)) + " |")
+    return "\n".join([f"| | {' | '.join(SETS)} |", "|---|" + "---|" * len(SETS), *rows])
+
+
+GENERATED = {
+    "movements": (LAWS, movement_table),
+    "rooms": (MAP, room_table),
+    "options": (OPTIONS, option_table),
+    "functions": (REFERENCE, function_table),
+    "families": (REFERENCE, family_table),
+    "groups": (LAWS, group_table),
+}
 
 
 def with_table(document: str, name: str, table: str) -> str:
@@ -77,7 +133,7 @@ def test_table_is_that_of_the_code(name: str) -> None:
 
 def test_a_table_holds_all_that_there_is() -> None:
     assert all(f"| `{name}(" in function_table() for name in FUNCTIONS)
-    assert sum(count for _, count, _ in groups()) == len(built_in().rules)
+    assert sum(count for _, count, _ in groups()) == len({entry.listed.family for entry in built_in().entries})
     assert all(about for _, _, about in groups()), "a rule file begins with what it is about"
 
 
@@ -108,15 +164,14 @@ def test_example_is_a_rule_or_as_wrong_as_it_says(rules: str, errors: str) -> No
     else:
         found = load([rules])
         file = found.groups[0].file
-        assert show_file(RuleFile(file.name, file.preamble, file.rules)) == rules, "examples are in the one layout"
+        assert show_file(file) == rules, "examples are in the one layout"
 
 
 def test_the_checker_finds_nothing_against_the_reference() -> None:
     for rules, errors in examples(REFERENCE):
         if not errors:
-            (resolved,) = load([rules]).rules
-            verdict = check_rule(resolved, 20, 0)
-            assert verdict.status == OK, verdict.reason
+            for verdict in check(load([rules]).rules, 20, 0, lambda verdict: None):
+                assert verdict.status == OK, verdict.reason
 
 
 def test_examples_are_found() -> None:
@@ -208,13 +263,13 @@ def test_readme_tells_the_size_of_the_first_model(tmp_path: Path) -> None:
     assert output.splitlines()[0] == f"nodes   {before.replace(',', '')} -> {after.replace(',', '')}"
 
 
-def test_readme_names_every_option_of_optimize(capsys: pytest.CaptureFixture[str]) -> None:
-    from eqsat.cli import main
+def test_the_options_are_all_described(capsys: pytest.CaptureFixture[str]) -> None:
+    from eqsat.cli.main import main
 
     with pytest.raises(SystemExit):
         main(["optimize", "--help"])
     options = set(re.findall(r"^  (?:-\w, |-\w \w+, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)) - {"--help", "--output"}
-    table = text(README).split("| option of")[1].split("Exit codes")[0]
+    table = text(OPTIONS).split("Exit codes")[0]
     assert len(options) > 10 and {option for option in options if f"`{option}" not in table} == set()
 
 

@@ -10,15 +10,15 @@ import onnx
 import pytest
 from models import weighted
 
-from eqsat import judge as judging
-from eqsat.samples import Draw, Edge, draw, make_edges, make_plan
-from eqsat.steering import size_bounds, steering
-from eqsat.verifier import DIFFERENT, EQUAL, Subject, Verdict, verify
-from eqsat.worker import RemoteError, WorkerDied, WorkerTimeout
+from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout
+from eqsat.verification import judge as judging
+from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
+from eqsat.verification.steering import size_bounds, steering
+from eqsat.verification.verify import DIFFERENT, EQUAL, LoadedModel, Verdict, verify
 
 
 def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
-    return verify(Subject(a), Subject(b), **options)
+    return verify(LoadedModel(a), LoadedModel(b), **options)
 
 
 def bounds(proto: onnx.ModelProto) -> set[int]:

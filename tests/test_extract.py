@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from eqsat.extract import Choice, ExtractionError, Graph, Node, check, extract
+from eqsat.extract.budget import Budget
 from eqsat.extract.graph import walk
-from eqsat.extract.problem import prepare
-from eqsat.extract.search import Budget, Search
+from eqsat.extract.preparation import prepare
+from eqsat.extract.search import Search
 
 GYM = Path(__file__).resolve().parents[1].parent / "shared" / "extraction-gym"
 GREEDY_DAG = {

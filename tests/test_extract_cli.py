@@ -23,7 +23,7 @@ from models import parse
 from random_models import models
 
 import eqsat
-from eqsat.cli import main
+from eqsat.cli.main import main
 from eqsat.extract import ExtractionError, Graph, Node, extract
 from eqsat.extract.serialize import read, write
 
@@ -386,7 +386,7 @@ def test_wrong_options_of_optimize_are_named(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_limit_of_time_that_was_hit_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An extraction that is never sure of the best stands for one that would need longer."""
-    from eqsat import choose
+    from eqsat.choose import choose
 
     limits: list[float | None] = []
     methods: set[str] = set()
@@ -442,14 +442,14 @@ def test_the_document_names_every_option_and_argument(capsys: pytest.CaptureFixt
 def test_the_methods_are_those_of_the_library() -> None:
     from typing import get_args
 
-    from eqsat.cli_extract import METHODS
+    from eqsat.cli.extraction import METHODS
     from eqsat.extract import Method
 
     assert METHODS == get_args(Method)
 
 
 def test_importing_loads_no_solver() -> None:
-    code = "import sys, eqsat.cli, eqsat.pipeline, eqsat.extract.serialize; sys.exit('ortools' in sys.modules)"
+    code = "import sys, eqsat.cli.main, eqsat.pipeline, eqsat.extract.serialize; sys.exit('ortools' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
-    light = "import sys, eqsat.cli; sys.exit(any(name in sys.modules for name in ('numpy', 'onnx', 'egglog', 'eqsat.extract')))"
+    light = "import sys, eqsat.cli.main; sys.exit(any(name in sys.modules for name in ('numpy', 'onnx', 'egglog', 'eqsat.extract')))"
     subprocess.run([sys.executable, "-c", light], check=True)

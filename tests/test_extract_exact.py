@@ -12,9 +12,10 @@ from brute import Price, all_choices, assert_right, few_choices, floats, lawful,
 from drawn_graphs import COSTS, FAMILIES, drawn
 
 from eqsat.extract import Choice, ExtractionError, Graph, Node, extract
+from eqsat.extract.budget import Budget
 from eqsat.extract.graph import walk
-from eqsat.extract.problem import prepare
-from eqsat.extract.search import Budget, Search
+from eqsat.extract.preparation import prepare
+from eqsat.extract.search import Search
 from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
@@ -164,7 +165,7 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
         weight = problem.weigh(nodes)
         assert weight is not None and weight == bound, graph
         assert price(graph, {problem.owner[n]: n for n in nodes}) == best, graph
-        assert scale.back(weight) == floats(best), graph
+        assert scale.costs(weight) == floats(best), graph
         solved += 1
     assert solved > 120
 

@@ -47,7 +47,7 @@ def left(kernel: Kernel) -> list[int]:
 
 
 @pytest.mark.parametrize("shape", sorted(FAMILIES))
-@pytest.mark.parametrize("step", ["prune", "unwind", "dominate", "contract"])
+@pytest.mark.parametrize("step", ["prune", "drop_cyclic", "dominate", "contract"])
 def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
     changes = 0
     for _, kernel, least in kernels(shape, 50):
@@ -60,7 +60,7 @@ def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
             kernel.prune()
             closures = Closures(kernel)
             # That ways do not lead back to their own class is what `dominate` and `contract` are given by `reduce`.
-            while step != "unwind" and kernel.unwind(closures):
+            while step != "drop_cyclic" and kernel.drop_cyclic(closures):
                 kernel.prune()
                 closures = Closures(kernel)
             before = kernel.size()
@@ -68,7 +68,7 @@ def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
             assert changed == (kernel.size() < before)
         assert least_weight(kernel) == least, as_graph(kernel)
         changes += changed
-    assert changes or step in ("prune", "unwind") or shape not in ("apart", "layered", "threaded", "tree")
+    assert changes or step in ("prune", "drop_cyclic") or shape not in ("apart", "layered", "threaded", "tree")
 
 
 @pytest.mark.parametrize("shape", sorted(FAMILIES))
@@ -83,7 +83,7 @@ def test_bounded_leaves_what_is_lighter_and_what_is_kept(shape: str) -> None:
         chosen = draw.choice(picks)
         weight = sum(kernel.weight[n] for n in chosen)
         before = [[*row] for row in kernel.ways]
-        changed = kernel.bounded(closures, weight, set(chosen))
+        changed = kernel.drop_heavy(closures, weight, set(chosen))
         assert changed == (left(kernel) != ways)
         assert set(chosen) <= set(left(kernel))
         gone = set(ways) - set(left(kernel))
@@ -91,7 +91,7 @@ def test_bounded_leaves_what_is_lighter_and_what_is_kept(shape: str) -> None:
         assert least_weight(kernel) == least
         # With nothing to keep, and what is not lighter worth nothing, all of the least weight stay.
         kernel.ways = before
-        kernel.bounded(closures, least + 1, set())
+        kernel.drop_heavy(closures, least + 1, set())
         assert all(set(other) <= set(left(kernel)) for other in picks if sum(kernel.weight[n] for n in other) == least)
 
 
@@ -125,7 +125,7 @@ def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> No
         weights = list(kernel.weight)
         owner = list(kernel.owner)
         closures = reduce(kernel)
-        assert not (kernel.unwind(closures) or kernel.dominate(closures) or kernel.contract(closures) or kernel.prune())
+        assert not (kernel.drop_cyclic(closures) or kernel.dominate(closures) or kernel.contract(closures) or kernel.prune())
         assert least_weight(kernel) == least
         for choice in all_choices(as_graph(kernel)):
             ways = ways_of(kernel, choice)
@@ -166,10 +166,10 @@ def test_unwind_drops_what_leads_back_whatever_is_chosen() -> None:
     ways: list[Way] = [(0, 1, (1,)), (1, 1, ()), (1, 0, (2,)), (2, 1, (1,)), (2, 1, (1, 3)), (3, 1, ())]
     kernel = kernel_of(4, [0], ways)
     assert not kernel.prune()
-    assert kernel.unwind(Closures(kernel))
+    assert kernel.drop_cyclic(Closures(kernel))
     assert left(kernel) == [0, 1, 3, 4, 5]
     kernel = kernel_of(4, [0], [*ways, (2, 1, (3,))])
-    assert not kernel.unwind(Closures(kernel))
+    assert not kernel.drop_cyclic(Closures(kernel))
 
 
 @pytest.mark.parametrize(
@@ -234,11 +234,11 @@ def test_bounded_drops_what_is_too_heavy_with_all_that_it_brings() -> None:
     kernel = kernel_of(4, [0], ways)
     closures = Closures(kernel)
     assert kernel.bound(closures) == 1
-    assert kernel.bounded(closures, 6, {2})
+    assert kernel.drop_heavy(closures, 6, {2})
     assert kernel.ways[0] == [0, 2]
     assert kernel.ways[1] == [3]
     kernel = kernel_of(4, [0], ways)
-    kernel.bounded(Closures(kernel), 5, {2})
+    kernel.drop_heavy(Closures(kernel), 5, {2})
     assert kernel.ways[0] == [2]
 
 

@@ -11,7 +11,7 @@ from brute import assert_right, few_choices, fits, floats, lawful, price, used
 from drawn_graphs import FAMILIES, drawn, with_resources
 
 from eqsat.extract import ExtractionError, Graph, Node, extract
-from eqsat.extract.problem import prepare
+from eqsat.extract.preparation import prepare
 from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
@@ -97,7 +97,7 @@ def solved_alone(graph: Graph, choices: list[dict[int, int]]) -> bool | None:
     assert fits(graph, picks), graph
     best = min(exact for exact, _ in found)
     assert price(graph, picks) == best, graph
-    assert bound is not None and bound == problem.weigh(nodes) and scale.back(bound) == floats(best), graph
+    assert bound is not None and bound == problem.weigh(nodes) and scale.costs(bound) == floats(best), graph
     return True
 
 

@@ -13,7 +13,7 @@ from drawn_graphs import FAMILIES, drawn, with_resources, with_terms
 
 from eqsat.extract import Choice, ExtractionError, Graph, Node, Term, check, extract
 from eqsat.extract.graph import applying
-from eqsat.extract.problem import prepare
+from eqsat.extract.preparation import prepare
 from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 
@@ -97,7 +97,7 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
         best = min(exact for exact, _ in found)
         assert problem.weigh(nodes) == bound, graph
         assert price(graph, {problem.owner[n]: n for n in nodes}) == best, graph
-        assert bound is not None and scale.back(bound) == floats(best), graph
+        assert bound is not None and scale.costs(bound) == floats(best), graph
         solved += 1
     assert solved > 120 and impossible > 0
 

@@ -7,21 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, TypeProto, helper
 
-from eqsat.dims import Dim, add, mul, symbol
-from eqsat.facts import (
-    INT_LIMIT,
-    UNKNOWN,
-    Contradiction,
-    Fact,
-    byte_size,
-    element_count,
-    from_array,
-    from_tensor,
-    from_type,
-    merge,
-    to_type,
-    with_symbols,
-)
+from eqsat.facts.dims import Dim, add, mul, symbol
+from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Contradiction, Fact, byte_size, element_count, from_array, from_tensor, from_type, merge, to_type, with_symbols
 
 INT64 = int(TensorProto.INT64)
 N, M = symbol("N"), symbol("M")

@@ -11,8 +11,8 @@ from fuzz.facts_draw import Draw
 from fuzz.facts_graphs import NEWEST, OLDEST, TABLE, draw_graph
 from onnx import defs, helper
 
-from eqsat import inference
-from eqsat.shapes import SHAPES
+from eqsat.facts import inference
+from eqsat.facts.shapes import SHAPES
 
 # Operators that the table of single nodes lacks, and what draws them instead.
 ELSEWHERE = {

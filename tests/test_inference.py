@@ -13,10 +13,10 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
-from eqsat import inference
-from eqsat.dims import Dim, add, evaluate, mul, sub, symbol
-from eqsat.facts import UNKNOWN, Fact, from_array, from_type, merge
-from eqsat.inference import infer, rejection
+from eqsat.facts import inference
+from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
+from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
+from eqsat.facts.inference import infer, rejection
 from eqsat.operators import AttributeValue, find_operator, normal_domain, read_attributes
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")

@@ -7,9 +7,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from test_shapes import SIZES, Case, Given, case, check, const, hold, inferred, of, one
 
-from eqsat.dims import Dim, add, floordiv, maximum, minimum, mul, sub, symbol
-from eqsat.facts import INT_LIMIT, Fact, from_array
-from eqsat.inference import infer
+from eqsat.facts.dims import Dim, add, floordiv, maximum, minimum, mul, sub, symbol
+from eqsat.facts.fact import INT_LIMIT, Fact, from_array
+from eqsat.facts.inference import infer
 from eqsat.operators import find_operator
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")

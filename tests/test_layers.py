@@ -1,9 +1,11 @@
-"""The layers of the package: every import goes down, none up or sideways.
+"""The floors of the house: every import goes down, none up or sideways, and no room has a circle inside.
 
-A new module is placed in `LAYERS`; where it stands says what it may use.
+A room is a package of `eqsat`, or a module at its top. A new one is placed in `FLOORS`; where it stands says what it may use.
 """
 
 import ast
+import graphlib
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,74 +13,29 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# Bottom to top. Modules on one line do not know one another.
-LAYERS = [
-    ["errors"],
-    ["phases"],
-    ["operators", "traits"],
-    ["dims"],
-    ["facts"],
-    ["arithmetic", "nodes"],
-    ["gathers", "layouts", "products", "windows"],
-    ["shapes"],
-    ["integers"],
-    ["inference"],
-    ["legality"],
-    ["tensors"],
+# Bottom to top. Rooms on one floor do not know one another.
+FLOORS = [
+    ["errors", "families", "operators", "runtime", "extract", "shipped"],
+    ["facts", "settings", "traits"],
     ["model"],
-    ["names"],
-    ["read", "write"],
-    ["terms"],
-    ["attributes", "forms"],
-    ["conversions", "spatial", "padding", "positions"],
-    ["versions"],
+    ["control", "terms"],
     ["spelling"],
-    ["normal"],
-    ["parameters", "derive"],
     ["language"],
-    ["encode"],
-    ["extract"],
-    ["program", "record"],
-    ["candidates", "emit", "engine", "finiteness", "limits"],
-    ["admission"],
-    ["egraph", "schedule"],
-    ["saturate"],
-    ["recipes"],
-    ["choose"],
-    ["worker", "runtime"],
-    ["native"],
-    ["visible"],
-    ["boxes"],
-    ["control", "convert"],
-    ["validity"],
-    ["fold", "decode"],
-    ["constants"],
-    ["dump"],
-    ["rewrite"],
-    ["steering"],
-    ["ranges", "compare"],
-    ["subject"],
-    ["regions", "samples", "nudges"],
-    ["request", "interface"],
-    ["runs"],
-    ["judge"],
-    ["examiner"],
-    ["verifier", "locate"],
-    ["settings"],
-    ["attempts", "report", "blame"],
-    ["mend"],
+    ["egraph"],
+    ["checker", "choose"],
+    ["rewriting"],
+    ["verification", "why"],
+    ["report"],
     ["pipeline"],
-    ["assignments", "landmarks"],
-    ["reasons"],
-    ["why"],
-    ["checker"],
     ["__init__"],
-    ["progress"],
-    ["cli_extract", "cli_rules"],
     ["cli"],
     ["__main__"],
 ]
-LEVEL = {module: level for level, modules in enumerate(LAYERS) for module in modules}
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
+
+# The rooms inside the checker, likewise.
+CHECKER = [["kernels", "samplers", "processes"], ["drawing"], ["judging"], ["check"]]
+CHECKER_FLOOR = {room: floor for floor, rooms in enumerate(CHECKER) for room in rooms}
 
 
 def modules(folder: str, package: str) -> dict[str, Path]:
@@ -87,13 +44,13 @@ def modules(folder: str, package: str) -> dict[str, Path]:
     return {".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__"): path for path in paths}
 
 
-MODULES = modules("eqsat", "eqsat")
+MODULES = {**modules("eqsat", "eqsat"), **modules("extract", "eqsat.extract")}
 
 
-def layer(name: str) -> str:
-    """The entry of LAYERS for a full name inside `eqsat`; what is no module is a name of the package itself."""
+def room(name: str) -> str:
+    """The entry of FLOORS for a full name inside `eqsat`; a name that is no module belongs to the package itself."""
     top = [*name.split("."), "__init__"][1]
-    return top if top in LEVEL or f"eqsat.{top}" in MODULES else "__init__"
+    return top if top in FLOOR or f"eqsat.{top}" in MODULES else "__init__"
 
 
 def imports(name: str, path: Path) -> Iterator[tuple[int, str]]:
@@ -110,24 +67,53 @@ def imports(name: str, path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ".".join([*source, alias.name])
 
 
-def test_every_module_is_in_a_layer() -> None:
-    unplaced = sorted({layer(name) for name in MODULES} - LEVEL.keys())
-    assert not unplaced, f"no layer says what these modules of eqsat may import; place them in LAYERS of tests/test_layers.py: {', '.join(unplaced)}"
+def module(imported: str) -> str:
+    """The module of ours that an imported name belongs to, or "" if it is not ours."""
+    while imported and imported not in MODULES:
+        imported = imported.rpartition(".")[0]
+    return imported
+
+
+def test_every_room_has_a_floor() -> None:
+    unplaced = sorted({room(name) for name in MODULES} - FLOOR.keys())
+    assert not unplaced, f"no floor says what these rooms of eqsat may import; place them in FLOORS of tests/test_layers.py: {', '.join(unplaced)}"
+    gone = sorted(FLOOR.keys() - {room(name) for name in MODULES})
+    assert not gone, f"FLOORS of tests/test_layers.py names rooms that do not exist: {', '.join(gone)}"
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_imports_go_down(name: str) -> None:
-    own = layer(name)
+    own = room(name)
     wrong: list[str] = []
     for line, imported in imports(name, MODULES[name]):
+        place = f"{MODULES[name]}:{line}"
         if imported.split(".")[0] in {"extract", "rules"}:
-            wrong.append(f"{MODULES[name]}:{line}: write eqsat.{imported}, the name that is installed")
+            wrong.append(f"{place}: write eqsat.{imported}, the name that is installed")
         if imported.split(".")[0] != "eqsat":
             continue
-        used = layer(imported)
-        if used != own and LEVEL.get(used, -1) >= LEVEL.get(own, len(LAYERS)):
-            wrong.append(f"{MODULES[name]}:{line}: {own} imports {used}, which is not below it in LAYERS of tests/test_layers.py")
+        used = room(imported)
+        if used != own and FLOOR.get(used, -1) >= FLOOR.get(own, len(FLOORS)):
+            wrong.append(f"{place}: {own} imports {used}, which is not below it in FLOORS of tests/test_layers.py")
+        if own == used == "checker":
+            inner, used = (part.split(".")[2:3] for part in (name, module(imported)))
+            if inner and used and inner != used and CHECKER_FLOOR[used[0]] >= CHECKER_FLOOR[inner[0]]:
+                wrong.append(f"{place}: {inner[0]} imports {used[0]}, which is not below it in CHECKER of tests/test_layers.py")
     assert not wrong, "\n".join(wrong)
+
+
+def test_no_circle_inside_a_room() -> None:
+    uses: dict[str, set[str]] = defaultdict(set)
+    for name, path in MODULES.items():
+        uses[name] = {module(imported) for _, imported in imports(name, path)} - {"", name, "eqsat"}
+    try:
+        graphlib.TopologicalSorter(uses).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail("these modules import one another: " + " -> ".join(reversed(error.args[1])))
+
+
+def test_no_two_files_have_one_name() -> None:
+    counts = Counter(path.stem for path in MODULES.values() if path.stem not in {"__init__", "__main__"})
+    assert not [stem for stem, count in counts.items() if count > 1]
 
 
 def test_extract_knows_nothing_of_eqsat() -> None:

@@ -31,7 +31,7 @@ def test_limits_are_named_and_leave_a_valid_model(options: dict, hit: str) -> No
 
 def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
-    from eqsat import limits
+    from eqsat.egraph import limits
 
     sizes = iter(range(0, 1 << 60, 1 << 40))
     monkeypatch.setattr(limits, "resident_bytes", lambda: next(sizes))
@@ -43,7 +43,7 @@ def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stage", ["encode", "saturate", "decode"])
 def test_ctrl_c_gives_the_original(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
-    from eqsat import rewrite
+    from eqsat.rewriting import rewrite
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -56,12 +56,12 @@ def test_ctrl_c_gives_the_original(stage: str, monkeypatch: pytest.MonkeyPatch) 
 
 def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
-    from eqsat import pipeline
+    from eqsat.verification import passing
 
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(pipeline, "verify", interrupt)
+    monkeypatch.setattr(passing, "verify", interrupt)
     result = eqsat.optimize(MODEL)
     assert result.report["limits"]["hit"] == "interrupted"
     assert result.report["nodes"]["after"] == result.report["nodes"]["before"] == 5
@@ -70,7 +70,7 @@ def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.Monke
 def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
     """A decoder that is wrong stands for any defect of ours: the check finds it, and the original comes out."""
     import eqsat
-    from eqsat import rewrite
+    from eqsat.rewriting import rewrite
 
     right = rewrite.decode
 
@@ -89,8 +89,8 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
 
 def test_a_contradiction_keeps_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
-    from eqsat import rewrite
-    from eqsat.facts import Contradiction
+    from eqsat.facts.fact import Contradiction
+    from eqsat.rewriting import rewrite
 
     def contradict(*_: object) -> None:
         raise Contradiction("one value can not have the size 2 and 3")
@@ -106,7 +106,7 @@ def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: p
     from growing_rules import ASSOCIATE
 
     import eqsat
-    from eqsat import rewrite
+    from eqsat.rewriting import rewrite
 
     calls: list[object] = []
     saturate = rewrite.saturate

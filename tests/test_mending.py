@@ -11,18 +11,19 @@ import pytest
 from models import assert_same, operators, parse
 
 import eqsat
-from eqsat import derive, mend, pipeline
-from eqsat.attempts import Attempt, Job, attempt
-from eqsat.facts import Fact
+from eqsat.egraph.phases import load as load_plan
+from eqsat.facts.fact import Fact
 from eqsat.language.library import built_in
-from eqsat.locate import Fault
-from eqsat.phases import load as load_plan
-from eqsat.read import normalize
-from eqsat.regions import Cut
+from eqsat.model.read import normalize
+from eqsat.rewriting.turns import Attempt, Job, attempt
+from eqsat.runtime.worker import WorkerDied, shared
 from eqsat.settings import Settings
-from eqsat.subject import Subject
-from eqsat.verifier import Verdict
-from eqsat.worker import WorkerDied, shared
+from eqsat.terms import derivation
+from eqsat.verification import mend, passing
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.locate import Fault
+from eqsat.verification.regions import Cut
+from eqsat.verification.verify import Verdict
 
 # Each block computes its own shape, and has something of its own to optimize: two equal nodes.
 BLOCKS = ("Softsign", "Softplus", "Elu")
@@ -46,13 +47,13 @@ def feeds(*sizes: int) -> list[dict[str, np.ndarray]]:
 
 def lie(monkeypatch: pytest.MonkeyPatch, operator: str, change: Callable[[Fact], Fact]) -> None:
     """What is derived of one operator's output is wrong."""
-    right = derive.infer
+    right = derivation.infer
 
     def wrong(node: Any, *arguments: Any) -> tuple[Fact, ...]:
         facts = right(node, *arguments)
         return tuple(map(change, facts)) if node.name == operator else facts
 
-    monkeypatch.setattr(derive, "infer", wrong)
+    monkeypatch.setattr(derivation, "infer", wrong)
 
 
 def turned(fact: Fact) -> Fact:
@@ -108,7 +109,7 @@ def test_a_result_that_brings_the_runtime_down_costs_the_nodes_that_do(monkeypat
     lie(monkeypatch, "Gather", lambda fact: fact._replace(ints=(0,)) if fact.ints == (4,) else fact)
     worker = Fragile()
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "shared", lambda: worker)
+        patch.setattr(passing, "shared", lambda: worker)
         result = eqsat.optimize(model)
     assert result.report["verify"]["status"] == "equal" and any("crashed (signal 8)" in note for note in result.report["notes"])
     assert "k" in result.report["left"] and {"b", "c", "z"}.isdisjoint(result.report["left"])
@@ -125,7 +126,7 @@ def test_the_users_inputs_show_where_a_result_is_wrong(monkeypatch: pytest.Monke
 
 def test_what_no_region_explains_gives_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
     model = blocks()
-    monkeypatch.setattr(pipeline, "locate", lambda *arguments: [])
+    monkeypatch.setattr(passing, "locate", lambda *arguments: [])
     lie(monkeypatch, "Softplus", turned)
     result = eqsat.optimize(model)
     assert result.report["verify"]["status"] == "different" and result.report["left"] == []
@@ -148,8 +149,8 @@ def test_what_stays_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
         return attempt(model, job, library, names)
 
     monkeypatch.setattr(mend, "attempt", attempted)
-    monkeypatch.setattr(pipeline, "locate", locate)
-    monkeypatch.setattr(pipeline, "verify", lambda *arguments, **options: Verdict("different", "wrong"))
+    monkeypatch.setattr(passing, "locate", locate)
+    monkeypatch.setattr(passing, "verify", lambda *arguments, **options: Verdict("different", "wrong"))
     result = eqsat.optimize(model, only=["nothing"], rules=[NOTHING])
     assert kept[:2] == [{"v1"}, {"v1", "v2", "v22"}]  # what was wrong again is so because of what is known before it
     assert 1 < len(seen) < 10 and result.report["verify"]["status"] == "different"
@@ -207,10 +208,10 @@ def test_what_is_kept_stays_in_a_later_turn_under_the_name_that_it_has_then() ->
 def test_a_region_knows_the_originals_values_that_it_is_about() -> None:
     head = "g (float[4] x) => (float[4] y)"
     a = parse(f"{head} {{ t = Relu (x) u = Relu (x) v = Neg (u) w = Exp (v) y = Add (w, t) }}")
-    cut = Cut(Subject(a), Subject(parse(f"{head} {{ t = Relu (x) v = Abs (t) w = Exp (v) y = Add (w, t) }}")))
+    cut = Cut(LoadedModel(a), LoadedModel(parse(f"{head} {{ t = Relu (x) v = Abs (t) w = Exp (v) y = Add (w, t) }}")))
     assert len(cut) == 1 and cut.originals(0) == {"v"} and cut.border(0) == ["t"] and cut.before({"v"}) == {"t"}
-    cut = Cut(Subject(a), Subject(parse(f"{head} {{ t = Exp (x) v = Neg (t) w = Exp (v) y = Add (w, t) }}")))
+    cut = Cut(LoadedModel(a), LoadedModel(parse(f"{head} {{ t = Exp (x) v = Neg (t) w = Exp (v) y = Add (w, t) }}")))
     assert len(cut) == 1 and cut.originals(0) == {"t", "u"}
     stored = [parse(f"{head} <float[4] k = {{1, 2, 3, {last}}}> {{ m = Mul (x, k) y = Relu (m) }}") for last in (4, 5)]
-    cut = Cut(*map(Subject, stored))
+    cut = Cut(*map(LoadedModel, stored))
     assert [cut.originals(number) for number in range(len(cut))] == [{"m"}]

@@ -15,14 +15,14 @@ from onnx import helper
 from spelled import ELEMENTS, NAMES, NOT_RUN, SIZES, fault, known, show
 from test_node_cases import CHUNKS, feeds_of, node_cases
 
-from eqsat.attributes import AXIS_ATTRIBUTES, axis_span, is_default
-from eqsat.dims import symbol
-from eqsat.facts import Fact, from_array
-from eqsat.forms import Form
-from eqsat.normal import normal_form
+from eqsat.facts.dims import symbol
+from eqsat.facts.fact import Fact, from_array
 from eqsat.operators import attribute_default, find_operator, read_attributes
-from eqsat.spelling import read, write
-from eqsat.terms import Literal, fact_of
+from eqsat.spelling.normal import normal_form
+from eqsat.spelling.opsets import read, write
+from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, axis_span, is_default
+from eqsat.terms.forms import Form
+from eqsat.terms.terms import Literal, fact_of
 from eqsat.traits import NEWEST
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64

@@ -6,6 +6,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,16 @@ def test_sdist_is_complete(built: tuple[Path, Path]) -> None:
 
 def test_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
     names = {name for name in zipfile.ZipFile(built[1]).namelist() if ".dist-info/" not in name}
-    assert names == expected_files()
+    (compiled,) = names - expected_files()
+    assert names >= expected_files() and fnmatch(compiled, "eqsat/compiled/rules-*.pickle")
+
+
+def test_a_wheel_compiles_no_rules(built: tuple[Path, Path], tmp_path: Path) -> None:
+    """Its own copy is read even where no cache can be written."""
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(built[1])]
+    subprocess.run(install, check=True, capture_output=True)
+    code = "from eqsat.language import library; library.load = None; print(len(library.built_in().groups))"
+    assert int(run_python(code, tmp_path)) > 20
 
 
 def test_wheel_imports(built: tuple[Path, Path], tmp_path: Path) -> None:
@@ -81,6 +91,21 @@ def test_editable_install_is_a_path_entry(checkout: Path, tmp_path: Path) -> Non
     assert root.resolve() == checkout.resolve()
     location, rules = run_python(LOCATE, root).splitlines()
     assert Path(location).resolve() == (checkout / "extract" / "__init__.py").resolve()
+    assert rules == "True"
+
+
+def test_a_checkout_without_symbolic_links_works(checkout: Path, tmp_path: Path) -> None:
+    """Where git can not make links, it writes files that hold where they lead."""
+    for link in ("extract", "rules"):
+        place = checkout / "eqsat" / link
+        if place.is_symlink():
+            place.unlink()
+        else:
+            shutil.rmtree(place)
+        place.write_text(f"../{link}", encoding="utf-8")
+    code = "import eqsat.extract; from eqsat.language.library import built_in; print(eqsat.extract.__file__, len(built_in().rules) > 100)"
+    located, rules = run_python(code, checkout).split()
+    assert Path(located).resolve() == (checkout / "extract" / "__init__.py").resolve()
     assert rules == "True"
 
 

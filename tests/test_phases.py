@@ -13,9 +13,9 @@ from growing_rules import ASSOCIATE
 from models import operators, parse
 
 import eqsat
+from eqsat.egraph.phases import EFFORTS, load
 from eqsat.errors import InputError
 from eqsat.language.library import built_in
-from eqsat.phases import EFFORTS, load
 
 ADDS = f"""
 {ASSOCIATE}

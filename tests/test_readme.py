@@ -24,7 +24,7 @@ def test_continuous_integration_runs_the_tests_as_the_readme_says() -> None:
 
 
 def test_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    from eqsat.cli import main
+    from eqsat.cli.main import main
 
     with pytest.raises(SystemExit) as end:
         main(["optimize", "--help"])

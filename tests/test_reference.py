@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from eqsat.checker import engines
-from eqsat.checker.call import Array, Call, Illegal, Unsupported, is_float
-from eqsat.checker.reference import KERNELS, exact_where_short, rounds
-from eqsat.checker.sums import largest, maximum, minimum, product, smallest, total
+from eqsat.checker.kernels import foreign
+from eqsat.checker.kernels.call import Array, Call, Illegal, Unsupported, is_float
+from eqsat.checker.kernels.reference import KERNELS, exact_where_short, rounds
+from eqsat.checker.kernels.sums import largest, maximum, minimum, product, smallest, total
 from eqsat.operators import find_operator, read_attributes
 from eqsat.traits import NEWEST
 
@@ -84,7 +84,7 @@ def test_kernel_agrees_with_the_runtimes(name: str):
         if call is None:
             continue
         try:
-            theirs = engines.compute(_whole_pool(call) if name == "GlobalLpPool" else call)
+            theirs = foreign.compute(_whole_pool(call) if name == "GlobalLpPool" else call)
         except (Illegal, Unsupported):
             continue
         try:
@@ -219,7 +219,7 @@ def test_a_stride_above_the_kernel_asks_for_no_padding(mode: str, size: int, ker
     x, w = random.standard_normal((2, 4, size, size)).astype(np.float32), random.standard_normal((3, 2, kernel, kernel)).astype(np.float32)
     call = make_call("Conv", [x, np.concatenate([w, w[:1]])], {"auto_pad": mode, "strides": [stride, stride], "group": 2}, 1)
     assert call is not None
-    (ours,), (theirs,) = KERNELS["Conv"](call), engines.compute(call)
+    (ours,), (theirs,) = KERNELS["Conv"](call), foreign.compute(call)
     assert ours.shape == theirs.shape
     assert apart(ours, theirs) < 64
 

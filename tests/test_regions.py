@@ -10,18 +10,18 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
-from eqsat.regions import Cut
-from eqsat.subject import Subject, read_subject, same_content
-from eqsat.verifier import DIFFERENT, EQUAL, UNVERIFIED, verify
+from eqsat.verification.loaded_model import LoadedModel, load_model, same_content
+from eqsat.verification.regions import Cut
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
 
 NEEDS_REGIONS = 1 << 16  # a memory limit that the models below do not keep as a whole, and each of their regions does
 
 
-def model(graph: str, functions: str = "", **weights: Any) -> Subject:
+def model(graph: str, functions: str = "", **weights: Any) -> LoadedModel:
     proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> {graph} {functions}')
     bulk = np.zeros((256, 256), np.float32)
     proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in {**weights, "bulk": bulk}.items())
-    return Subject(proto)
+    return LoadedModel(proto)
 
 
 HEAD = "g (float[N, 256] x) => (float[N, 256] y)"
@@ -29,7 +29,7 @@ START = "p = Sin(x) q = Add(p, x)"  # what can be run from the inputs on without
 BEHIND = "p = MatMul(x, bulk) q = Add(p, x)"
 
 
-def judge(a: Subject, b: Subject) -> tuple[str, int | None]:
+def judge(a: LoadedModel, b: LoadedModel) -> tuple[str, int | None]:
     verdict = verify(a, b, memory_limit=NEEDS_REGIONS)
     return verdict.status, verdict.regions
 
@@ -82,12 +82,12 @@ def test_a_weight_that_is_a_result_is_compared() -> None:
 
 def test_a_function_with_other_content_is_found() -> None:
     proto = '<domain: "f", opset_import: ["": 18]> double (a) => (b) { b = %s }'
-    subjects = [model(f"{HEAD} {{ {START} y = f.double(q) }}", proto % body) for body in ("Add(a, a)", "Add(a, a)", "Mul(a, a)")]
-    for subject in subjects:
-        subject.proto.opset_import.add(domain="f", version=1)
-    subjects[1].proto.graph.node[0].name = "other"
-    assert judge(subjects[0], subjects[1])[0] == EQUAL
-    assert judge(subjects[0], subjects[2])[0] == DIFFERENT
+    loaded = [model(f"{HEAD} {{ {START} y = f.double(q) }}", proto % body) for body in ("Add(a, a)", "Add(a, a)", "Mul(a, a)")]
+    for one in loaded:
+        one.proto.opset_import.add(domain="f", version=1)
+    loaded[1].proto.graph.node[0].name = "other"
+    assert judge(loaded[0], loaded[1])[0] == EQUAL
+    assert judge(loaded[0], loaded[2])[0] == DIFFERENT
 
 
 def test_a_body_that_captures_a_changed_weight_is_found() -> None:
@@ -182,16 +182,16 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def changed(folder: Path, name: str, inputs: list[str]) -> Subject:
-    subject = read_subject(folder / "a.onnx")
-    node = subject.proto.graph.node[-1]
+def changed(folder: Path, name: str, inputs: list[str]) -> LoadedModel:
+    loaded = load_model(folder / "a.onnx")
+    node = loaded.proto.graph.node[-1]
     node.op_type = name
     node.input[:] = inputs
-    return subject
+    return loaded
 
 
 def test_a_model_of_64_megabytes_in_16(large: Path) -> None:
-    a = read_subject(large / "a.onnx")
+    a = load_model(large / "a.onnx")
     right, wrong = changed(large, "Sum", ["h16", "h16"]), changed(large, "Mul", ["h16", "h16"])
     assert verify(a, right, memory_limit=16 << 20).status == EQUAL
     verdict = verify(a, wrong, memory_limit=16 << 20)
@@ -200,9 +200,9 @@ def test_a_model_of_64_megabytes_in_16(large: Path) -> None:
 
 
 def test_a_copy_of_the_weights_is_compared_in_pieces(large: Path) -> None:
-    a = read_subject(large / "a.onnx")
+    a = load_model(large / "a.onnx")
     (large / "b.bin").write_bytes((large / "a.bin").read_bytes())
-    b = read_subject(large / "a.onnx")
+    b = load_model(large / "a.onnx")
     for tensor in b.proto.graph.initializer:
         next(entry for entry in tensor.external_data if entry.key == "location").value = "b.bin"
     assert len(Cut(a, b)) == 0

@@ -15,7 +15,7 @@ import onnx
 import pytest
 from models import parse
 
-from eqsat.cli import main
+from eqsat.cli.main import main
 
 RIGHT = """# A Transpose moves elements, and Relu does not ask where they are.
 exact rule relu-of-transpose:
@@ -101,7 +101,7 @@ def test_a_file_that_is_given_twice_is_one_file(folder: Path, capsys: pytest.Cap
     ("line", "code", "keys"),
     [
         ("list --json", 0, {"groups"}),
-        ("show matmul-assoc --json", 0, {"name", "file", "line", "text"}),
+        ("show matmul-assoc --json", 0, {"name", "file", "line", "text", "members"}),
         ("show matmul-assoc --egglog --json", 0, {"name", "egglog"}),
         ("check right.rules --n 5 --json", 0, {"passed", "rules"}),
         ("check wrong.rules --n 5 --json", 2, {"passed", "rules"}),

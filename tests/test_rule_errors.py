@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from eqsat.errors import InputError
-from eqsat.language.errors import Problem, RuleErrors
 from eqsat.language.parse import SIZE_LIMIT, decode, parse
+from eqsat.language.problems import Problem, RuleErrors
 from eqsat.language.resolve import duplicates, load, resolve
 from eqsat.language.syntax import Place
 

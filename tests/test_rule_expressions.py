@@ -10,7 +10,7 @@ from expressions import Environments, covers, environments, expressions, read, r
 from hypothesis import assume, given, settings
 from onnx import TensorProto
 
-from eqsat.dims import symbol
+from eqsat.facts.dims import symbol
 from eqsat.language import syntax
 from eqsat.language.expressions import DEPTH_LIMIT, Unevaluable, evaluate
 from eqsat.language.functions import FUNCTIONS

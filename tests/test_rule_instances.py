@@ -15,19 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from eqsat.checker.domains import Domain
-from eqsat.checker.dtypes import WEIGHTS
-from eqsat.checker.elements import draw_elements
-from eqsat.checker.instances import Instance, draw, from_test
-from eqsat.checker.laws import broken_law
+from eqsat.checker.drawing.demands import broken_law
+from eqsat.checker.drawing.domains import Domain
+from eqsat.checker.drawing.dtypes import WEIGHTS
+from eqsat.checker.drawing.elements import draw_elements
+from eqsat.checker.drawing.instances import Instance, draw, from_test
 from eqsat.checker.samplers import SAMPLERS
-from eqsat.checker.shapes import ELEMENT_LIMIT, RANK_LIMIT, draw_shapes
-from eqsat.facts import INTEGERS, Fact
+from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, RANK_LIMIT, draw_shapes
+from eqsat.facts.fact import INTEGERS, Fact
+from eqsat.facts.node import Node
 from eqsat.language.parse import parse
 from eqsat.language.resolve import Resolved, resolve
-from eqsat.nodes import Node
 from eqsat.operators import find_operator
-from eqsat.runtime import open_session
+from eqsat.runtime.session import open_session
 from eqsat.traits import NEWEST
 
 RULES = """

@@ -10,10 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from judged_rules import EXACT, FINITE, OUT, REAL, RIGHT, WRONG, Rule, floats, model
 
-from eqsat.checker import engines
-from eqsat.checker.call import Unsupported
-from eqsat.checker.judge import judge
-from eqsat.checker.verdict import Case, Kind, Outcome, explain
+from eqsat.checker.judging.rule_judge import judge
+from eqsat.checker.judging.verdict import Case, Kind, Outcome, explain
+from eqsat.checker.kernels import foreign
+from eqsat.checker.kernels.call import Unsupported
 
 SEEDS = range(10)
 
@@ -131,7 +131,7 @@ def test_what_no_engine_computes_is_undecided(monkeypatch: pytest.MonkeyPatch):
     def refuse(*_: object) -> None:
         raise Unsupported("no runtime takes it")
 
-    monkeypatch.setattr(engines, "compute", refuse)
+    monkeypatch.setattr(foreign, "compute", refuse)
     case = alike(model("float[1,1,4,4] x, float[1,2,2,2] g", "float[1,1,2,2] o", "o = GridSample(x, g)"))
     assert judge(case, EXACT, 0).outcome is Outcome.UNDECIDED
 

@@ -7,8 +7,8 @@ from expressions import FLOAT, INT64, Environments, M, N, covers, environments, 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eqsat import dims
-from eqsat.facts import Fact
+from eqsat.facts import dims
+from eqsat.facts.fact import Fact
 from eqsat.language import syntax
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.judgements import judge

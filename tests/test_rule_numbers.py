@@ -9,8 +9,8 @@ from models import operators, parse, session
 from onnx import defs, helper, numpy_helper
 
 import eqsat
-from eqsat.checker.instances import draw
-from eqsat.checker.trial import try_rule
+from eqsat.checker.drawing.instances import draw
+from eqsat.checker.judging.trial import try_rule
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.construction import Computed
 from eqsat.language.library import built_in, load

@@ -8,9 +8,9 @@ from hypothesis import given
 from random_rules import FILES, RULES, negated, number
 
 from eqsat.language import syntax
-from eqsat.language.errors import RuleErrors
 from eqsat.language.parse import parse
 from eqsat.language.printer import WIDTH, expression, show, show_file
+from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import load
 from eqsat.language.syntax import Binary, Call, Comparison, Index, Items, Name, Rule, RuleFile, Term
 

@@ -9,9 +9,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from eqsat.language import syntax
-from eqsat.language.errors import RuleErrors
 from eqsat.language.parse import parse
 from eqsat.language.printer import expression, show_file
+from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import load
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Binary, Call, Comparison, Guard, Index, Items, Name, Number, Rule, RuleFile, Term, Type

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
-from eqsat import dims
-from eqsat.facts import Fact, from_array
+from eqsat.facts import dims
+from eqsat.facts.fact import Fact, from_array
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.values import DType, Tensor, Value
 

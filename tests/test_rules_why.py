@@ -12,27 +12,27 @@ from hypothesis import HealthCheck, given, settings
 from models import parse
 from random_models import models
 
-from eqsat import admission
-from eqsat.admission import RuleSet
-from eqsat.assignments import Assignments, Index
-from eqsat.derive import Derivation
-from eqsat.egraph import EGraph
-from eqsat.encode import Encoding, Outer, encode
+from eqsat.egraph import admission
+from eqsat.egraph.admission import RuleSet
+from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.limits import Limits
+from eqsat.egraph.saturate import saturate
+from eqsat.egraph.tables import EGraph
 from eqsat.errors import InputError
-from eqsat.facts import UNKNOWN, Fact
+from eqsat.facts.fact import UNKNOWN, Fact
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import Firing
 from eqsat.language.library import Group, Library
 from eqsat.language.parse import parse as parse_rules
 from eqsat.language.resolve import Resolved, resolve
 from eqsat.language.syntax import RuleFile
-from eqsat.limits import Limits
-from eqsat.model import Node
-from eqsat.read import normalize
-from eqsat.saturate import saturate
-from eqsat.tensors import ContentIndex
-from eqsat.terms import Terms
-from eqsat.why import Answer, why
+from eqsat.model.model import Node
+from eqsat.model.read import normalize
+from eqsat.model.tensors import ContentIndex
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Terms
+from eqsat.why.plain_matching import Assignments, Index
+from eqsat.why.why import Answer, why
 
 # What patterns are made of: nested and repeated operators, operands in either order, lists, outputs, several roots,
 # absent and optional inputs, numbers, parameters, attributes that are fixed, named, carried and left open.
@@ -344,7 +344,7 @@ CASES: list[tuple[str, str, str, tuple[int, int], tuple[str, str] | None]] = [
 def asked(resolved: Resolved, model: onnx.ModelProto, folder: Path, *others: Resolved) -> Answer:
     path = folder / "model.onnx"
     onnx.save(model, path)
-    return why(resolved, path, Library((Group(RuleFile("others", (), tuple(other.rule for other in others)), others),)) if others else None)
+    return why(resolved, path, Library((Group.of(RuleFile("others", (), tuple(other.rule for other in others)), others),)) if others else None)
 
 
 @pytest.mark.parametrize(("text", "model", "node", "nodes", "stop"), CASES)
@@ -476,14 +476,14 @@ def test_many_ways_to_match_are_cut_short_and_said_to_be(tmp_path: Path, monkeyp
         test x: int64[2], c: int64[2], t: int64[2]"""
     steps = "  ".join(f"a{number} = Add(x, c)  x{number} = Relu(a{number})  b{number} = Add(x{number}, c)" for number in range(30))
     model = parse(f"g (float[2] x, float[2] c) => (y, {', '.join(f'b{number}' for number in range(30))}) {{ y = Mul(x, c)  {steps} }}")
-    monkeypatch.setattr("eqsat.why.SHARE", 1)
+    monkeypatch.setattr("eqsat.why.why.SHARE", 1)
     stop = asked(rule(hub), model, tmp_path).spots[0].stop
     assert stop is not None and stop.reason == "the search ended here: there are too many ways to go on"
     monkeypatch.undo()
     complete = asked(rule(hub), model, tmp_path)
     assert complete.notes == []
     for name, bound in (("MATCHES", 2), ("SHARE", 2), ("BUDGET", 2)):
-        monkeypatch.setattr(f"eqsat.why.{name}", bound)
+        monkeypatch.setattr(f"eqsat.why.why.{name}", bound)
         assert asked(rule(hub), model, tmp_path).notes == ["the graph: there were too many ways to match; not all were tried"], name
         monkeypatch.undo()
 

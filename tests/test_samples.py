@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper, parser
 
-from eqsat import samples
-from eqsat.samples import Draw, draw, make_plan, size_choices
+from eqsat.verification import samples
+from eqsat.verification.samples import Draw, draw, make_plan, size_choices
 
 
 def plan_of(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', **weights: Any) -> samples.Plan:

@@ -17,11 +17,11 @@ import pytest
 from models import run_reference, session
 from onnx import TensorProto, defs, helper, numpy_helper
 
-from eqsat.dims import Dim, add, evaluate, floordiv, mul, product, sub, symbol
-from eqsat.facts import Fact, from_array
-from eqsat.inference import infer
+from eqsat.facts.dims import Dim, add, evaluate, floordiv, mul, product, sub, symbol
+from eqsat.facts.fact import Fact, from_array
+from eqsat.facts.inference import infer
+from eqsat.facts.shapes import SHAPES
 from eqsat.operators import find_operator, read_attributes
-from eqsat.shapes import SHAPES
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")
 TRIED = ((0, 2, 5), (1, 1, 6), (2, 3, 7), (4, 4, 8), (3, 0, 9), (5, 2, 10), (6, 6, 11), (0, 0, 4), (1, 5, 13))

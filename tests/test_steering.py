@@ -10,14 +10,14 @@ import pytest
 from models import weighted
 from onnx import numpy_helper, parser
 
-from eqsat.steering import Decided, Steering, steered, steering
-from eqsat.verifier import DIFFERENT, EQUAL, Subject, Verdict, verify
+from eqsat.verification.steering import Decided, Steering, steered, steering
+from eqsat.verification.verify import DIFFERENT, EQUAL, LoadedModel, Verdict, verify
 
 SCALES = np.array([1, 1, 0.7, 1], np.float32)
 
 
 def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
-    return verify(Subject(a), Subject(b), **options)
+    return verify(LoadedModel(a), LoadedModel(b), **options)
 
 
 @pytest.mark.parametrize("operator", ["Resize (x, , k)", 'Resize <coordinate_transformation_mode = "asymmetric"> (x, , k)'])

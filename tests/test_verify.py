@@ -12,11 +12,11 @@ import pytest
 from onnx import helper, numpy_helper, parser
 
 import eqsat
-from eqsat import compare
 from eqsat.errors import InputError
-from eqsat.nudges import nudge_weights
-from eqsat.steering import Decided
-from eqsat.verifier import DIFFERENT, EQUAL, UNVERIFIED, Subject, Verdict, verify, verify_files
+from eqsat.verification import tolerance
+from eqsat.verification.nudges import nudge_weights
+from eqsat.verification.steering import Decided
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, LoadedModel, Verdict, verify, verify_files
 
 
 def model(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', functions: str = "", **weights: Any) -> onnx.ModelProto:
@@ -26,7 +26,7 @@ def model(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', fun
 
 
 def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
-    verdict = verify(Subject(a), Subject(b), **options)
+    verdict = verify(LoadedModel(a), LoadedModel(b), **options)
     json.dumps(verdict.to_json(), allow_nan=False)
     return verdict
 
@@ -294,7 +294,7 @@ class Broken:
         self.failure, self.original_too = failure, original_too
 
     def call(self, function: str, request: Any, **limits: Any) -> Any:
-        from eqsat.judge import judge
+        from eqsat.verification.judge import judge
 
         if request.optimized is not None or self.original_too:
             raise self.failure
@@ -303,7 +303,7 @@ class Broken:
 
 @pytest.mark.parametrize("original_too", [False, True])
 def test_a_crash_is_the_optimized_models_if_the_original_runs(original_too: bool) -> None:
-    from eqsat.worker import WorkerDied
+    from eqsat.runtime.worker import WorkerDied
 
     a, b = model("g (float[N] x) => (float[N] y) { y = Neg(x) }"), model("g (float[N] x) => (float[N] y) { t = Neg(x) y = Identity(t) }")
     verdict = check(a, b, worker=Broken(WorkerDied(-6), original_too))
@@ -335,18 +335,18 @@ def test_ulp_and_nudge_are_one_unit_in_the_last_place() -> None:
     generator = np.random.default_rng(0)
     for dtype in (np.float16, np.float32, np.float64):
         x = generator.standard_normal(200).astype(dtype)
-        moved = compare.nudge(x, 1, generator)
+        moved = tolerance.nudge(x, 1, generator)
         up, down = np.nextafter(x, np.array(np.inf, dtype)), np.nextafter(x, np.array(-np.inf, dtype))
         assert np.all((moved == up) | (moved == down))
-    assert compare.nudge(np.array([0, np.inf, np.nan], np.float32), 1, generator).tobytes() == np.array([0, np.inf, np.nan], np.float32).tobytes()
-    assert helper.tensor_dtype_to_np_dtype(16).name == compare.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
+    assert tolerance.nudge(np.array([0, np.inf, np.nan], np.float32), 1, generator).tobytes() == np.array([0, np.inf, np.nan], np.float32).tobytes()
+    assert helper.tensor_dtype_to_np_dtype(16).name == tolerance.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
 
 
 def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     original = np.ones(100, np.float32)
     optimized = original.copy()
     optimized[0], optimized[50] = 1.9, 1 + 1e-6
-    difference = compare.Difference(original, optimized)
+    difference = tolerance.Difference(original, optimized)
     assert difference.judge().unexplained == 2
     nudged = np.full(100, 1 + 1e-6, np.float32)
     nudged[0] = 2
@@ -354,13 +354,13 @@ def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     finding = difference.judge()
     assert finding.unexplained == 0 and finding.near_ties == 1
     optimized[50] = 1 + 1e-4
-    worse = compare.Difference(original, optimized)
+    worse = tolerance.Difference(original, optimized)
     worse.moved(nudged, 1)
     assert worse.judge().unexplained == 1
 
 
 def test_integers_are_excused_as_floats_decide_them() -> None:
-    difference = compare.Difference(np.array([1, 1, 1]), np.array([5, 3, 1]))
+    difference = tolerance.Difference(np.array([1, 1, 1]), np.array([5, 3, 1]))
     difference.moved(np.array([1, 5, 9]), 1)
     difference.moved(np.array([5, 1, 9]), 1)
     assert [difference.judge(decided).unexplained for decided in (Decided.NOT, Decided.ROUNDED, Decided.CHOSEN)] == [2, 0, 1]

@@ -15,12 +15,12 @@ from old_nodes import GENERATORS, Draw, ints
 from onnx import AttributeProto, TensorProto, defs, helper
 from spelled import ELEMENTS, NAMES, NOT_RUN, SIZES, TYPE, fault, known
 
-from eqsat.dims import mul, symbol
-from eqsat.facts import Fact
+from eqsat.facts.dims import mul, symbol
+from eqsat.facts.fact import Fact
 from eqsat.operators import find_operator, read_attributes
-from eqsat.spelling import read, write
+from eqsat.spelling.opsets import read, write
+from eqsat.spelling.versions import CHANGES, LATEST, RENAMED, lineage
 from eqsat.traits import NEWEST
-from eqsat.versions import CHANGES, LATEST, RENAMED, lineage
 
 # Versions that no engine runs: of these nodes only the spelling is checked.
 NEVER_RUN = {("Cast", 1), ("Dropout", 1), ("Dropout", 6), ("Gemm", 1), ("GlobalLpPool", 1), ("GlobalLpPool", 22)}

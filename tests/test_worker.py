@@ -16,7 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, parser
 
-from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_threads_take_turns(worker: Worker) -> None:
 
 
 def test_what_the_worker_prints_reaches_nobody() -> None:
-    code = "from eqsat.worker import Worker; w = Worker(); [w.call('os:write', n, b'noise') for n in (1, 2)]; print(w.call('operator:add', 1, 2))"
+    code = "from eqsat.runtime.worker import Worker; w = Worker(); [w.call('os:write', n, b'noise') for n in (1, 2)]; print(w.call('operator:add', 1, 2))"
     done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {code}"], capture_output=True, text=True, timeout=60)
     assert (done.stdout, done.stderr) == ("3\n", "")
 
@@ -115,7 +115,7 @@ def test_an_interrupt_leaves_no_stale_answer(worker: Worker, monkeypatch: pytest
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("eqsat.worker._read", interrupted)
+        patch.setattr("eqsat.runtime.worker._read", interrupted)
         with pytest.raises(KeyboardInterrupt):
             worker.call("operator:add", 1, 1)
     assert worker.call("operator:add", 2, 2) == 4

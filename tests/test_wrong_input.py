@@ -25,7 +25,7 @@ SMALL = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4] z)
 
 def call(arguments: list[str]) -> int:
     """The exit code of the command, in this process."""
-    from eqsat.cli import main
+    from eqsat.cli.main import main
 
     try:
         return main(arguments) or 0

@@ -11,11 +11,11 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 from eqsat.checker.check import IDLE, OK, REFUTED, check_rule
-from eqsat.checker.counterexample import Counterexample, with_evidence
-from eqsat.checker.verdict import Kind
+from eqsat.checker.judging.counterexample import Counterexample, with_evidence
+from eqsat.checker.judging.verdict import Kind
 from eqsat.language.library import load, rule_files
 from eqsat.language.resolve import Resolved
-from eqsat.runtime import OnnxRuntimeSession
+from eqsat.runtime.session import OnnxRuntimeSession
 
 FOLDER = Path(__file__).parent / "wrong"
 FIRED = 60  # instances: a wrong rule must not need many

@@ -1,1 +1,3 @@
-"""The rule checker: rules come in, random instances of them are drawn and both sides are computed; a verdict on each goes out."""
+"""The rule checker: both sides of a rule are computed on random instances and compared, for a
+verdict on each rule.
+"""

@@ -1,7 +1,7 @@
-"""Checking: rules come in, a verdict on each goes out, with the smallest counterexample where a rule is wrong.
+"""Checking: a verdict on each rule, with the smallest counterexample if the rule is wrong.
 
-Instances are drawn until enough of them fired, both sides of each are computed and judged. Promised: the same rules,
-number and seed give the same verdicts, whatever the number of processes.
+Instances are drawn until enough of them fired. Both sides of each are computed and judged. The same
+rules, number and seed give the same verdicts, whatever the number of processes.
 """
 
 from __future__ import annotations
@@ -14,32 +14,38 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from eqsat.checker.counterexample import Counterexample, counterexample, with_evidence
-from eqsat.checker.instances import Instance, draw, from_test
-from eqsat.checker.judge import judge
+from eqsat.checker.drawing.instances import Instance, draw, from_test
+from eqsat.checker.judging.counterexample import Counterexample, counterexample, with_evidence
+from eqsat.checker.judging.rule_judge import judge
+from eqsat.checker.judging.trial import try_rule
+from eqsat.checker.judging.verdict import Case, Outcome
 from eqsat.checker.processes import processes
-from eqsat.checker.trial import try_rule
-from eqsat.checker.verdict import Case, Outcome
 from eqsat.language.compile import Compiled, compile_rule
-from eqsat.language.errors import Problem
 from eqsat.language.firing import promised
 from eqsat.language.matching import Refusal
+from eqsat.language.problems import Problem
 from eqsat.language.resolve import Resolved
 
 FIRED = 300  # instances of each direction of a rule, by default
-_THOROUGH = 16  # instances that are judged on values of all styles; each of those that follow has its share of them
-_BATCH = 100  # instances that are tried in one e-graph, at most
-_LEAST = 20  # and at least, where few more have to fire
-_TRIES = 40  # times as many instances are drawn at most as are to fire
+# Instances that are judged on values of all styles; later ones are judged on a share of them.
+_THOROUGH = 16
+_BATCH = 100  # most instances that are tried in one e-graph
+_LEAST = 20  # fewest instances that are tried in one e-graph, and of each member of a family
+_LEAST_THOROUGH = 2  # of each member of a family
+_TRIES = 40  # at most this many times the wanted instances are drawn
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
-FEW = "Few instances: "  # how a rule's documentation begins the sentence that says why fewer fire
+# In a rule's documentation, the beginning of the sentence that says why few instances fire.
+FEW = "Few instances: "
 
 OK, REFUTED, IDLE, FEWER, UNJUDGED = "ok", "refuted", "never fired", "fired too rarely", "not judged"
 
 
 @dataclass
 class Verdict:
-    """What checking one rule, both directions of it, found."""
+    """The result of checking one rule in both directions, or all members of a family.
+
+    The fields of a family are those of its first member that did not pass.
+    """
 
     rule: str
     file: str
@@ -50,7 +56,10 @@ class Verdict:
     drawn: int = 0
     fired: int = 0
     counterexample: Counterexample | None = None
-    refusals: list[str] = field(default_factory=list[str])  # why instances did not fire, the most frequent reasons first
+    # Why instances did not fire, the most frequent reasons first.
+    refusals: list[str] = field(default_factory=list[str])
+    members: int = 1  # of a family
+    wrong: list[str] = field(default_factory=list[str])  # the members that did not pass
 
     @property
     def passed(self) -> bool:
@@ -59,9 +68,10 @@ class Verdict:
 
 
 def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED, thorough: int = _THOROUGH) -> Verdict:
-    """The verdict on a rule after `number` instances of each of its directions fired, or `enough` of them were counterexamples.
+    """The verdict on a rule after `number` instances of each direction fired, or `enough`
+    counterexamples were found.
 
-    The first `thorough` of them are judged on values of all styles, each of the others on its share.
+    The first `thorough` instances are judged on values of all styles, each later one on its share.
     """
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
@@ -128,7 +138,7 @@ class _Direction:
                 self.idle_tests.append(index)
 
     def _try(self, batch: Sequence[Instance]) -> int:
-        """Tries instances; gives how many fired."""
+        """Tries instances; returns how many fired."""
         trials = try_rule(self.compiled, batch)
         self.drawn += len(batch)
         self.refusals.update(trials.refusals)
@@ -178,28 +188,73 @@ class _Direction:
 
 
 def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[Verdict], None]) -> list[Verdict]:
-    """The verdicts on rules, of which there is one at least, in their order; `progress` hears of each as it is found."""
+    """The verdicts on rules, at least one, in their order; a family has one verdict.
+
+    `progress` hears of each verdict as it is found.
+    """
+    families: dict[tuple[str, str], list[int]] = {}
+    for index, rule in enumerate(rules):
+        families.setdefault((rule.rule.file, rule.rule.family), []).append(index)
+    family_of = {index: family for family, members in families.items() for index in members}
+    jobs = [(rule, *_share(len(families[family_of[index]]), number), seed) for index, rule in enumerate(rules)]
     found: dict[int, Verdict] = {}
-    # A runtime that crashes takes its process along, never the checker: what it was busy with is checked again alone.
+    verdicts: dict[tuple[str, str], Verdict] = {}
+
+    def note(index: int, verdict: Verdict) -> None:
+        found[index] = verdict
+        family = family_of[index]
+        if all(member in found for member in families[family]):
+            verdicts[family] = _together([found[member] for member in families[family]], rules[index].rule.family)
+            progress(verdicts[family])
+
+    # A crashing runtime ends its process but never the checker: the rules in that process are
+    # checked again, one at a time.
     with processes(min(os.cpu_count() or 1, len(rules))) as submit:
-        futures = {submit(check_rule, rule, number, seed): index for index, rule in enumerate(rules)}
+        futures = {submit(_check_member, *job): index for index, job in enumerate(jobs)}
         for future in as_completed(futures):
             try:
-                found[futures[future]] = future.result()
+                verdict = future.result()
             except BrokenProcessPool:
                 continue
-            progress(found[futures[future]])
-    for index, rule in enumerate(rules):
+            note(futures[future], verdict)
+    for index, job in enumerate(jobs):
         if index not in found:
-            found[index] = _alone(rule, number, seed)
-            progress(found[index])
-    return [found[index] for index in range(len(rules))]
+            note(index, _alone(*job))
+    return [verdicts[family] for family in families]
 
 
-def _alone(resolved: Resolved, number: int, seed: int) -> Verdict:
+def _share(members: int, number: int) -> tuple[int, int]:
+    """The share of each member of a family: how many instances have to fire, and how many are
+    judged thoroughly.
+    """
+    return max(min(number, _LEAST), -(-number // members)), max(_LEAST_THOROUGH, -(-_THOROUGH // members))
+
+
+def _check_member(resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
+    return check_rule(resolved, number, seed, thorough=thorough)
+
+
+def _together(members: Sequence[Verdict], family: str) -> Verdict:
+    """The verdict on a family, or on a single rule."""
+    if len(members) == 1:
+        return members[0]
+    wrong = [verdict for verdict in members if not verdict.passed]
+    first = (wrong or members)[0]
+    return replace(
+        first,
+        rule=family,
+        reason=f"{first.rule}: {first.reason}" if wrong else "",
+        drawn=sum(verdict.drawn for verdict in members),
+        fired=sum(verdict.fired for verdict in members),
+        members=len(members),
+        wrong=[verdict.rule for verdict in wrong],
+    )
+
+
+def _alone(resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
     with processes(1) as submit:
         try:
-            return submit(check_rule, resolved, number, seed).result()
+            return submit(_check_member, resolved, number, thorough, seed).result()
         except BrokenProcessPool:
             rule = resolved.rule
             return Verdict(rule.name, rule.file, rule.place.line, rule.label.value, UNJUDGED, "a runtime crashed on an instance of it")

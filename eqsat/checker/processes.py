@@ -1,6 +1,6 @@
-"""The processes in which rules are checked: how many come in, a function that hands them work goes out.
+"""Processes in which rules are checked.
 
-Promised: an interrupt reaches this process alone, and no process outlives it, however it ends.
+An interrupt reaches the main process alone, and no child process outlives it, however it ends.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
-_GARBAGE = 100_000  # objects that are made before Python looks for cycles among them
+_GARBAGE = 100_000  # objects that are made between Python's searches for garbage cycles
 
 
 @contextlib.contextmanager
 def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
-    """As `submit` of an executor of `count` processes. They end at once when the block is left by an exception."""
+    """Like `submit` of an executor of `count` processes. They end at once when an exception leaves
+    the block.
+    """
     context = get_context("spawn")
     ended, alive = context.Pipe(duplex=False)
     with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_begin, initargs=(ended,)) as pool:
@@ -39,8 +41,10 @@ def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Generator[None, None, None]:
-    """Processes that start in this block never see an interrupt: the terminal sends it to them as well."""
-    resource_tracker.ensure_running()  # it lets interrupts through again when it starts
+    """Processes that start in this block never see an interrupt: the terminal sends it to them as
+    well.
+    """
+    resource_tracker.ensure_running()  # starting it later would let interrupts through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -49,12 +53,13 @@ def _uninterrupted() -> Generator[None, None, None]:
 
 
 def _begin(ended: Connection) -> None:
-    gc.set_threshold(_GARBAGE)  # graphs and rules are many small objects, and few of them are garbage
+    # Graphs and rules are many small objects, and few of them are garbage.
+    gc.set_threshold(_GARBAGE)
     _follow(ended)
 
 
 def _follow(ended: Connection) -> None:
-    """Ends this process as soon as the other end of the pipe is closed, by whom or what ever."""
+    """Ends this process as soon as the other end of the pipe closes, for whatever reason."""
     threading.Thread(target=_end_with, args=(ended,), daemon=True).start()
 
 

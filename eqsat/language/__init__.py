@@ -1,1 +1,1 @@
-"""The rule language: text comes in, rules that are checked against ONNX's schemas and compiled for the e-graph go out."""
+"""The rule language: rules as text are parsed, checked against ONNX's schemas, and compiled."""

@@ -1,6 +1,7 @@
-"""The syntax tree, built while lark parses: what the grammar's alternatives hold comes in, nodes with their places go out.
+"""The syntax tree, built while lark parses.
 
-One method for each rule and alternative of the grammar; each is called with tokens and nodes in the order of the text.
+The builder has one method for each rule and alternative of the grammar. Lark calls it with tokens
+and nodes in the order of the text, and it returns a node with its place.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, TypeAlias
 
 from lark import Token, Transformer
 
-from eqsat.dims import INT64_MAX
+from eqsat.facts.dims import INT64_MAX
 from eqsat.language import syntax
 from eqsat.language.lexer import Chunk, TokenError
 from eqsat.language.syntax import Place
@@ -20,7 +21,7 @@ from eqsat.language.values import DTYPES
 
 Children: TypeAlias = list[Any]
 
-# `int64(0)` is a constant as `T(0)` is; `float(n)` is a function.
+# `int64(0)` is a constant like `T(0)`, but `float(n)` is a function.
 _CONSTANTS = DTYPES.keys() - {"float"}
 
 
@@ -29,24 +30,26 @@ _TOO_LARGE = "the integer does not fit into int64"
 
 def _place(part: Any) -> Place:
     if isinstance(part, Token):
-        assert part.line is not None and part.column is not None  # the lexer says them
+        assert part.line is not None and part.column is not None  # the lexer sets them
         return Place(part.line, part.column, len(part))
     return part.place
 
 
 def _nodes(children: Children) -> Children:
-    """What stands between commas, brackets and words."""
+    """The nodes among children, without commas, brackets and words."""
     return [child for child in children if not isinstance(child, Token)]
 
 
-class Builder(Transformer[Any, syntax.Rule]):
-    """Makes a `Rule`, without its documentation and file, of a chunk, which `begin` names before each parse."""
+class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
+    """Builds the `Rule` or `FileDefinition` of a chunk, without its documentation and file. `begin`
+    sets the chunk before each parse.
+    """
 
     chunk: Chunk
     _needs_sign: list[Place]  # integers that only fit into int64 when a minus stands before them
 
     def begin(self, chunk: Chunk) -> None:
-        """Another rule is parsed next."""
+        """Sets the chunk that is parsed next."""
         self.chunk = chunk
         self._needs_sign = []
 
@@ -57,14 +60,39 @@ class Builder(Transformer[Any, syntax.Rule]):
 
     # --- rules ---
 
-    def start(self, children: Children) -> syntax.Rule:
+    def start(self, children: Children) -> syntax.Rule | syntax.FileDefinition:
+        if self._needs_sign:
+            raise TokenError(self._needs_sign[0], _TOO_LARGE)
+        return children[0]
+
+    def rule(self, children: Children) -> syntax.Rule:
+        ranges: tuple[syntax.Range, ...] = children.pop(0) if isinstance(children[0], tuple) else ()
         label, _, name, _, left, arrow, right, *rest = children
         conditions: tuple[syntax.Condition, ...] = rest.pop(0) if rest and isinstance(rest[0], tuple) else ()
         exact_if = rest.pop(0) if rest and not isinstance(rest[0], syntax.Test) else None
-        if self._needs_sign:
-            raise TokenError(self._needs_sign[0], _TOO_LARGE)
-        both, source = arrow == "<=>", self.chunk.text
-        return syntax.Rule(str(name), syntax.Label(label), (), left, right, both, conditions, tuple(rest), exact_if, place=_place(name), source=source)
+        both, (begin, source) = arrow == "<=>", (self.chunk.line, self.chunk.text)
+        tests = tuple(rest)
+        return syntax.Rule(
+            str(name), syntax.Label(label), (), left, right, both, conditions, tests, exact_if, ranges, place=_place(name), source=source, begin=begin
+        )
+
+    def ranges(self, children: Children) -> tuple[syntax.Range, ...]:
+        return tuple(_nodes(children))
+
+    def range(self, children: Children) -> syntax.Range:
+        variable, _, first, *rest = children
+        sets = [first, *(replace(other, removed=sign == "-") for sign, other in zip(rest[::2], rest[1::2], strict=True))]
+        return syntax.Range(str(variable), tuple(sets), self._span(variable, children[-1]))
+
+    def named_set(self, children: Children) -> syntax.OperatorSet:
+        return syntax.OperatorSet(str(children[0]), place=_place(children[0]))
+
+    def listed_set(self, children: Children) -> syntax.OperatorSet:
+        return syntax.OperatorSet("", tuple(self.name([child]) for child in children[1::2]), place=self._span(children[0], children[-1]))
+
+    def file_definition(self, children: Children) -> syntax.FileDefinition:
+        _, name, _, *parameters = children[:-3]
+        return syntax.FileDefinition(str(name), tuple(_nodes(parameters)), children[-1], place=_place(name), source=self.chunk.text, begin=self.chunk.line)
 
     def side(self, children: Children) -> tuple[syntax.Line, ...]:
         return tuple(_nodes(children))
@@ -76,11 +104,11 @@ class Builder(Transformer[Any, syntax.Rule]):
     def target(self, children: Children) -> Token:
         return children[0]
 
-    arrow = defined = dtype = tensor = valued = target
+    arrow = defined = dtype = tensor = valued = sign_of_set = target
 
     def conditions(self, children: Children) -> tuple[syntax.Condition, ...]:
         found: list[syntax.Condition] = []
-        names: list[str] = []  # what stands alone, with commas behind, right before the next condition
+        names: list[str] = []  # lone names, each followed by a comma, right before the next condition
         for condition, separator in zip(children[1::2], [*children[2::2], None], strict=True):
             if isinstance(condition, syntax.Definition) and names:
                 place = self._span(found[-len(names)], condition)
@@ -126,6 +154,8 @@ class Builder(Transformer[Any, syntax.Rule]):
 
     def name(self, children: Children) -> syntax.Name:
         return syntax.Name(str(children[0]), _place(children[0]))
+
+    parameter = name
 
     def wildcard(self, children: Children) -> syntax.Wildcard:
         return syntax.Wildcard(_place(children[0]))
@@ -214,6 +244,15 @@ class Builder(Transformer[Any, syntax.Rule]):
 
     def maybe(self, children: Children) -> syntax.Maybe:
         return syntax.Maybe(str(children[0]), self._span(*children))
+
+    def listed(self, children: Children) -> str:
+        return str(children[1])
+
+    def mapped(self, children: Children) -> syntax.Mapped:
+        within = children.index("in")
+        targets = tuple(str(name) for name in children[3:within] if name != ",")
+        sources = tuple(name for name in children[within + 1 : -1] if name != ",")
+        return syntax.Mapped(children[1], targets, sources, self._span(children[0], children[-1]))
 
     def inputs(self, children: Children) -> tuple[syntax.Expression | None, ...]:
         found: list[syntax.Expression | None] = [None]

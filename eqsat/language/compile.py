@@ -1,33 +1,47 @@
-"""Compiled rules: a resolved rule comes in; patterns, constructions and ordered steps for each direction go out."""
+"""Compiled rules: the patterns, constructions and ordered steps for each direction of a resolved
+rule.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from eqsat.language import syntax
-from eqsat.language.construction import Construction, Existing, Reference, Value, construction_of
-from eqsat.language.pattern import (
-    AreSizes,
-    BindAttribute,
-    BindTensor,
-    BindTensors,
-    CheckAttribute,
-    Holds,
-    MatchNumber,
-    MatchParameter,
-    NodeAtom,
-    Pattern,
-    Step,
-    pattern_of,
-)
+from eqsat.language.construction import Construction, Existing, Item, Loop, Reference, Shared, Value, construction_of
+from eqsat.language.pattern import pattern_of
+from eqsat.language.query import AreSizes, BindAttribute, BindTensor, BindTensors, CheckAttribute, Holds, MatchNumber, MatchParameter, NodeAtom, Pattern, Step
 from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
 
 if TYPE_CHECKING:
     from eqsat.language.resolve import Resolved
+
+
+_ITEMS = 2  # the assumed length of a mapped list; for one item a rule is not worth it
+
+
+class Direction(Protocol):
+    """One direction of a rule as a run lists it. The rest is read only if the graph has its
+    operators.
+    """
+
+    @property
+    def name(self) -> str:
+        """The rule's."""
+        ...
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """The operators that a graph must have for a match."""
+        ...
+
+    @property
+    def compiled(self) -> Compiled:
+        """The direction itself."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,37 +54,82 @@ class Compiled:
     construction: Construction
 
     @property
+    def name(self) -> str:
+        """The rule's."""
+        return self.rule.name
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """Those that a graph must have for a match."""
+        return self.pattern.operators
+
+    @property
+    def compiled(self) -> Compiled:
+        """Itself."""
+        return self
+
+    @property
     def title(self) -> str:
-        """The rule's name, marked where this is its direction from right to left."""
+        """The rule's name, marked if this is the direction from right to left."""
         return f"{self.rule.name} (reverse)" if self.reverse else self.rule.name
 
     @functools.cached_property
     def growth(self) -> int:
-        """How many nodes the right side has more than the left, those that are made of constants only left out. Below 0 a rule ends by itself."""
-        return self._constant.count(False) - sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)
+        """How many more nodes the right side has than the left, without nodes made of constants
+        only. A rule with a value below 0 terminates by itself.
+
+        A node that stands for each item of a list counts once per item of a list of the assumed
+        length.
+        """
+        constant = {self.pattern.classes[c.name] for c in self.rule.conditions if isinstance(c, syntax.Const) and c.name in self.pattern.classes}
+        mapped = len(self.pattern.nodes) - sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)
+        return _Counting(self.construction, constant).varying - len(self.pattern.nodes) - (_ITEMS - 1) * mapped
 
     @functools.cached_property
-    def _constant(self) -> list[bool]:
-        """Which of the right side's nodes are made of constants only."""
-        constant = {Existing(self.pattern.classes[c.name]) for c in self.rule.conditions if isinstance(c, syntax.Const) and c.name in self.pattern.classes}
-        made: list[bool] = []
-        for node in self.construction.nodes:
-            made.append(node.tail is None and all(_is_constant(item, constant, made) for item in (*node.inputs, *node.items)))
-        return made
+    def made(self) -> int:
+        """The approximate number of nodes that the right side makes."""
+        return len(self.construction.nodes) + _ITEMS * sum(len(loop.body.nodes) for loop in self.construction.loops)
 
 
-def _is_constant(reference: Reference, constant: set[Existing], made: list[bool]) -> bool:
-    match reference:
-        case Existing():
-            return reference in constant
-        case Value(node, _):
-            return made[node]
-        case _:
-            return True
+class _Counting:
+    """Counts the nodes of a right side that depend on more than constants. `constant` holds the
+    class variables of constants; `items` and `shared` tell whether a reference is constant.
+    """
+
+    def __init__(self, construction: Construction, constant: set[str], items: Sequence[bool] = (), shared: Sequence[bool] = ()) -> None:
+        self.varying = 0
+        self._constant, self._items, self._shared = constant, items, shared
+        self._made: list[bool] = []
+        for node in construction.nodes:
+            inputs = all(map(self.is_constant, (*node.inputs, *node.items)))
+            self._made.append(self._tail(node.tail) and inputs)
+            self.varying += not self._made[-1]
+
+    def is_constant(self, reference: Reference) -> bool:
+        """Whether a value depends on constants only."""
+        match reference:
+            case Existing(variable):
+                return variable in self._constant
+            case Value(node, _):
+                return self._made[node]
+            case Item(number):
+                return self._items[number]
+            case Shared(number):
+                return self._shared[number]
+            case _:
+                return True
+
+    def _tail(self, tail: str | Loop | None) -> bool:
+        if not isinstance(tail, Loop):
+            return tail is None or tail in self._constant
+        items, shared = [listed in self._constant for listed in tail.lists], [self.is_constant(one) for one in tail.shared]
+        body = _Counting(tail.body, self._constant, items, shared)
+        self.varying += _ITEMS * body.varying
+        return body.is_constant(tail.body.roots[""])
 
 
 def compile_rule(resolved: Resolved) -> tuple[Compiled, ...]:
-    """Both directions of a `<=>`, the one of a `=>`."""
+    """Both directions of a `<=>`, or the one direction of a `=>`."""
     rule = resolved.rule
     tensors = (Sort.TENSOR, Sort.TENSORS)
     definitions: dict[str, syntax.Definition] = {}
@@ -92,7 +151,7 @@ def compile_rule(resolved: Resolved) -> tuple[Compiled, ...]:
 
 
 def _lines(right: tuple[syntax.Line, ...], definitions: Mapping[str, syntax.Definition]) -> list[syntax.Line]:
-    """What `where` defines and a right side uses, as lines of a pattern."""
+    """The definitions of `where` that a right side uses, as lines of a pattern."""
     found: dict[str, syntax.Line] = {}
     waiting = [name for line in right for name in names(line.value)]
     while waiting:
@@ -104,7 +163,9 @@ def _lines(right: tuple[syntax.Line, ...], definitions: Mapping[str, syntax.Defi
 
 
 def _ordered(steps: Iterable[Step]) -> list[Step]:
-    """Each step after those that bind the names it reads; else cheap ones first, and in the order of the text."""
+    """The steps, each after those that bind the names it reads. Otherwise cheap steps come first,
+    and then the order of the text holds.
+    """
     waiting = sorted(steps, key=_price)
     bindable = {name for step in waiting for name in _gives(step)}
     known: set[str] = set()
@@ -144,7 +205,9 @@ def _gives(step: Step) -> set[str]:
 
 
 def _bound(pattern: syntax.Expression) -> set[str]:
-    """The names that a parameter or a dimension of a judgement binds; those inside computed expressions are only read."""
+    """The names that a parameter or a dimension of a judgement binds. Names inside computed
+    expressions are only read.
+    """
     match pattern:
         case syntax.Name(name):
             return {name}

@@ -1,7 +1,8 @@
-"""Right sides: the lines of a rule come in, the nodes to make come out, each after those it needs.
+"""Construction: the nodes that a right side makes, each after those it needs.
 
-Nothing is computed here: attributes and parameters stay expressions, which the firing of a rule evaluates. Every node
-and literal has its place among the columns that a firing computes, so that the e-graph's action can fetch them.
+The input is the lines of a rule. Nothing is computed here: attributes and parameters stay
+expressions, which are evaluated when the rule fires. Every node and literal has its place among the
+columns that a firing computes, so that the e-graph's action can fetch them.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from eqsat.language import syntax
-from eqsat.language.pattern import Fixed, Pattern, newest, outputs_of
+from eqsat.language.pattern import newest, outputs_of
+from eqsat.language.query import Fixed, Pattern
 from eqsat.operators import Operator, attribute_default
-from eqsat.terms import Signature
+from eqsat.terms.terms import Signature
 from eqsat.traits import PARAMETERS
 
 
@@ -26,7 +28,7 @@ class Existing:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """An output of a node that is made; None: the node's value itself."""
+    """An output of a node that is made; None stands for the node's value itself."""
 
     node: int
     output: int | None
@@ -44,19 +46,33 @@ class Missing:
     """An absent input."""
 
 
-Reference: TypeAlias = Existing | Value | Stored | Missing
+@dataclass(frozen=True, slots=True)
+class Item:
+    """The item of one of the lists, by the list's number, in a loop body."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A value that all items share, by its number, in a loop body."""
+
+    number: int
+
+
+Reference: TypeAlias = Existing | Value | Stored | Missing | Item | Shared
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """An attribute that is what a matched node's is: the column of the match."""
+    """An attribute copied from a matched node, by its column of the match."""
 
     source: int
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """An attribute that an expression gives."""
+    """An attribute that an expression computes."""
 
     name: str
     value: syntax.Expression
@@ -74,7 +90,7 @@ class Made:
     attributes: tuple[Attribute, ...]
     inputs: tuple[Reference, ...]
     items: tuple[Reference, ...]  # of the list of further inputs
-    tail: str | None  # a matched list that follows the items
+    tail: str | Loop | None  # the list that follows the items, either matched or made
     outputs: int
     place: syntax.Place
 
@@ -89,13 +105,31 @@ class LiteralRecipe:
     place: syntax.Place = syntax.NOWHERE
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A list that is made from others, item by item. `body` makes one item, the root "", from
+    `Item` and `Shared` references.
+    """
+
+    lists: tuple[str, ...]  # class variables
+    targets: tuple[str, ...]  # by list, the name of its item in the expressions of the body
+    shared: tuple[Reference, ...]
+    body: Construction
+    place: syntax.Place
+
+
 @dataclass(slots=True)
 class Construction:
-    """A right side: `order` lists literals and nodes in the order in which they are made."""
+    """A right side: literals, and nodes in the order in which they are made."""
 
     literals: list[LiteralRecipe] = field(default_factory=list[LiteralRecipe])
     nodes: list[Made] = field(default_factory=list[Made])
     roots: dict[str, Reference] = field(default_factory=dict[str, Reference])
+
+    @property
+    def loops(self) -> list[Loop]:
+        """The lists that the right side makes, in the order of the nodes that read them."""
+        return [node.tail for node in self.nodes if isinstance(node.tail, Loop)]
 
 
 class _Right:
@@ -130,10 +164,10 @@ class _Right:
             self.bound[targets[0]] = self.value(value)
 
     def value(self, expression: syntax.Expression) -> Reference:
-        """What stands where a tensor is expected."""
+        """The reference for an expression in the place of a tensor."""
         if isinstance(expression, syntax.Name):
             name = expression.name
-            # On the right a root's own name means what the right side defines.
+            # On the right a root's name refers to the right side's own definition.
             if name in self.bound:
                 return self.bound[name]
             if name in self.pattern.classes:
@@ -159,11 +193,13 @@ class _Right:
         operator = newest(term)
         signature = Signature.of(operator)
         references: list[Reference] = []
-        tail: str | None = None
+        tail: str | Loop | None = None
         for position, item in enumerate(term.inputs):
             if isinstance(item, syntax.Spread):
                 assert isinstance(item.item, syntax.Name)
                 tail = self.pattern.classes[item.item.name]
+            elif isinstance(item, syntax.Mapped):
+                tail = self.loop(item)
             else:
                 references.append(self.input(item, operator, position))
         single = references[: signature.inputs]
@@ -181,6 +217,12 @@ class _Right:
         self.out.nodes.append(made)
         return len(self.out.nodes) - 1
 
+    def loop(self, mapped: syntax.Mapped) -> Loop:
+        body = _Body(self, mapped.targets)
+        body.out.roots[""] = body.value(mapped.item)
+        lists = tuple(self.pattern.classes[source] for source in mapped.sources)
+        return Loop(lists, mapped.targets, tuple(body.shared), body.out, mapped.place)
+
     def input(self, item: syntax.Expression | None, operator: Operator, position: int) -> Reference:
         rank = PARAMETERS.get(operator.name, {}).get(position)
         if item is None:
@@ -188,7 +230,7 @@ class _Right:
         if rank is None or isinstance(item, (syntax.Term, syntax.Constant)):
             return self.value(item)
         if isinstance(item, syntax.Name) and item.name in self.pattern.classes:
-            return Existing(self.pattern.classes[item.name])
+            return self.value(item)
         return self.literal(LiteralRecipe(item, rank, place=item.place))
 
     def attribute(self, term: syntax.Term, operator: Operator, name: str, outputs: int) -> Attribute:
@@ -199,12 +241,32 @@ class _Right:
                 return Computed(name, attribute.value)
         if term.carried is not None:
             _, columns = self.pattern.carried[term.carried]
-            # What the left side names beside `..p` is taken out of it: here it is at its default.
+            # `..p` excludes attributes that the left side names; here they are at their defaults.
             if name in columns:
                 return Carried(columns[name])
         return Fixed(attribute_default(operator, name))
 
 
+class _Body(_Right):
+    """The nodes that are made for one item of lists."""
+
+    def __init__(self, around: _Right, targets: tuple[str, ...]) -> None:
+        super().__init__(around.pattern, around.definitions)
+        self.around = around
+        self.bound = {target: Item(number) for number, target in enumerate(targets)}
+        self.shared: dict[Reference, Shared] = {}
+
+    def value(self, expression: syntax.Expression) -> Reference:
+        """The reference for an expression in the place of a tensor. A named value from outside is
+        made there, once.
+        """
+        if not isinstance(expression, syntax.Name) or expression.name in self.bound:
+            return super().value(expression)
+        return self.shared.setdefault(self.around.value(expression), Shared(len(self.shared)))
+
+
 def construction_of(lines: tuple[syntax.Line, ...], pattern: Pattern, definitions: Mapping[str, syntax.Definition]) -> Construction:
-    """What the right side makes where `pattern` matched; `definitions` are those of tensors."""
+    """The construction of a right side for matches of `pattern`; `definitions` are those of
+    tensors.
+    """
     return _Right(pattern, definitions).lines(lines)

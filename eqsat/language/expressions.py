@@ -1,16 +1,17 @@
-"""The value of an expression of the rule language.
+"""Evaluation of the rule language's expressions.
 
-Comes in: an expression whose functions exist and have as many arguments as they take, and the values of its names, None
-for one that is not known. Goes out: a value, None where it is not known, or `Unevaluable`. Promised: what is known is so
-whatever the named sizes are, each an integer >= 0; a value, known or not, is given only where there is one at all of
-them. The work is bounded, whatever is written, and nothing but the functions of the language is ever called.
+The input is an expression whose functions exist and have the right number of arguments, and the
+values of its names; None stands for an unknown value. The result is a value, None if it is unknown,
+or `Unevaluable`. A known result holds for all named sizes, each an integer >= 0. A result, known or
+not, is returned only if the expression has a value at all of them. The work is bounded for any
+expression, and only functions of the language are ever called.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from eqsat import dims
+from eqsat.facts import dims
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.syntax import Expression, Place
@@ -34,14 +35,14 @@ from eqsat.language.values import (
     some,
 )
 
-STEP_LIMIT = 20_000  # one is about an operation on two numbers
-DEPTH_LIMIT = 100  # expressions in expressions
+STEP_LIMIT = 20_000  # a step is roughly an operation on two numbers
+DEPTH_LIMIT = 100  # of nested expressions
 
 Names = Mapping[str, Value | None]
 
 
 class Unevaluable(ValueError):
-    """An expression has no value: `reason` says why, `place` is the part of it that has none."""
+    """An expression has no value. `reason` says why; `place` is the part without a value."""
 
     def __init__(self, place: Place, reason: str) -> None:
         super().__init__(reason)
@@ -50,12 +51,14 @@ class Unevaluable(ValueError):
 
 
 def evaluate(expression: Expression, environment: Mapping[str, Value | None]) -> Value | None:
-    """The value of `expression`; a name that `environment` lacks is that of a data type. `Unevaluable` where there is none."""
+    """The value of `expression`, or `Unevaluable` if it has none. A name that `environment` lacks
+    is the name of a data type.
+    """
     return _Evaluation().value(expression, environment)
 
 
 class _Evaluation:
-    """One evaluation: it counts its steps."""
+    """One evaluation, which counts its steps."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -89,7 +92,7 @@ class _Evaluation:
         return found
 
     def _value(self, expression: Expression, names: Names) -> Value | None:
-        match expression:  # what rules are mostly made of comes first
+        match expression:  # the most frequent cases come first
             case syntax.Name(name):
                 if name in names:
                     return names[name]
@@ -98,6 +101,8 @@ class _Evaluation:
                 raise NoValue(f"{name} has no value")
             case syntax.Number(value):
                 return dims.whole(value) if isinstance(value, int) else value
+            case syntax.Call("given", (syntax.Name(name),)) if name not in names:
+                return False
             case syntax.Call(function, arguments):
                 return self._call(function, tuple([self.value(argument, names) for argument in arguments]))
             case syntax.Index(source, index):
@@ -154,7 +159,7 @@ class _Evaluation:
             inner[expression.target] = item
             kept = every(condition(self.value(test, inner)) for test in expression.conditions)
             if kept is not False:
-                # Where the condition is not known the item still has to have a value.
+                # If the condition is unknown, the item must have a value all the same.
                 found.append(self.value(expression.item, inner))
                 whole = whole and kept is True
         return self._list(found) if whole else None

@@ -1,7 +1,9 @@
-"""Firing: the columns of a structural match come in; those of the right side go out, or why the rule does not fire.
+"""Firing: the columns of a right side for the columns of a structural match, or the reason why the
+rule does not fire.
 
-A right side that ONNX would reject does not fire; one that is legal but can not be of the left's type is a wrong rule,
-which is remembered and never joined. The same columns always fire the same, so every answer is remembered.
+A right side that ONNX would reject does not fire. A right side that is legal but can not have the
+left's type proves the rule wrong; the reason is remembered and the sides are never joined. The same
+columns always give the same answer, so every answer is remembered.
 """
 
 from __future__ import annotations
@@ -10,19 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from eqsat.derive import Derivation
-from eqsat.facts import INTEGERS, Fact
-from eqsat.language.building import Building, Wrong
+from eqsat.facts.fact import INTEGERS, Fact
+from eqsat.language.building import Building, Columns, Wrong
 from eqsat.language.compile import Compiled
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.matching import Environment, Refusal, match
+from eqsat.language.query import MappedAtom
 from eqsat.language.syntax import Label, Rule
 from eqsat.language.values import Value
-from eqsat.terms import Knowledge, Terms, literal_of
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Knowledge, Terms, literal_of
 
 
 class Firing:
-    """One direction of a rule in one run; all columns are handles of the run's terms."""
+    """Fires one direction of a rule in one run. All columns are handles of the run's terms."""
 
     def __init__(
         self,
@@ -33,23 +36,25 @@ class Firing:
         special: Callable[[Fact], bool] = lambda fact: False,
         trial: bool = False,
     ) -> None:
-        """`least` is what the rule must promise to fire; `special` tells whether a value holds a NaN or an infinity, as far as it is known."""
+        """The rule fires only if it promises at least `least`. `special` tells whether a value is
+        known to hold a NaN or an infinity.
+        """
         self.compiled = compiled
         self.refusals: Counter[Refusal] = Counter()
-        self.wrong: str | None = None  # why the rule is wrong, once it was seen to be
-        self.seconds = 0.0  # that deciding took
+        self.wrong: str | None = None  # the reason why the rule is wrong, once that is found
+        self.seconds = 0.0  # spent on decisions
         self._terms = terms
         self._derivation = derivation
-        # In trial sides of two types are of interest: nothing is joined.
+        # A trial looks for sides of different types, so it joins nothing.
         self._joins = not trial
         self._roots = [] if trial else [compiled.pattern.facts[root] for root in compiled.pattern.roots.values()]
         self._least = least
         self._special = special
         self._known: dict[tuple[int, ...], int] = {}
-        self._columns: list[tuple[int, ...]] = []
+        self._columns: list[Columns] = []
 
     def __call__(self, *handles: int) -> int:
-        """The number of the firing on these columns, or -1 where the rule does not fire."""
+        """The number of the firing on these columns, or -1 if the rule does not fire."""
         number = self._known.get(handles)
         if number is None:
             clock = time.perf_counter()
@@ -65,14 +70,31 @@ class Firing:
 
     def column(self, number: int, index: int) -> int:
         """One column of the right side of a firing."""
-        return self._columns[number][index]
+        return self._columns[number].own[index]
+
+    def item(self, number: int, listed: int, position: int, index: int) -> int:
+        """One column of an item of a list that a firing makes. `listed` is the number of the list
+        among those of the right side.
+        """
+        return self._columns[number].lists[listed][position][index]
+
+    def check(self, atom: MappedAtom) -> Callable[..., bool]:
+        """Returns a check of whether the left side admits an item with these sources in a list."""
+        known: dict[tuple[int, ...], bool] = {}
+
+        def admits(*handles: int) -> bool:
+            if handles not in known:
+                known[handles] = not isinstance(match(atom.steps, self._terms, handles), Refusal)
+            return known[handles]
+
+        return admits
 
     def refusal(self, handles: tuple[int, ...]) -> Refusal | None:
-        """Why the rule does not fire on these columns; None where it does."""
+        """The reason why the rule does not fire on these columns; None if it fires."""
         found = self._fire(handles)
         return found if isinstance(found, Refusal) else None
 
-    def _fire(self, handles: tuple[int, ...]) -> tuple[int, ...] | Refusal:
+    def _fire(self, handles: tuple[int, ...]) -> Columns | Refusal:
         compiled = self.compiled
         if self._roots and all(self._folds(self._terms.facts.get(handles[root])) for root in self._roots):
             return Refusal(compiled.rule.place, "what is constant is folded")
@@ -91,8 +113,8 @@ class Firing:
         return columns if reason is None else Refusal(compiled.rule.place, reason)
 
     def _objection(self, made: set[int], facts: list[Fact], environment: Environment) -> str | None:
-        """Why the rule promises too little of these values; None where it may fire."""
-        # Integers wrap and are finite: of them every rule keeps the bits.
+        """The reason why the rule promises too little for these values; None if it may fire."""
+        # Integers are finite and wrap, so every rule keeps their bits.
         integers = made.union(fact.dtype for fact in facts) <= INTEGERS
         label = Label.EXACT if integers else promised(self.compiled.rule, environment)
         if not label.covers(self._least):
@@ -102,16 +124,21 @@ class Firing:
         return None
 
     def _folds(self, fact: Knowledge) -> bool:
-        """Whether other forms of a value would only make the graph larger: it is constant, which folds, or even a literal already."""
+        """Whether other forms of a value would only make the graph larger, because it is a constant
+        that folds, or already a literal.
+        """
         return isinstance(fact, Fact) and ((fact.const and self.compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
 
     def _facts(self, handles: tuple[int, ...]) -> list[Fact]:
-        facts = [self._terms.facts.get(handles[source]) for source in self.compiled.pattern.tensors]
+        found = [handles[source] for source in self.compiled.pattern.tensors]
+        facts = [self._terms.facts.get(item) for handle in found for item in (handle, *self._terms.chain(handle))]
         return [fact for fact in facts if isinstance(fact, Fact)]
 
 
 def promised(rule: Rule, environment: Mapping[str, Value | None]) -> Label:
-    """What a rule promises of one match: its label, or more where `exact if` holds of the names there."""
+    """The promise of a rule for one match: its label, or exactness if the condition of `exact if`
+    holds.
+    """
     try:
         return Label.EXACT if rule.exact_if is not None and evaluate(rule.exact_if, environment) is True else rule.label
     except Unevaluable:

@@ -1,8 +1,10 @@
-"""The functions of the rule language: a table from their names to what they take, what they give, and what they mean.
+"""The functions of the rule language: a table from each name to its parameters, its result, its
+description and its implementation.
 
-Comes in: values. Goes out: a value, None where it is not known, or `NoValue`. Promised: what is known is so whatever
-the named sizes are, and a value is given only where there is one at all sizes. Three functions tell what is known instead
-of what is so, and say it: `known`, `constant` and `regroup`; a rule must be true whatever they answer.
+A function takes values and returns a value, None if it is unknown, or raises `NoValue`. A known
+result holds for all named sizes, and a result is returned only if it exists at all of them. Three
+functions, `known`, `constant` and `regroup`, depend on how much is known; a rule must be true
+whatever they answer.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eqsat import dims
-from eqsat.dims import Dim, Poly
-from eqsat.language import lists, sizes, tensors
+from eqsat.facts import dims
+from eqsat.facts.dims import Dim, Poly
+from eqsat.language import lists, sizes
+from eqsat.language import tensor_functions as tensors
 from eqsat.language.sorts import Sort
 from eqsat.language.values import NoValue, Number, Value, article, described, effort, floating, is_integer, is_list, leaves, sort_of, to_integer
 
@@ -26,10 +29,11 @@ BOOLEAN, DTYPE, FLOAT, INTEGER, LIST, TENSOR, TEXT = Sort.BOOLEAN, Sort.DTYPE, S
 class Function:
     """A function of the language.
 
-    `parameters` are sorts, None is any; an integer may stand where a float is asked for, and a list of tensors for a list.
-    Of the last parameters `optional` may be left out; `variadic`: the last one may be given more than once.
-    A function is `partial` where it has no value for some arguments of its sorts: then it has none for an unknown one.
-    Others are unknown for an unknown argument, but those that take unknown ones themselves.
+    `parameters` are sorts, and None is any sort. An integer may stand for a float, and a list of
+    tensors for a list. The last `optional` parameters may be left out. The last parameter of a
+    `variadic` function may be given more than once. A `partial` function has no value for some
+    arguments of its sorts, and so none for an unknown argument. Any other function gives an unknown
+    value for an unknown argument, unless it takes unknown arguments itself.
     """
 
     name: str
@@ -44,11 +48,11 @@ class Function:
     degree: int = 1  # the work grows with the number of items to this power
 
     def work(self, arguments: tuple[Value | None, ...]) -> int:
-        """The steps that a call is counted as."""
+        """The number of steps that a call costs."""
         return effort(arguments) * sum(map(leaves, arguments)) ** (self.degree - 1)
 
     def apply(self, arguments: tuple[Value | None, ...]) -> Value | None:
-        """The value for `arguments`, whose number must fit; `NoValue` where there is none."""
+        """The value for `arguments`, whose number must fit; raises `NoValue` if there is none."""
         for position, value in enumerate(arguments):
             wanted = self.parameters[min(position, len(self.parameters) - 1)]
             if value is not None and wanted is not None and not _fits(value, wanted):
@@ -76,6 +80,10 @@ def _rounded(function: Callable[[np.float64], np.float64], x: Number) -> Dim:
 
 def _absolute(x: Number) -> Value | None:
     return dims.maximum(x, dims.negate(x)) if isinstance(x, Poly) else dims.whole(abs(x)) if isinstance(x, int) else abs(x)
+
+
+def _given(value: Value | None) -> bool:
+    return True  # `expressions` itself answers for a name without a value
 
 
 def _known(value: Value | None) -> bool:
@@ -179,5 +187,6 @@ _TABLE = (
     ),
     # of anything
     Function("known", (None,), BOOLEAN, "whether a value is known; never unknown itself", _known, takes_unknown=True),
+    Function("given", (None,), BOOLEAN, "whether what may be absent, `x?`, is there", _given, takes_unknown=True),
 )
 FUNCTIONS = {function.name: function for function in _TABLE}

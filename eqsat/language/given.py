@@ -1,22 +1,26 @@
-"""Test lines: what a rule says of its tensors and values comes in; what is missing, unknown or impossible goes out as problems."""
+"""Test lines: checks of a rule's statements about its tensors and values. A missing, unknown or
+impossible statement becomes a problem.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from eqsat.language import syntax
-from eqsat.language.errors import nearest
-from eqsat.language.left import Left
+from eqsat.language.left_names import Left
 from eqsat.language.naming import Names
+from eqsat.language.problems import nearest
 from eqsat.language.sorting import Sorter
 from eqsat.language.sorts import Sort
 from eqsat.language.values import DTYPES
 
-_AXES = 32  # as many as any runtime takes
+_AXES = 32  # the most that any runtime takes
 
 
 def check_tests(tests: Iterable[syntax.Test], left: Left, names: Names, measured: set[str]) -> None:
-    """Every test line says all that an instance needs, once, and nothing else. `measured` are names that types determine."""
+    """Reports each test line that does not give exactly what an instance needs. `measured` are
+    names that types determine.
+    """
     for test in tests:
         _Check(left, names, measured).test(test)
 
@@ -39,6 +43,7 @@ class _Check:
                 self._types(given)
             else:
                 self._value(given, given.value)
+        self._lists({given.name: len(given.types) for given in test.given}, test)
         if any(self.names.sorts.get(name, Sort.TENSOR) is None for name in seen):
             return  # a name that is misspelt elsewhere is not missing here
         wanted = [*self.left.tensors, *self.left.values] + ["_"] * (self.left.wildcards > 0)
@@ -46,6 +51,14 @@ class _Check:
             if name not in seen | self.left.optional.keys() and (name in self.left.tensors or name == "_" or name in self.values):
                 what = f"the sizes of {name}" if name not in self.values else f"a value of {name}"
                 self.report.add(test.place, f"the test line does not give {what}")
+
+    def _lists(self, counts: dict[str, int], test: syntax.Test) -> None:
+        for together in self.left.together:
+            found = {counts.get(name, 0) for name in together}
+            if len(found) > 1:
+                self.report.add(test.place, f"{' and '.join(together)} are mapped over together: the test line gives each equally many types")
+            elif found == {0}:
+                self.report.add(test.place, f"the test line does not give the sizes of {together[0]}")
 
     def _types(self, given: syntax.Given) -> None:
         count, left = len(given.types), self.left
@@ -80,7 +93,7 @@ class _Check:
 
     def _unknown(self, given: syntax.Given, what: str) -> None:
         if self.names.sorts.get(given.name, Sort.TENSOR) is None:
-            return  # what is wrong with it was reported where the rule uses it
+            return  # its problem was reported where the rule uses it
         if given.name not in self.names.sorts:
             known = [*self.left.tensors, *self.left.lists, *self.values]
             self.report.add(given.place, f"the left side has no {given.name}{nearest(given.name, known)}")

@@ -1,6 +1,7 @@
-"""The grammar at work: the text of one rule comes in, its syntax tree goes out, or `TokenError` in words of ours.
+"""The grammar at work: the syntax tree of one rule or `def`, or a `TokenError` with a message in
+our own words.
 
-`grammar.lark` is read once, at the first rule; until then nothing of lark is loaded.
+`grammar.lark` is read at the first rule; until then nothing of lark is loaded.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from lark.exceptions import UnexpectedToken
 from lark.lexer import PatternStr
 
 from eqsat.language.builder import Builder
-from eqsat.language.errors import nearest
 from eqsat.language.lexer import Chunk, RuleLexer, TokenError
-from eqsat.language.syntax import Label, Place, Rule
+from eqsat.language.problems import nearest
+from eqsat.language.syntax import FileDefinition, Label, Place, Rule
 
-# How a message names what may follow, in this order; the other tokens are shown as they are written.
+# The phrases for tokens in messages, in this order. Other tokens are shown as written.
 _PHRASES = {
     "INTEGER": "an expression",
     "DTYPE": "a name or a data type",
@@ -33,13 +34,13 @@ _PHRASES = {
     "NEWLINE": "the end of the line",
     "$END": "the end of the rule",
 }
-# What makes an expression longer may follow any; that is no news.
+# Symbols that may follow any expression, so naming them would not help the reader.
 _LENGTHENING = frozenset("+ - * / // % ** == != < <= >= in not and or if for ? [ (".split())
 
 
 @dataclass(frozen=True, slots=True)
 class _Parser:
-    parse: Callable[[Chunk], Rule]
+    parse: Callable[[Chunk], Rule | FileDefinition]
     builder: Builder
     words: Mapping[str, str]  # by terminal, the text of those that are always written the same
 
@@ -53,8 +54,8 @@ def _parser() -> _Parser:
     return _Parser(lark.parse, builder, words)
 
 
-def parse_chunk(chunk: Chunk) -> Rule:
-    """The rule whose text `chunk` is. Its documentation and file are the caller's to add."""
+def parse_chunk(chunk: Chunk) -> Rule | FileDefinition:
+    """The rule or `def` with the text `chunk`. The caller adds its documentation and file."""
     parser = _parser()
     parser.builder.begin(chunk)
     try:
@@ -71,17 +72,24 @@ def _explained(error: UnexpectedToken, chunk: Chunk, words: Mapping[str, str]) -
     if token.type == "$END":
         last = chunk.text.split("\n")
         place = Place(chunk.line + len(last) - 1, len(last[-1]) + 1)
+    if "LABEL" in accepted and token.type == "$END":
+        return TokenError(place, "the rule that `for` belongs to follows in the next line")
     if "LABEL" in accepted:
         return TokenError(place, "a rule begins with `exact rule NAME:`, `real rule NAME:` or `finite rule NAME:`" + nearest(token, Label))
     if "NAME" in accepted and words.get(token.type, "").isalpha():
         return TokenError(place, f"`{token}` is a word of the language and no name")
     found = "" if token.type in ("NEWLINE", "$END") else f", found `{token}`"
     hint = "; compare with `==`" if token == "=" and "PLUS" in accepted else ""
+    hint = "; a list is written without `..` here" if token == ".." and "INTEGER" in accepted else hint
     return TokenError(place, f"expected {_choice(accepted, words)}{found}{hint}")
 
 
 def _choice(accepted: set[str], words: Mapping[str, str]) -> str:
-    """What may follow, as a phrase: whole expressions before their parts, and what ends an expression before what lengthens it."""
+    """A phrase for the tokens that may follow. A whole expression stands for its parts, and tokens
+    that end an expression hide those that lengthen it.
+    """
+    if accepted == {"DTYPE"}:
+        return "a capital letter, which stands for an operator"
     for start in ("INTEGER", "DTYPE", "NAME"):
         if start in accepted:
             return _PHRASES[start]

@@ -1,16 +1,17 @@
 """Typing judgements, `w: T[m, ..k]`: whether one holds of a tensor, and the names that it binds.
 
-Comes in: a type, the fact of a tensor, and the names that have values. Goes out: whether the type is the tensor's, None
-where that is not known, and the values of the names that were new. Promised: what is said holds whatever the named sizes
-are, each an integer >= 0; sizes that are expressions are compared, never solved.
+The input is a type, the fact of a tensor, and the names that have values. The result says whether
+the tensor has the type, None if that is unknown, and binds the names that are new. A known result
+holds for all named sizes, each an integer >= 0. Sizes that are expressions are compared, never
+solved.
 """
 
 from __future__ import annotations
 
 import itertools
 
-from eqsat.dims import Dim
-from eqsat.facts import Fact
+from eqsat.facts.dims import Dim
+from eqsat.facts.fact import Fact
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.syntax import Expression, Name, Place, Spread, Type, Wildcard
 from eqsat.language.values import DTYPES, DType, List, NoValue, Value, equal, every
@@ -19,15 +20,17 @@ Environment = dict[str, Value | None]
 
 
 def judge(type: Type, fact: Fact, environment: Environment) -> bool | None:
-    """Whether `type` is that of the tensor with this fact; `Unevaluable` where a size that is written has no value.
+    """Whether the tensor with this fact has the type `type`; None if that is unknown. Raises
+    `Unevaluable` if a written size has no value.
 
-    Names that `environment` lacks are bound in it, those of data types and of the sizes before any expression among the
-    sizes is evaluated. A name for one size is not bound to an unknown one: then the judgement is not known to hold.
-    Unless the result is True the environment may hold some of the names only.
+    Names that `environment` lacks are bound in it. Names of data types and sizes are bound before
+    any expression among the sizes is evaluated. A name is never bound to an unknown size; the
+    judgement is then not known to hold. Unless the result is True, the environment may lack some of
+    the names.
     """
     if fact.other is not None:
         return False
-    # Of another data type it is whether or not the sizes that are written have a value.
+    # A different data type decides, even if a written size has no value.
     same = _judge_dtype(type.dtype, fact, environment, type.place)
     return same if same is False else every((same, _judge_shape(type.dims, fact.shape, environment)))
 

@@ -1,7 +1,8 @@
-"""Tokens: the text of one rule comes in, the tokens that the grammar is written in go out, each with its place in the file.
+"""Tokens: the text of one rule as tokens of the grammar, each with its place in the file.
 
-What the tokens look like stands in the grammar. Line structure is settled here: which line breaks count, and that brackets
-close what they open. Nesting is bounded here as well, so that no later stage can be sent too deep.
+The grammar defines the form of each token. The lexer settles the line structure: which line breaks
+count, and whether every bracket is closed. It also bounds the nesting, so that no later stage
+recurses too deep.
 """
 
 from __future__ import annotations
@@ -20,7 +21,10 @@ NAME_LIMIT = 100  # characters; names are shown in messages, and name files
 NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
 
 _CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
-_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})  # their text may begin with line breaks
+_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})  # their text may start with line breaks
+_RANGES = re.compile(r"for\b[^:]*", re.ASCII)
+_VARIABLE = re.compile(r"\b([A-Z][0-9]*)\s+in\b", re.ASCII)
+_APPLIED = re.compile(r" *[(<]")  # after a name in the place of an operator
 _DEEPENING = frozenset("+ - * / // % ** not if".split())
 _CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
 
@@ -31,6 +35,12 @@ class Chunk:
 
     text: str
     line: int
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The names that a `for` line at the beginning gives to operators."""
+        header = _RANGES.match(self.text)
+        return frozenset(_VARIABLE.findall(header.group())) if header else frozenset()
 
     def source(self, line: int) -> str:
         """One line of the file."""
@@ -46,7 +56,9 @@ class TokenError(Exception):
 
 
 class Brackets:
-    """The brackets that are open, and how deep what stands in them may be nested: brackets and operators, since the last comma."""
+    """The open brackets, and the depth of nesting in them: brackets, and operators since the last
+    comma.
+    """
 
     def __init__(self) -> None:
         self.open: list[tuple[str, Place]] = []
@@ -54,25 +66,25 @@ class Brackets:
         self._depth = 0
 
     def deepen(self, place: Place) -> None:
-        """One more operator or bracket stands at `place`."""
+        """Counts one more operator or bracket, at `place`."""
         self._depths[-1] += 1
         self._depth += 1
         if self._depth > NESTING_LIMIT:
             raise TokenError(place, f"nested more than {NESTING_LIMIT} levels deep; name the parts in `where`")
 
     def restart(self) -> None:
-        """What follows is no part of what came before it in these brackets."""
+        """Starts a new part within these brackets, which is not nested in the part before it."""
         self._depth -= self._depths[-1]
         self._depths[-1] = 0
 
     def enter(self, bracket: str, place: Place) -> None:
-        """A bracket opens."""
+        """Opens a bracket."""
         self.deepen(place)
         self.open.append((bracket, place))
         self._depths.append(0)
 
     def leave(self, bracket: str, place: Place) -> None:
-        """A bracket closes; it must close the last that opened."""
+        """Closes the bracket that was opened last, which must match."""
         if not self.open:
             raise TokenError(place, f"`{bracket}` closes nothing")
         opened, opening = self.open.pop()
@@ -81,14 +93,14 @@ class Brackets:
         self._depth -= self._depths.pop()
 
     def close_all(self) -> None:
-        """Here all brackets must be closed."""
+        """Checks that all brackets are closed here."""
         if self.open:
             bracket, place = self.open[-1]
             raise TokenError(place, f"unclosed `{bracket}`")
 
 
 class RuleLexer(Lexer):
-    """Makes tokens of a `Chunk`; `TokenError` where the text has none."""
+    """Splits a `Chunk` into tokens; raises `TokenError` if that fails."""
 
     __future_interface__ = 2  # lark's mark of a lexer that takes its state, and so a text of any kind
 
@@ -108,6 +120,7 @@ class RuleLexer(Lexer):
         chunk: Chunk = lexer_state.text
         text, words, match = chunk.text, self._words, self._match
         position, line, line_start = 0, chunk.line, 0
+        variables = chunk.variables
         brackets = Brackets()
         continued = testing = False
         last = ""
@@ -116,6 +129,8 @@ class RuleLexer(Lexer):
             kind = words.get(value, found.lastgroup) or ""
             end = found.end()
             begin = end - len(value)
+            if value in variables and _APPLIED.match(text, end):
+                kind = "OPERATOR"
             if kind in _LINE_STARTS:
                 if kind != "NEWLINE":
                     brackets.close_all()

@@ -1,39 +1,122 @@
-"""The library: rule files come in, the project's own and the caller's; the rules that a run is to use go out.
+"""The library: the rules that a run uses, from the project's own rule files and the caller's.
 
-Promised: all errors of all files at once; a name that no rule or group has is an error.
+Loading reports all errors of all files at once. A name that no rule or group has is an error.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eqsat.errors import InputError
-from eqsat.language.cache import cached
-from eqsat.language.compile import Compiled, compile_rule
-from eqsat.language.errors import Problem, RuleErrors, nearest
+from eqsat.language.cache import cached, ship
+from eqsat.language.compile import Compiled, Direction, compile_rule
 from eqsat.language.parse import SIZE_LIMIT, decode, read
+from eqsat.language.problems import Problem, RuleErrors, nearest
 from eqsat.language.resolve import Resolved, duplicates, resolve
-from eqsat.language.syntax import RuleFile
+from eqsat.language.syntax import Label, Rule, RuleFile
+from eqsat.shipped import RULES
 
-BUILT_IN = Path(__file__).resolve().parents[1] / "rules"
-
-Source = str | Path  # a file, or (a string of more than one line) the text of one
+Source = str | Path  # a file, or (a string of more than one line) its text
 
 
-@dataclass(frozen=True)
-class Group:
-    """One rule file: its name is that of the file without its ending."""
+class Entry:
+    """A rule of the library, or a member of a family. The data for selection and listing is at
+    hand; the rest is read on demand.
+    """
 
-    file: RuleFile
-    rules: tuple[Resolved, ...]
+    def __init__(self, listed: Listed, read: Callable[[], tuple[Resolved, tuple[Compiled, ...] | None]]) -> None:
+        self.listed = listed
+        self._read = read
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Its own name and the name of its family."""
+        return frozenset((self.listed.name, self.listed.family))
+
+    @functools.cached_property
+    def _parts(self) -> tuple[Resolved, tuple[Compiled, ...] | None]:
+        return self._read()
+
+    @property
+    def resolved(self) -> Resolved:
+        """The resolved rule."""
+        return self._parts[0]
+
+    @functools.cached_property
+    def compiled(self) -> tuple[Compiled, ...]:
+        """Its compiled directions."""
+        return self._parts[1] or compile_rule(self.resolved)
+
+    @functools.cached_property
+    def directions(self) -> tuple[Direction, ...]:
+        """Its directions, as a run lists them."""
+        operators = self.listed.operators
+        return self.compiled if operators is None else tuple(_Listed(self, number) for number in range(len(operators)))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The entry of a rule in an index: for each direction, the operators that it looks for, if
+    known already.
+    """
+
+    name: str
+    family: str
+    label: Label
+    operators: tuple[frozenset[str], ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """A direction of a rule that may not have been read yet."""
+
+    entry: Entry
+    number: int
 
     @property
     def name(self) -> str:
-        """What the group is called."""
-        return self.file.name
+        return self.entry.listed.name
+
+    @property
+    def operators(self) -> frozenset[str]:
+        assert self.entry.listed.operators is not None
+        return self.entry.listed.operators[self.number]
+
+    @property
+    def compiled(self) -> Compiled:
+        return self.entry.compiled[self.number]
+
+
+class Group:
+    """One rule file; its name is the file name without the ending."""
+
+    def __init__(self, name: str, entries: tuple[Entry, ...], read: Callable[[], RuleFile]) -> None:
+        self.name = name
+        self.entries = entries
+        self._read = read
+
+    @functools.cached_property
+    def file(self) -> RuleFile:
+        """The parsed file."""
+        return self._read()
+
+    @property
+    def rules(self) -> tuple[Resolved, ...]:
+        """The rules of the file that are in the library, with families as their members."""
+        return tuple(entry.resolved for entry in self.entries)
+
+    @classmethod
+    def of(cls, file: RuleFile, rules: Iterable[Resolved]) -> Group:
+        """The group of a file that was just read."""
+        return cls(file.name, tuple(_entry(rule) for rule in rules), lambda: file)
+
+
+def _entry(resolved: Resolved) -> Entry:
+    rule = resolved.rule
+    return Entry(Listed(rule.name, rule.family, rule.label), lambda: (resolved, None))
 
 
 @dataclass(frozen=True)
@@ -41,56 +124,78 @@ class Library:
     """Rules in groups, in the order of the files."""
 
     groups: tuple[Group, ...]
-    made: dict[str, tuple[Compiled, ...]] = field(default_factory=dict[str, "tuple[Compiled, ...]"], compare=False, repr=False)
-    """By rule, its directions once they were compiled; shared by all that is selected of one library."""
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """All rules, families by their members."""
+        return (entry for group in self.groups for entry in group.entries)
 
     @property
     def rules(self) -> tuple[Resolved, ...]:
-        """All rules."""
-        return tuple(rule for group in self.groups for rule in group.rules)
+        """All rules, families by their members."""
+        return tuple(entry.resolved for entry in self.entries)
 
     def select(self, only: Sequence[str], skip: Sequence[str]) -> Library:
-        """The rules and groups that `only` names (all, where it names none) but for those that `skip` names."""
-        known = {group.name for group in self.groups} | {resolved.rule.name for resolved in self.rules}
-        for name in (*only, *skip):
-            if name not in known:
-                raise InputError(f"there is no rule and no group '{name}'{nearest(name, known)}")
+        """The rules, families, members and groups that `only` names (all if it is empty), except
+        those that `skip` names.
+        """
+        if only or skip:
+            known = {group.name for group in self.groups} | {name for entry in self.entries for name in entry.names}
+            for name in (*only, *skip):
+                if name not in known:
+                    raise InputError(f"there is no rule and no group '{name}'{nearest(name, known)}")
 
-        def kept(group: Group, resolved: Resolved) -> bool:
-            names = {group.name, resolved.rule.name}
-            return (not only or bool(names & set(only))) and not names & set(skip)
+        def kept(group: Group, entry: Entry) -> bool:
+            names = entry.names | {group.name}
+            return (not only or not names.isdisjoint(only)) and names.isdisjoint(skip)
 
-        groups = (Group(group.file, tuple(rule for rule in group.rules if kept(group, rule))) for group in self.groups)
-        return Library(tuple(group for group in groups if group.rules), self.made)
+        chosen = [(group, tuple(entry for entry in group.entries if kept(group, entry))) for group in self.groups]
+        return Library(tuple(Group(group.name, entries, lambda group=group: group.file) for group, entries in chosen if entries))
+
+    def entry(self, name: str) -> Entry:
+        """The rule, or the member of a family, with this name."""
+        for entry in self.entries:
+            if entry.listed.name == name:
+                return entry
+        raise InputError(f"there is no rule '{name}'{nearest(name, {name for entry in self.entries for name in entry.names})}")
 
     def rule(self, name: str) -> Resolved:
-        """The rule of that name."""
-        for resolved in self.rules:
-            if resolved.rule.name == name:
-                return resolved
-        raise InputError(f"there is no rule '{name}'{nearest(name, (resolved.rule.name for resolved in self.rules))}")
+        """The resolved rule, or member of a family, with this name."""
+        return self.entry(name).resolved
+
+    def members(self, name: str) -> tuple[Resolved, ...]:
+        """The members of the family with this name, or the one rule with this name."""
+        found = tuple(entry.resolved for entry in self.entries if name in entry.names)
+        return found or (self.rule(name),)
+
+    def written(self, name: str) -> tuple[RuleFile, Rule]:
+        """The file, and the rule as written, with this name or with a member of this name."""
+        family = name.partition("[")[0]
+        return next((group.file, rule) for group in self.groups for rule in group.file.rules if rule.name == family)
 
     @property
     def group_of(self) -> dict[str, str]:
-        """By rule, the name of its group."""
-        return {resolved.rule.name: group.name for group in self.groups for resolved in group.rules}
+        """The name of each rule's group, by rule."""
+        return {entry.listed.name: group.name for group in self.groups for entry in group.entries}
 
-    @functools.cached_property
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Every direction of every rule, as a run lists them."""
+        return tuple(direction for entry in self.entries for direction in entry.directions)
+
+    @property
     def compiled(self) -> tuple[Compiled, ...]:
         """Every direction of every rule."""
-        for resolved in self.rules:
-            if resolved.rule.name not in self.made:
-                self.made[resolved.rule.name] = compile_rule(resolved)
-        return tuple(direction for resolved in self.rules for direction in self.made[resolved.rule.name])
+        return tuple(direction for entry in self.entries for direction in entry.compiled)
 
 
 def load(sources: Iterable[Source], base: Library | None = None) -> Library:
-    """The rules of `base` and of files, or of texts; `RuleErrors` with all that is wrong in them."""
+    """The rules of `base` and of files or texts. Raises `RuleErrors` with all of their problems."""
     waiting = list(sources)
     if base is not None and not waiting:
         return base
     problems: list[Problem] = []
-    groups = [] if base is None else list(base.groups)
+    groups: list[Group] = []
     for source in waiting:
         try:
             file, found = read(*_text(source))
@@ -98,26 +203,61 @@ def load(sources: Iterable[Source], base: Library | None = None) -> Library:
         except RuleErrors as error:
             problems += error.problems
             continue
-        groups.append(Group(file, tuple(rules)))
-    problems += duplicates(group.file for group in groups)
+        groups.append(Group.of(file, rules))
+    known = {entry.listed.family for entry in base.entries} if base is not None else frozenset[str]()
+    problems += duplicates((group.file for group in groups), lambda name: base.written(name)[1] if base is not None and name in known else None)
     if problems:
         raise RuleErrors(problems)
-    return Library(tuple(groups), {} if base is None else dict(base.made))
+    return Library((*(() if base is None else base.groups), *groups))
 
 
+@functools.cache
 def built_in() -> Library:
-    """The project's own rules. Reading them is remembered between runs, by all that decides what it gives."""
-    files = built_in_files()
-    return cached("rules", [Path(__file__).parent, *files], lambda: load(files))
+    """The project's own rules. Parsed and compiled rules are cached between runs, by everything
+    that decides the result.
+    """
+    store = cached("rules", _sources(), _compiled)
+
+    def group(name: str, number: int, listed: tuple[Listed, ...]) -> Group:
+        entries = (Entry(one, functools.partial(store.part, number + place)) for place, one in enumerate(listed, 1))
+        return Group(name, tuple(entries), functools.partial(store.part, number))
+
+    return Library(tuple(group(*found) for found in store.index))
+
+
+def ship_compiled(folder: Path) -> None:
+    """Writes the compiled rules into the folder from which a wheel reads them."""
+    ship("rules", _sources(), _compiled, folder)
+
+
+def _sources() -> list[Path]:
+    """All files that decide the compiled form of the project's own rules."""
+    package = Path(__file__).parents[1]
+    return [package, *(package / room for room in ("facts", "terms", "spelling", "language")), *built_in_files()]
+
+
+def _compiled() -> tuple[object, Sequence[object]]:
+    return _made(load(built_in_files()))
+
+
+def _made(library: Library) -> tuple[object, Sequence[object]]:
+    """The library as it is stored: the file of each group, followed by its rules."""
+    index: list[tuple[str, int, tuple[Listed, ...]]] = []
+    parts: list[object] = []
+    for group in library.groups:
+        listed = (replace(entry.listed, operators=tuple(one.operators for one in entry.compiled)) for entry in group.entries)
+        index.append((group.name, len(parts), tuple(listed)))
+        parts += [group.file, *((entry.resolved, entry.compiled) for entry in group.entries)]
+    return index, parts
 
 
 def built_in_files() -> list[Path]:
     """The project's own rule files."""
-    return sorted(BUILT_IN.glob("*.rules"))
+    return sorted(RULES.glob("*.rules"))
 
 
 def rule_files(paths: Iterable[Path]) -> list[Path]:
-    """The rule files that paths mean, each once: a folder means those in it."""
+    """The rule files at the paths, each once. A folder stands for the rule files in it."""
     found: dict[Path, Path] = {}
     for path in paths:
         inside = sorted(path.rglob("*.rules")) if path.is_dir() else [path]
@@ -129,7 +269,9 @@ def rule_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a rule file; `InputError` where there is none. No more is read than a rule file may have."""
+    """The text of a rule file. Raises `InputError` if there is none. It reads no more than the size
+    limit of rule files.
+    """
     try:
         with path.open("rb") as file:
             return decode(file.read(SIZE_LIMIT + 1), str(path))
@@ -138,7 +280,10 @@ def read_text(path: Path) -> str:
 
 
 def _text(source: Source) -> tuple[str, str]:
-    """The text of a source, and the name by which messages call it."""
+    """The text of a source, and its name in messages."""
     if isinstance(source, str) and "\n" in source:
         return source, "rules"
-    return read_text(Path(source)), str(source)
+    path = Path(source)
+    # A built-in file has the same name wherever the package is installed, as its compiled form
+    # does.
+    return read_text(path), f"rules/{path.name}" if path.parent == RULES else str(source)

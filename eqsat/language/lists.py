@@ -1,6 +1,7 @@
-"""Functions of lists and of numbers in them, known or symbolic, as `functions.py` lists them.
+"""Functions of lists and of numbers in them, known or symbolic, for the table in `functions.py`.
 
-Comes in: known values of the sorts that the table names; the items of a list may be unknown. Goes out: as from the table.
+The arguments are known values of the sorts in the table; the items of a list may be unknown.
+Results follow the table's conventions.
 """
 
 from __future__ import annotations
@@ -8,8 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from eqsat import dims
-from eqsat.dims import Known
+from eqsat.facts import dims
+from eqsat.facts.dims import Known
 from eqsat.language.values import (
     LIST_LIMIT,
     List,
@@ -39,7 +40,7 @@ def length(items: Value) -> int:
 
 def total(items: List) -> Value | None:
     """`sum`."""
-    # At once, so that the sum of integers is known where only a part of it leaves int64.
+    # All at once, so that the sum is known even if only a partial sum leaves int64.
     integers = [item for item in items if item is None or is_integer(item)]
     return dims.add(*integers) if len(integers) == len(items) else functools.reduce(_adder("+", "sum"), items, 0)
 
@@ -65,7 +66,9 @@ def _numbers(items: List, name: str) -> None:
 
 
 def extreme(name: str, *arguments: Value | None) -> Value | None:
-    """`min` and `max` of the items of one list, or of several numbers. A NaN among them is the result."""
+    """`min` and `max` of the items of one list, or of several numbers. A NaN among them is the
+    result.
+    """
     items: List = arguments[0] if len(arguments) == 1 and is_list(arguments[0]) else arguments
     _numbers(items, name)
     if not items or arguments == (None,):
@@ -73,7 +76,7 @@ def extreme(name: str, *arguments: Value | None) -> Value | None:
     choose = dims.minimum if name == "min" else dims.maximum
     integers = [item for item in items if item is None or is_integer(item)]
     if len(integers) == len(items):
-        # One by one, so that the size of what is chosen from stays bounded.
+        # One by one, so that the size of the symbolic minimum or maximum stays bounded.
         return functools.reduce(choose, integers)
     known = [item for item in items if isinstance(item, int | float)]
     if len(known) < len(items):
@@ -87,7 +90,7 @@ class _Undecided(Exception):
 
 
 def in_order(items: List) -> Value | None:
-    """`sorted`. Where the order of two items is not known, no item is."""
+    """`sorted`. If the order of two items is unknown, all items are."""
     _numbers(items, "sorted")
     known = [item for item in items if is_number(item)]
     if any(item != item for item in known):
@@ -114,7 +117,7 @@ def _precedes(a: Value, b: Value) -> int:
 
 
 def steps(*bounds: Known) -> Value | None:
-    """`range`, as in Python. The items may be symbolic where their number is not."""
+    """`range`, as in Python. The items may be symbolic if their number is not."""
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     by = concrete(step, "the step")
     if by == 0:
@@ -175,7 +178,7 @@ def count(items: List, wanted: Value) -> int | None:
 
 
 def unique(items: List) -> Value | None:
-    """`unique`. Where it is not known whether two items are equal, the number of items is not known either."""
+    """`unique`. If the equality of two items is unknown, the number of items is unknown too."""
     kept: list[Value | None] = []
     for item in items:
         found = contains(tuple(kept), item)

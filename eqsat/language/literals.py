@@ -1,4 +1,6 @@
-"""Constants that rules mention: the one number that a tensor is made of, and the literals that right sides make."""
+"""Constants in rules: the one number that all elements of a tensor equal, and the literals that
+right sides make.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,16 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from eqsat.dims import Poly
-from eqsat.facts import INTEGERS, Fact
+from eqsat.facts.dims import Poly
+from eqsat.facts.fact import INTEGERS, Fact
 from eqsat.language.values import Value
-from eqsat.terms import Literal
+from eqsat.terms.terms import Literal
 
 
 def number_of(fact: Fact) -> tuple[float | int, float] | None:
-    """The one number that all elements of a non-empty constant equal, and the distance to the next of its data type; None where there is none."""
+    """The number that all elements of a non-empty constant equal, and the distance to the next
+    number of its data type; None if there is no such number.
+    """
     if fact.uniform is None or not fact.dtype or fact.dtype in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         return None
     kind = helper.tensor_dtype_to_np_dtype(fact.dtype)
@@ -33,7 +37,9 @@ def number_of(fact: Fact) -> tuple[float | int, float] | None:
 
 
 def is_number(fact: Fact, wanted: float | int, near: bool) -> bool:
-    """Whether a tensor is a non-empty constant all of whose elements equal `wanted` (0 is not -0), or are within the rounding of its type."""
+    """Whether a tensor is a non-empty constant whose elements all equal `wanted` (0 is not -0), or
+    with `near` are within the rounding of its type.
+    """
     found = number_of(fact)
     if found is None or isinstance(wanted, bool):
         return False
@@ -46,7 +52,9 @@ def is_number(fact: Fact, wanted: float | int, near: bool) -> bool:
 
 
 def integers(value: Value | None, rank: int) -> Literal | None:
-    """The parameter of integers that a value means: a list where ONNX wants a list, an integer where it wants one."""
+    """The literal of a parameter of integers: a list for rank 1, one integer for rank 0; None for
+    any other value.
+    """
     items = value if isinstance(value, tuple) else (value,)
     if isinstance(value, tuple) != (rank == 1):
         return None
@@ -55,7 +63,9 @@ def integers(value: Value | None, rank: int) -> Literal | None:
 
 
 def scalar(value: Value | None, dtype: int) -> Literal | None:
-    """The scalar of a data type that a number means; None where the type does not have it. Floats round to the type's nearest, but never to 0 or infinity."""
+    """The scalar literal of a number in a data type; None if the type can not represent it. Floats
+    round to the type's nearest, but never to 0 or infinity.
+    """
     if not isinstance(value, (bool, int, float)) or dtype in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128):
         return None
     kind = helper.tensor_dtype_to_np_dtype(dtype)

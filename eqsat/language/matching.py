@@ -1,38 +1,42 @@
-"""Matching: what is known of the classes that a left side matched comes in; its names and their values go out, or why it is no match."""
+"""Matching: the names and values of a left side for the facts of the matched classes, or the reason
+why they are no match.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eqsat.attributes import axis_span, is_default
-from eqsat.dims import equal
-from eqsat.facts import Fact
+from eqsat.facts.dims import equal
+from eqsat.facts.fact import Fact
+from eqsat.facts.node import broadcast
 from eqsat.language import syntax
-from eqsat.language.attributes import from_value, to_value
+from eqsat.language.attribute_values import from_value, to_value
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.judgements import judge
 from eqsat.language.literals import is_number
-from eqsat.language.pattern import AreSizes, BindAttribute, BindTensor, BindTensors, CheckAttribute, Holds, MatchNumber, MatchParameter, Step
+from eqsat.language.query import AreSizes, BindAttribute, BindTensor, BindTensors, CheckAttribute, Holds, MatchNumber, MatchParameter, Step
 from eqsat.language.values import NoValue, Tensor, Value, is_list
 from eqsat.language.values import equal as equal_values
-from eqsat.nodes import broadcast
 from eqsat.operators import AttributeValue, attribute_default
-from eqsat.terms import Terms
+from eqsat.terms.attribute_meaning import axis_span, is_default
+from eqsat.terms.terms import Terms
 
 Environment = dict[str, Value | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a match does not fire: where in the rule's text, and what is false or not known there."""
+    """The reason why a match does not fire, with its place in the rule's text."""
 
     place: syntax.Place
     reason: str
 
 
 def match(steps: Sequence[Step], terms: Terms, handles: tuple[int, ...]) -> Environment | Refusal:
-    """The names of a left side where every step is known to hold of these columns; the first that is not, otherwise."""
+    """The names of a left side if every step is known to hold for these columns; otherwise the
+    first step that is not.
+    """
     matching = _Matching(terms, handles)
     for step in steps:
         try:
@@ -57,7 +61,9 @@ class _Matching:
         return knowledge if isinstance(knowledge, Fact) else None
 
     def step(self, step: Step) -> str | None:
-        """Why a step is not known to hold; None where it does. Names are bound on the way."""
+        """Binds the names of a step. Returns the reason why the step is not known to hold, or None
+        if it holds.
+        """
         match step:
             case BindTensor():
                 return self.bind_tensor(step)
@@ -68,7 +74,9 @@ class _Matching:
             case BindAttribute():
                 stored = self.terms.attributes.get(self.handles[step.source])
                 value = None if stored is None else to_value(step.operator, step.attribute, stored)
-                return f"the attribute {step.attribute} is absent" if value is None else self.bind(step.name, value)
+                if value is None:
+                    return None if step.optional else f"the attribute {step.attribute} is absent"
+                return self.bind(step.name, value)
             case CheckAttribute():
                 return self.check_attribute(step)
             case MatchParameter():
@@ -83,7 +91,7 @@ class _Matching:
                 return self.holds(step.condition)
 
     def bind(self, name: str, value: Value | None) -> str | None:
-        """Binds a name, or compares with what it is bound to."""
+        """Binds a name, or compares the value with the one it is bound to."""
         if name not in self.environment:
             self.environment[name] = value
             return None
@@ -107,7 +115,9 @@ class _Matching:
             wanted = from_value(step.operator, step.attribute, evaluate(step.value, self.environment))
         if wanted is None or stored is None:
             return f"the attribute {step.attribute} is absent or not known"
-        span = axis_span(step.operator, step.attribute, tuple(self.fact(source) for source in step.inputs))
+        inputs = [item for source in step.inputs for item in (self.terms.chain(self.handles[source]) or (self.handles[source],))]
+        facts = map(self.terms.facts.get, inputs)
+        span = axis_span(step.operator, step.attribute, tuple(fact if isinstance(fact, Fact) else None for fact in facts))
         if _from_front(wanted, span) == _from_front(stored, span):
             return None
         return f"the attribute {step.attribute} is {_show(stored)}"
@@ -115,12 +125,12 @@ class _Matching:
     def match_parameter(self, step: MatchParameter) -> str | None:
         fact = self.fact(step.source)
         if fact is None:
-            return "the parameter is absent"
+            return None if step.optional else "the parameter is absent"
         value: Value | None = None
         if fact.ints is not None:
             value = fact.ints if step.rank == 1 else fact.ints[0] if len(fact.ints) == 1 else None
         if isinstance(step.pattern, syntax.Name) and step.pattern.name not in self.environment:
-            # A parameter that is not known now is a class all the same, which the right side can use.
+            # An unknown parameter is still a class, which the right side can use.
             self.environment[step.pattern.name] = value
             return None
         if value is None:
@@ -171,12 +181,17 @@ class _Matching:
         match condition:
             case syntax.Judgement(name, type):
                 tensor = self.environment.get(name)
-                if not isinstance(tensor, Tensor):
+                tensors = tensor if is_list(tensor) else (tensor,)
+                if not all(isinstance(one, Tensor) for one in tensors):
                     return f"{name} is absent"
-                return None if judge(type, tensor.fact, self.environment) is True else f"the type of {name} is not known to be that"
+                judged = (judge(type, one.fact, self.environment) for one in tensors if isinstance(one, Tensor))
+                return None if all(found is True for found in judged) else f"the type of {name} is not known to be that"
             case syntax.Const(name):
+                # An absent input does not stop a value from being constant.
                 tensor = self.environment.get(name)
-                return None if isinstance(tensor, Tensor) and tensor.fact.const else f"{name} is no constant"
+                tensors = tensor if is_list(tensor) else (tensor,)
+                known = name not in self.environment or all(isinstance(one, Tensor) and one.fact.const for one in tensors)
+                return None if known else f"{name} is no constant"
             case syntax.Guard(expression):
                 found = evaluate(expression, self.environment)
                 return None if found is True else "the condition is false" if found is False else "the condition is not known to hold"
@@ -185,7 +200,7 @@ class _Matching:
 
 
 def _from_front(value: AttributeValue, span: int | None) -> AttributeValue:
-    """An axis counted from the front, where that is known."""
+    """The axis counted from the front, if the rank is known."""
     return value + span if isinstance(value, int) and span is not None and value < 0 else value
 
 

@@ -1,7 +1,8 @@
-"""The names of one rule: each with its sort, where it stands, and what it may be used for.
+"""The names of one rule: each with its sort, its places, and its permitted uses.
 
-Comes in: every place where a name is bound or used. Goes out: one sort for each name, and the laws about names that are
-broken. A name that begins with a capital letter stands for a data type, and no other name does.
+The stages that read names report every place where a name is bound or used. The result is one sort
+for each name, and a problem for each broken law about names. A name that begins with a capital
+letter stands for a data type, and no other name does.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from eqsat.language.errors import Report, nearest
+from eqsat.language.problems import Report, nearest
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Place
 from eqsat.language.values import DTYPES
@@ -23,30 +24,33 @@ def with_article(sort: Sort) -> str:
 
 
 class Names:
-    """The names of a rule, or of one side of a `<=>`. Sort None: something else is wrong with it, which was reported."""
+    """The names of a rule, or of one side of a `<=>`. Sort None: something else is wrong with it,
+    which was reported.
+    """
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.made: set[str] = set()  # tensors that the rule makes: they have no value while it is being matched
-        self.absent: dict[str, Sort] = {}  # parameters that may be absent: they can be handed on, and have no value
+        self.made: set[str] = set()  # tensors that the rule makes, which have no value during matching
+        self.absent: set[str] = set()  # names that may be absent, `x?`; an absent one has no value, and can be handed on
+        self.alone: dict[str, str] = {}  # names that are bound in one place, each with a reason
         self._sorts: dict[str, Sort | None] = {}
         self._uses: dict[str, dict[int, Place]] = {}
 
     @property
     def sorts(self) -> Mapping[str, Sort | None]:
-        """By name."""
+        """The sort of each name."""
         return MappingProxyType(self._sorts)
 
     def use(self, name: str, node: object, place: Place) -> None:
-        """`name` stands in the node `node`: a node is one use, however often it is looked at."""
+        """Records a use of `name` in `node`. A node is one use, however often it is visited."""
         self._uses.setdefault(name, {})[id(node)] = place
 
     def uses(self, name: str) -> list[Place]:
-        """Where a name stands, what binds it included."""
+        """The places where a name stands, those that bind it included."""
         return list(self._uses[name].values())
 
     def bind(self, name: str, sort: Sort, node: object, place: Place) -> None:
-        """`name` stands for a `sort` here. Where it stands for one already, that must be the same sort."""
+        """Binds `name` to a sort. A name that has a sort already must have the same one."""
         self.use(name, node, place)
         if name in DTYPES or name[0].isupper() != (sort is Sort.DTYPE):
             self.blur(name)
@@ -59,11 +63,35 @@ class Names:
             self.report.add(place, f"{name} is a data type and can name nothing else")
         else:
             known = self._sorts.setdefault(name, sort)
+            if name in self.alone:
+                self.report.add(place, f"{name} {self.alone[name]}")
             if known is not None and known is not sort:
                 self.report.add(place, f"{name} is {with_article(sort)} here and {with_article(known)} elsewhere")
 
+    def bind_alone(self, name: str, sort: Sort, node: object, place: Place, reason: str) -> None:
+        """Binds `name` as `bind` does, where nothing else may bind it; messages quote `reason`."""
+        if name in self._sorts:
+            self.report.add(place, f"{name} {reason}")
+        self.bind(name, sort, node, place)
+        self.alone[name] = reason
+
+    def open(self, name: str, sort: Sort, node: object, place: Place) -> None:
+        """Binds a name in a part of the rule only, until `close`."""
+        if name in self._sorts or name in DTYPES:
+            self.report.add(place, f"{name} means something else outside this list; choose another name")
+        else:
+            self.bind(name, sort, node, place)
+
+    def close(self, name: str, node: object) -> None:
+        """Ends the scope of `name`, which `node` bound."""
+        if id(node) not in self._uses.get(name, {}):
+            return
+        uses, sort = self._uses.pop(name), self._sorts.pop(name)
+        if sort is not None and len(uses) == 1:
+            self.report.add(uses[id(node)], f"{name} is not used for the items of the list")
+
     def declare(self, name: str, sort: Sort | None, place: Place) -> None:
-        """A definition gives `name` a meaning, which nothing else does."""
+        """Binds `name` by a definition, which must be its only binding."""
         if self._sorts.get(name) is not None:
             self.report.add(place, f"{name} is bound already; compare with `==`" if name not in self.made else f"{name} is defined twice")
         elif sort is None or name[0].isupper() == (sort is Sort.DTYPE):
@@ -73,10 +101,10 @@ class Names:
             self.report.add(place, f"{name} is {with_article(sort)}; names of data types, and only they, begin with a capital letter")
 
     def blur(self, name: str) -> None:
-        """`name` stands where nothing can be said of it, because something else is wrong there."""
+        """Leaves `name` without a sort, because its surroundings are wrong."""
         self._sorts.setdefault(name, None)
 
     def unbound(self, name: str, place: Place) -> None:
-        """Nothing gives `name` a meaning."""
+        """Reports that nothing binds `name`."""
         self.report.add(place, f"nothing binds {name}{nearest(name, [*self._sorts, *DTYPES])}")
         self._sorts[name] = None

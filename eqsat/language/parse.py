@@ -1,8 +1,8 @@
-"""Parsing: the text of a rule file comes in, a `RuleFile` goes out, or `RuleErrors` with what is wrong in each of its rules.
+"""Parsing: the `RuleFile` of a text, or `RuleErrors` with the problems of each of its rules.
 
-The file is cut into rules at their first lines, and each rule is parsed by the grammar alone, so that an error in one hides
-none in another. Promised: any text gives one or the other, in time that grows with its length; what `printer` writes is
-read as the same syntax tree, comments included.
+The file is cut into definitions and rules at their first lines. The grammar parses each by itself,
+so an error in one hides none in another. Every text gives one of the two results, in time that
+grows with its length. The output of `printer` is read as the same syntax tree, comments included.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 
-from eqsat.language.errors import Problem, RuleErrors
-from eqsat.language.syntax import Place, Rule, RuleFile
+from eqsat.language.problems import Problem, RuleErrors
+from eqsat.language.syntax import FileDefinition, Place, Rule, RuleFile
 
 SIZE_LIMIT = 4 << 20  # bytes of a rule file
-_PROBLEM_LIMIT = 200  # a file that is no rule file is not worth more
+_PROBLEM_LIMIT = 200  # enough for a file that is no rule file
 
-_HEADER = re.compile(r"([A-Za-z]+ +)?rule\b", re.ASCII)
+_HEADER = re.compile(r"(?P<rule>([A-Za-z]+ +)?rule\b)|(?P<ranges>for\b)|def\b", re.ASCII)
 _BEGINNING = "a rule begins with `exact rule NAME:`, `real rule NAME:` or `finite rule NAME:`"
 _COMMENTS = "comments stand above a rule"
+_DEFINITIONS = "the definitions of a file stand above its rules"
+_NAME = re.compile(r"\n(?:[A-Za-z]+ +)?rule +([\w-]{1,100})(?![\w-])", re.ASCII)
 _FORBIDDEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def parse(text: str, file: str) -> RuleFile:
-    """The rules of a file. `file` is the name that messages show; its stem is the name of the group."""
+    """The rules of a file. `file` is the name that messages show; its stem is the name of the
+    group.
+    """
     found, problems = read(text, file)
     if problems:
         raise RuleErrors(problems)
@@ -32,26 +36,33 @@ def parse(text: str, file: str) -> RuleFile:
 
 
 def read(text: str, file: str) -> tuple[RuleFile, list[Problem]]:
-    """As `parse`, but returns what could be read, and beside it what is wrong with the rest."""
+    """Parses as `parse` does, but returns the readable part of the file and the problems of the
+    rest.
+    """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     if len(text) > SIZE_LIMIT:
         raise RuleErrors([_too_large(file)])
     lines = text.split("\n")
     parts = _cut(lines, file)
-    problems, rules = parts.problems, list[Rule]()
+    problems, rules, definitions = parts.problems, list[Rule](), list[FileDefinition]()
     for piece in parts.pieces:
         if len(problems) >= _PROBLEM_LIMIT:
             break
         result = _parse_rule(lines, piece, file)
-        if isinstance(result, Rule):
-            rules.append(result)
-        else:
-            problems.append(result)
-    return RuleFile(PurePath(file).stem, parts.preamble, tuple(rules)), problems[:_PROBLEM_LIMIT]
+        match result:
+            case Rule():
+                rules.append(result)
+            case FileDefinition():
+                definitions.append(result)
+                if parts.rules_begin is not None and result.begin > parts.rules_begin:
+                    problems.append(Problem(file, Place(result.begin, 1, 3), "", _DEFINITIONS, lines[result.begin - 1]))
+            case Problem():
+                problems.append(result)
+    return RuleFile(PurePath(file).stem, parts.preamble, tuple(rules), tuple(definitions)), problems[:_PROBLEM_LIMIT]
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of a file, which must be UTF-8 and of a size that a person could write."""
+    """The text of a file, which must be UTF-8 and no larger than a rule file may be."""
     if len(data) > SIZE_LIMIT:
         raise RuleErrors([_too_large(file)])
     try:
@@ -71,27 +82,31 @@ def _too_large(file: str) -> Problem:
 
 @dataclass(slots=True)
 class _Piece:
-    """The lines of one rule, numbered from 0, and the comment above it."""
+    """The lines of one rule or `def`, numbered from 0, and the comment above it."""
 
     begin: int
     end: int
     documentation: tuple[str, ...]
+    open: bool  # the rule of a `for` line is still to come
 
 
 @dataclass(slots=True)
 class _Parts:
-    """What a file consists of."""
+    """The parts of a file."""
 
     preamble: tuple[str, ...]
     pieces: list[_Piece]
     problems: list[Problem]
+    rules_begin: int | None = None  # the line of the first rule, from 1
 
 
 def _cut(lines: list[str], file: str) -> _Parts:
-    """Finds the rules and their comments. What must not stand where it does is a problem, and blank in `lines` from then on."""
+    """Finds the rules and their comments. A line in a forbidden position becomes a problem and is
+    blanked in `lines`.
+    """
     parts = _Parts((), [], [])
     block: list[int] = []  # the comment lines right above
-    top, strange = True, False  # nothing stands above; something does that is no rule
+    top, strange = True, False  # nothing above; text above that is no rule
     for number, line in enumerate([*lines, ""]):
         if found := _FORBIDDEN.search(line):
             what = "a tab; write blanks" if found.group() == "\t" else f"U+{ord(found.group()):04X} is no character of a text"
@@ -101,10 +116,15 @@ def _cut(lines: list[str], file: str) -> _Parts:
         if content.startswith("#"):
             block.append(number)
             continue
-        if _HEADER.match(line):
-            parts.pieces.append(_Piece(number, len(lines), _comment(lines, block)))
+        header = _HEADER.match(line)
+        if header and header["rule"] and parts.pieces and parts.pieces[-1].open and not block:
+            parts.pieces[-1].open = False
+        elif header:
+            parts.pieces.append(_Piece(number, len(lines), _comment(lines, block), bool(header["ranges"])))
             if len(parts.pieces) > 1:
                 parts.pieces[-2].end = number - len(block)
+            if parts.rules_begin is None and not line.startswith("def"):
+                parts.rules_begin = number + 1
         elif top and block and not content:
             parts.preamble = _comment(lines, block)
         else:
@@ -126,7 +146,7 @@ def _comment(lines: list[str], block: list[int]) -> tuple[str, ...]:
 # --- one rule ---
 
 
-def _parse_rule(lines: list[str], piece: _Piece, file: str) -> Rule | Problem:
+def _parse_rule(lines: list[str], piece: _Piece, file: str) -> Rule | FileDefinition | Problem:
     from eqsat.language.grammar import parse_chunk
     from eqsat.language.lexer import Chunk, TokenError
 
@@ -134,5 +154,5 @@ def _parse_rule(lines: list[str], piece: _Piece, file: str) -> Rule | Problem:
     try:
         return replace(parse_chunk(chunk), documentation=piece.documentation, file=file)
     except TokenError as error:
-        name = re.search(r"rule +([\w-]{1,100})(?![\w-])", lines[piece.begin], re.ASCII)
+        name = _NAME.search("\n" + chunk.text)
         return Problem(file, error.place, name.group(1) if name else "", str(error), lines[error.place.line - 1])

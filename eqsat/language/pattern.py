@@ -1,191 +1,48 @@
-"""Left sides: the lines of a rule come in, the query for the e-graph and the steps that a match must pass go out.
-
-A query is structural: operators, fixed attributes, what stands at which input. All that depends on values (typing
-judgements, integers, guards) are steps: they read attributes and facts of the matched classes, one after the other,
-and stop at the first that is not known to hold.
+"""Left sides: the query for the e-graph, and the steps that a match must pass, for the lines of a
+rule.
 """
 
 from __future__ import annotations
 
-import functools
-from dataclasses import dataclass, field
-from typing import TypeAlias
+from dataclasses import replace
 
 from onnx import defs
 
-from eqsat.attributes import AXIS_ATTRIBUTES
+from eqsat.families import members
 from eqsat.language import syntax
+from eqsat.language.query import (
+    AreSizes,
+    BindAttribute,
+    BindTensor,
+    BindTensors,
+    CheckAttribute,
+    FactAtom,
+    Fixed,
+    Holds,
+    MappedAtom,
+    MatchNumber,
+    MatchParameter,
+    NodeAtom,
+    OutputAtom,
+    Pattern,
+    Step,
+)
 from eqsat.language.values import DTYPES
-from eqsat.operators import AttributeValue, Operator, attribute_default, find_operator
-from eqsat.terms import Signature
+from eqsat.operators import Operator, attribute_default, find_operator
+from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES
+from eqsat.terms.terms import Signature
 from eqsat.traits import COMMUTATIVE, NEWEST, PARAMETERS, SYMMETRIC
 
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """An attribute column with one admitted value; None: the attribute is absent."""
-
-    value: AttributeValue | None
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAtom:
-    """One operator node of a query: variables of its class, its attributes and its inputs; an input that is None is absent."""
-
-    variable: str
-    operator: Operator
-    signature: Signature
-    attributes: tuple[Fixed | str, ...]
-    inputs: tuple[str | None, ...]  # the single ones, or both where it is a view
-    items: tuple[str | None, ...]  # at the front of the list of further inputs
-    rest: str | None  # what follows the items: a variable, or None for nothing
-    view: bool  # matched through the view that holds both orders
-    term: syntax.Term
-
-
-@dataclass(frozen=True, slots=True)
-class OutputAtom:
-    """A value that is one output of a node."""
-
-    variable: str
-    index: int
-    node: str
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class FactAtom:
-    """`source` is what is known of a class. Every class has a fact: such an atom never fails."""
-
-    source: str
-    variable: str
-    listed: bool  # whether the class is a list
-
-
-Atom: TypeAlias = NodeAtom | OutputAtom | FactAtom
-
-
-@dataclass(frozen=True, slots=True)
-class BindAttribute:
-    """The attribute in column `source` has a value, which is called `name`."""
-
-    source: int
-    operator: Operator
-    attribute: str
-    name: str
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class CheckAttribute:
-    """The attribute in column `source` equals an expression; axes are compared counted from the front."""
-
-    source: int
-    operator: Operator
-    attribute: str
-    value: syntax.Expression | None  # None: the default
-    inputs: tuple[int, ...]  # the facts of the node's inputs, which say what -1 means
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class BindTensor:
-    """The class whose fact is `source` is a present tensor, called `name` ("" where nobody names it)."""
-
-    source: int
-    name: str
-    optional: bool
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class BindTensors:
-    """The list of tensors whose fact is `source` is called `name`."""
-
-    source: int
-    name: str
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class MatchParameter:
-    """The integers of a parameter are what the pattern says: a name, or a list of names and values."""
-
-    source: int
-    rank: int
-    pattern: syntax.Expression
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class MatchNumber:
-    """The elements of a non-empty constant all equal a number, and it does not broadcast the other inputs up."""
-
-    source: int
-    value: syntax.Expression
-    near: bool
-    others: tuple[int, ...]  # the facts of the node's other inputs, where the operator broadcasts
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class AreSizes:
-    """The integers of a Reshape are the sizes of its result: none of them is a 0 that copies a size of the data."""
-
-    allowzero: int
-    sizes: int
-    place: syntax.Place
-
-
-@dataclass(frozen=True, slots=True)
-class Holds:
-    """One condition of `where`: a judgement, `const`, a guard, or the definition of a value."""
-
-    condition: syntax.Condition
-    place: syntax.Place
-
-
-Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | BindTensors | MatchParameter | MatchNumber | AreSizes | Holds
-
-BROADCASTING = frozenset(
-    """
-    Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or
-    Pow PRelu Sub Sum Where Xor
-    """.split()
-)
-
-
-@dataclass
-class Pattern:
-    """A left side that is ready to be matched."""
-
-    atoms: list[Atom] = field(default_factory=list[Atom])
-    sources: list[str] = field(default_factory=list[str])  # query variables that steps read: attributes and facts
-    steps: list[Step] = field(default_factory=list[Step])
-    classes: dict[str, str] = field(default_factory=dict[str, str])  # by name of a tensor, parameter or list, its class variable
-    facts: dict[str, int] = field(default_factory=dict[str, int])  # by class variable, the source that is its fact
-    carried: dict[str, tuple[Operator, dict[str, int]]] = field(default_factory=dict[str, tuple[Operator, dict[str, int]]])
-    roots: dict[str, str] = field(default_factory=dict[str, str])  # by name ("" for a lone expression), a class variable
-    tensors: list[int] = field(default_factory=list[int])  # the facts of all tensors, for rules that must keep every bit
-
-    @functools.cached_property
-    def signatures(self) -> frozenset[Signature]:
-        """The forms of the terms that a graph must have for a match."""
-        return frozenset(atom.signature for atom in self.atoms if isinstance(atom, NodeAtom))
-
-    @functools.cached_property
-    def operators(self) -> frozenset[str]:
-        """The names of the operators that a graph must have for a match."""
-        return frozenset(signature.operator.name for signature in self.signatures)
+BROADCASTING = members("binary") | members("variadic") | {"PRelu", "Where"}
 
 
 def newest(term: syntax.Term) -> Operator:
-    """The operator that a rule means."""
+    """The newest version of an operator, which is the one that rules refer to."""
     return find_operator(term.domain, term.operator, NEWEST)
 
 
 def outputs_of(operator: Operator, count: int) -> tuple[int, ...] | None:
-    """The hidden column of an operator with any number of outputs; None where there is no such column."""
+    """The hidden column of an operator with any number of outputs; None if there is none."""
     schema = operator.schema
     assert schema is not None
     variadic = bool(schema.outputs) and schema.outputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
@@ -193,9 +50,10 @@ def outputs_of(operator: Operator, count: int) -> tuple[int, ...] | None:
 
 
 class _Left:
-    def __init__(self, roots: tuple[str, ...]) -> None:
+    def __init__(self, roots: tuple[str, ...], constants: frozenset[str]) -> None:
         self.out = Pattern()
         self.wanted = roots
+        self.constants = constants
         self.fresh = 0
 
     def variable(self, prefix: str) -> str:
@@ -250,7 +108,7 @@ class _Left:
             self.out.tensors.append(source)
 
     def term(self, term: syntax.Term) -> str:
-        """The class variable of a nested term's value."""
+        """The class variable for the value of a nested term."""
         operator = newest(term)
         assert operator.schema is not None
         if operator.schema.max_output == 1:
@@ -267,7 +125,10 @@ class _Left:
         signature = Signature.of(operator)
         view = self.is_view(term)
         inputs, rest, steps = self.inputs(term, operator, signature)
-        attributes = self.attributes(term, operator, signature, outputs, tuple(self.out.facts[v] for v in inputs if v in self.out.facts))
+        facts = tuple(self.out.facts[v] for v in inputs if v in self.out.facts)
+        if rest is not None and not facts and any(not isinstance(attribute.value, syntax.Name | syntax.Wildcard) for attribute in term.attributes):
+            facts = (self.fact(rest, listed=True),)
+        attributes = self.attributes(term, operator, signature, outputs, facts)
         single = len(inputs) if view else signature.inputs
         self.out.atoms.append(NodeAtom(variable, operator, signature, attributes, tuple(inputs[:single]), tuple(inputs[single:]), rest, view, term))
         self.out.steps += steps
@@ -275,16 +136,20 @@ class _Left:
 
     def is_view(self, term: syntax.Term) -> bool:
         either = term.operator in COMMUTATIVE or (term.operator in SYMMETRIC and len(term.inputs) == 2)
-        return either and not term.domain and not any(isinstance(item, syntax.Spread) for item in term.inputs)
+        return either and not term.domain and not any(isinstance(item, syntax.Spread | syntax.Mapped) for item in term.inputs)
 
     def inputs(self, term: syntax.Term, operator: Operator, signature: Signature) -> tuple[list[str | None], str | None, list[Step]]:
-        """The variables of the inputs, that of the rest of the list, and steps that need all inputs' facts."""
+        """The variables of the inputs, the variable of the rest of the list, and the steps that
+        need the facts of all inputs.
+        """
         found: list[str | None] = []
         rest: str | None = None
         numbers: list[tuple[str, syntax.Expression, bool]] = []
         for position, item in enumerate(term.inputs):
             if isinstance(item, syntax.Spread):
                 rest = self.rest(item)
+            elif isinstance(item, syntax.Mapped):
+                rest = self.mapped(item)
             elif isinstance(item, (syntax.Number, syntax.Near)) and position not in PARAMETERS.get(operator.name, {}):
                 variable = self.variable("c")
                 self.present(variable, "", item.place)
@@ -304,8 +169,60 @@ class _Left:
         name = item.item.name if isinstance(item.item, syntax.Name) else ""
         variable = self.named(name) if name else self.variable("l")
         if name:
-            self.out.steps.append(BindTensors(self.fact(variable, listed=True), name, item.place))
+            self.listed(variable, name, item.place)
         return variable
+
+    def listed(self, variable: str, name: str, place: syntax.Place) -> None:
+        source = self.fact(variable, listed=True)
+        self.out.steps.append(BindTensors(source, name, place))
+        self.out.tensors.append(source)
+
+    def mapped(self, mapped: syntax.Mapped) -> str:
+        """The class variable of a list whose items all match the term."""
+        assert isinstance(mapped.item, syntax.Term)
+        own = {target: self.variable(f"{target}_") for target in mapped.targets}
+        inner = _Left((), self.constants)
+        inner.fresh = self.fresh
+        inner.out.classes = {**self.out.classes, **own}
+        for name, (operator, columns) in self.out.carried.items():
+            inner.out.carried[name] = (operator, {key: inner.source(self.out.sources[at]) for key, at in columns.items()})
+        item, found = inner.term(mapped.item), inner.out
+        self.fresh = inner.fresh
+        self.out.classes.update((name, variable) for name, variable in found.classes.items() if name not in own)
+        outside = [variable for variable in self.out.classes.values() if variable in found.facts]
+        attributes: dict[str, None] = {}
+        checks: list[Step] = []
+        for step in found.steps:
+            match step:
+                case BindAttribute():
+                    attributes[found.sources[step.source]] = None
+                    self.out.steps.append(replace(step, source=self.source(found.sources[step.source])))
+                case MatchParameter():
+                    variable = next(variable for variable, source in found.facts.items() if source == step.source)
+                    outside.append(variable)
+                    self.out.steps.append(replace(step, source=self.fact(variable)))
+                case BindTensor(_, name, _, place) if name and name not in own:
+                    self.present(found.classes[name], name, place)
+                case _:
+                    checks.append(step)
+        own_columns = {column for atom in found.atoms if isinstance(atom, NodeAtom) for column in atom.attributes}
+        for name, (operator, columns) in found.carried.items():
+            if not own_columns.issuperset(found.sources[at] for at in columns.values()):
+                continue  # its column is elsewhere
+            attributes.update((found.sources[at], None) for at in columns.values())
+            self.out.carried[name] = (operator, {key: self.source(found.sources[at]) for key, at in columns.items()})
+        parts: list[tuple[str, str]] = []
+        for (target, variable), source in zip(own.items(), mapped.sources, strict=True):
+            parts.append((variable, self.named(source)))
+            self.listed(self.named(source), source, mapped.place)
+            if source in self.constants:
+                # If operands may stand in either order, the name refers to the constant one.
+                checks.append(Holds(syntax.Const(target, mapped.place), mapped.place))
+        rest = self.variable("l")
+        classes = tuple(dict.fromkeys(outside))
+        sources = tuple(found.sources)
+        self.out.atoms.append(MappedAtom(rest, item, tuple(found.atoms), tuple(checks), sources, tuple(parts), classes, tuple(attributes), mapped.item))
+        return rest
 
     def input(self, item: syntax.Expression | None, operator: Operator, position: int) -> str | None:
         rank = PARAMETERS.get(operator.name, {}).get(position)
@@ -328,15 +245,17 @@ class _Left:
         return variable
 
     def parameter(self, item: syntax.Expression, rank: int) -> str:
-        if isinstance(item, (syntax.Wildcard, syntax.Maybe)):
-            variable = self.variable("w") if isinstance(item, syntax.Wildcard) else self.named(item.name)
-            self.out.steps.append(BindTensor(self.fact(variable), "", isinstance(item, syntax.Maybe), item.place))
+        if isinstance(item, syntax.Wildcard):
+            variable = self.variable("w")
+            self.out.steps.append(BindTensor(self.fact(variable), "", False, item.place))
             return variable
-        known = isinstance(item, syntax.Name) and item.name in self.out.classes
-        variable = self.named(item.name) if isinstance(item, syntax.Name) else self.variable("s")
+        optional = isinstance(item, syntax.Maybe)
+        pattern = syntax.Name(item.name, item.place) if isinstance(item, syntax.Maybe) else item
+        known = isinstance(pattern, syntax.Name) and pattern.name in self.out.classes
+        variable = self.named(pattern.name) if isinstance(pattern, syntax.Name) else self.variable("s")
         source = self.fact(variable)
         if not known:
-            self.out.steps.append(MatchParameter(source, rank, item, item.place))
+            self.out.steps.append(MatchParameter(source, rank, pattern, optional, item.place))
         return variable
 
     def attributes(self, term: syntax.Term, operator: Operator, signature: Signature, outputs: int, inputs: tuple[int, ...]) -> tuple[Fixed | str, ...]:
@@ -363,15 +282,15 @@ class _Left:
                 continue
             value = named.get(name)
             if value is None:
-                # What is carried by one name is the same in all nodes that it stands in.
+                # One name carries the same attributes in all nodes.
                 variable = self.out.sources[shared[name]] if name in shared else self.variable("a")
                 carried[name] = self.source(variable)
                 columns.append(variable)
             elif isinstance(value, syntax.Wildcard):
                 columns.append(self.variable("a"))
-            elif isinstance(value, syntax.Name) and value.name not in self.out.classes and value.name not in DTYPES:
+            elif isinstance(value, syntax.Maybe) or (isinstance(value, syntax.Name) and value.name not in self.out.classes and value.name not in DTYPES):
                 variable = self.variable("a")
-                self.out.steps.append(BindAttribute(self.source(variable), operator, name, value.name, value.place))
+                self.out.steps.append(BindAttribute(self.source(variable), operator, name, value.name, isinstance(value, syntax.Maybe), value.place))
                 columns.append(variable)
             else:
                 columns.append(self.checked(operator, name, value, inputs, value.place))
@@ -386,8 +305,11 @@ class _Left:
 
 
 def pattern_of(lines: tuple[syntax.Line, ...], roots: tuple[str, ...], conditions: tuple[syntax.Condition, ...]) -> Pattern:
-    """The query and the steps for a left side; `conditions` are checked in the order in which their names become known."""
-    pattern = _Left(roots).lines(lines)
+    """The query and the steps for a left side. `conditions` are checked as soon as their names are
+    known.
+    """
+    constants = frozenset(condition.name for condition in conditions if isinstance(condition, syntax.Const))
+    pattern = _Left(roots, constants).lines(lines)
     pattern.steps = [step for step in pattern.steps if not isinstance(step, (CheckAttribute, MatchNumber))] + [
         step for step in pattern.steps if isinstance(step, (CheckAttribute, MatchNumber))
     ]

@@ -1,7 +1,7 @@
-"""Rules as text: syntax trees come in, the one canonical layout goes out.
+"""Rules as text: the one canonical layout of a syntax tree.
 
-Promised: `parse` reads what is shown as the same tree, comments included; showing that again gives the same text. There are
-no parentheses but those that the grammar needs, nor is anything ever dropped.
+`parse` reads the text as the same tree, comments included, and printing that tree gives the same
+text. The text has only the parentheses that the grammar needs, and nothing is dropped.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from eqsat.language import syntax
 from eqsat.language.syntax import Expression
 
-WIDTH = 120  # a line is broken at its arrow, and between items, where it would be longer
+WIDTH = 120  # a longer line is broken at its arrow, and between items
 
-# How strongly expressions hold together, as the grammar has it, least first.
+# The binding strength of expressions in the grammar, weakest first.
 _CHOICE, _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER, _PART, _ATOM = range(11)
-# By operator: the level of the whole, and the least levels of its operands.
+# By operator, the level of the whole, and the least levels of its operands.
 _BINARY = {
     **dict.fromkeys(("+", "-"), (_SUM, _SUM, _PRODUCT)),
     **dict.fromkeys(("*", "/", "//", "%"), (_PRODUCT, _PRODUCT, _SIGN)),
@@ -24,8 +24,9 @@ _BINARY = {
 
 
 def show_file(file: syntax.RuleFile) -> str:
-    """The text of a file: preamble and rules, with an empty line between them."""
-    parts = [*([_comment(file.preamble)] if file.preamble else []), *(show(rule) + "\n" for rule in file.rules)]
+    """The text of a file: preamble, definitions and rules, with an empty line between them."""
+    texts = [*map(show_definition, file.definitions), *map(show, file.rules)]
+    parts = [*([_comment(file.preamble)] if file.preamble else []), *(text + "\n" for text in texts)]
     return "\n".join(parts)
 
 
@@ -33,13 +34,37 @@ def show(rule: syntax.Rule) -> str:
     """The text of a rule, its documentation above it, without a line break at its end."""
     return "\n".join(
         [
-            f"{_comment(rule.documentation)}{rule.label} rule {rule.name}:",
+            f"{_comment(rule.documentation)}{_ranges(rule.ranges)}{rule.label} rule {rule.name}:",
             _sides(rule),
             *(["    where " + "\n          ".join(_conditions(rule.conditions))] if rule.conditions else []),
             *([] if rule.exact_if is None else [f"    exact if {expression(rule.exact_if)}"]),
             *("    test " + ",\n         ".join(_filled((_given(given) for given in test.given), WIDTH - 10)) for test in rule.tests),
         ]
     )
+
+
+def show_definition(definition: syntax.FileDefinition) -> str:
+    """The text of a `def`, its documentation above it, without a line break at its end. Each part
+    of a long condition has its own line.
+    """
+    head = f"{_comment(definition.documentation)}def {definition.name}({', '.join(name.name for name in definition.parameters)}) ="
+    value = definition.value
+    text = expression(value)
+    if len(head) + len(text) >= WIDTH and isinstance(value, syntax.Logic):
+        level = _OR if value.operator == "or" else _AND
+        return f"{head}\n" + f" {value.operator}\n".join(f"    {_show(part, level + 1)}" for part in value.operands)
+    return f"{head} {text}"
+
+
+def _ranges(ranges: Iterable[syntax.Range]) -> str:
+    """The line above a family."""
+    found = [f"{part.variable} in {_show_sets(part.sets)}" for part in ranges]
+    return f"for {', '.join(found)}:\n" if found else ""
+
+
+def _show_sets(sets: Iterable[syntax.OperatorSet]) -> str:
+    texts = [("- " if part.removed else "+ ") + (part.name or f"[{', '.join(operator.name for operator in part.operators)}]") for part in sets]
+    return " ".join(texts).removeprefix("+ ")
 
 
 def _comment(lines: Iterable[str]) -> str:
@@ -65,7 +90,7 @@ def _defined(targets: Sequence[str], value: Expression) -> str:
 
 
 def _conditions(conditions: Iterable[syntax.Condition]) -> list[str]:
-    """The lines of `where`: each definition has its own."""
+    """The lines of `where`, one for each definition."""
     lines: list[str] = []
     together: list[str] = []
     for condition in conditions:
@@ -88,7 +113,7 @@ def _condition(condition: syntax.Judgement | syntax.Const | syntax.Guard) -> str
 
 
 def _filled(items: Iterable[str], width: int) -> list[str]:
-    """The items with commas between them, on as few lines as keep within the width."""
+    """The items with commas between them, on as few lines as the width allows."""
     lines: list[str] = []
     for item in items:
         if lines and len(lines[-1]) + 2 + len(item) <= width:
@@ -121,7 +146,7 @@ def _list(items: Iterable[Expression]) -> str:
 
 
 def _show(value: Expression, least: int) -> str:
-    """The text of a part, in parentheses where it holds together less than `least`."""
+    """The text of a part, in parentheses if it binds weaker than `least`."""
     level, text = _text(value)
     return text if level >= least else f"({text})"
 
@@ -178,6 +203,8 @@ def _atom(value: Expression) -> str:
             return f"~{_show(number, _SIGN)}"
         case syntax.Maybe(name):
             return f"{name}?"
+        case syntax.Mapped(item, targets, sources):
+            return f"[{expression(item)} for {', '.join(targets)} in {', '.join(f'..{name}' for name in sources)}]"
         case syntax.Term():
             return _term(value)
         case _:
@@ -186,7 +213,7 @@ def _atom(value: Expression) -> str:
 
 def _term(term: syntax.Term) -> str:
     operator = f"{term.domain}.{term.operator}" if term.domain else term.operator
-    # A comparison would end at the closing bracket: attributes hold sums.
+    # The closing bracket `>` would read as a comparison, so attributes hold sums at most.
     attributes = [f"{attribute.name} = {_show(attribute.value, _SUM)}" for attribute in term.attributes]
     attributes += [] if term.carried is None else [f"..{term.carried}"]
     inputs = ", ".join("" if item is None else expression(item) for item in term.inputs)

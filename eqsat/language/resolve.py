@@ -1,36 +1,42 @@
-"""Resolving: a parsed rule file comes in; what each name of each rule stands for, and which values a rule replaces, goes out.
+"""Resolving: the meaning of each name in each rule of a parsed file, and the values that a rule
+replaces.
 
-Operators, attributes, inputs and outputs are checked against ONNX's schemas, expressions against the functions of the
-language. Promised: a rule that comes out has no error that its text alone can tell; else `RuleErrors` holds all of them.
+Operators, attributes, inputs and outputs are checked against ONNX's schemas, and expressions
+against the functions of the language. A resolved rule has no error that its text alone can show;
+otherwise `RuleErrors` holds all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 
 from eqsat.language import syntax
-from eqsat.language.errors import Problem, Report, RuleErrors
+from eqsat.language.expansion import definitions_of, expand
 from eqsat.language.given import check_tests
-from eqsat.language.left import LeftReader
+from eqsat.language.left_names import LeftReader
 from eqsat.language.naming import Names, with_article
 from eqsat.language.parse import read
 from eqsat.language.printer import expression as shown
-from eqsat.language.right import RightReader
+from eqsat.language.problems import Problem, Report, RuleErrors
+from eqsat.language.right_names import RightReader
 from eqsat.language.scope import names as mentioned
 from eqsat.language.sorting import Sorter
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Expression
 from eqsat.traits import PARAMETERS
 
-_PART_LIMIT = 100  # lines and conditions; later stages may go through them one inside the other
+_PART_LIMIT = 100  # lines and conditions; later stages may take quadratic time in them
 _TENSORS = (Sort.TENSOR, Sort.TENSORS)
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """A rule whose names have meanings. `roots` are the names that both sides define, in the left side's order; "" is a lone expression."""
+    """A rule whose names have meanings, or a member of a family.
+
+    `roots` are the names that both sides define, in the left side's order; "" is a lone expression.
+    """
 
     rule: syntax.Rule
     sorts: Mapping[str, Sort]
@@ -38,31 +44,61 @@ class Resolved:
 
 
 def load(text: str, file: str) -> list[Resolved]:
-    """The rules of a file, parsed and resolved: what is wrong in a way that can not be parsed hides no other errors."""
+    """The rules of a file, parsed and resolved. A syntax error in one rule hides no errors in
+    others.
+    """
     return resolve(*read(text, file))
 
 
 def resolve(file: syntax.RuleFile, problems: Iterable[Problem] = ()) -> list[Resolved]:
-    """The rules of a file, in its order; `RuleErrors` with what is wrong with them, and with the `problems` that were found before."""
-    problems = [*problems, *duplicates([file])]
+    """The rules of a file in its order, with families as their members. Raises `RuleErrors` with
+    all problems, the earlier `problems` included.
+    """
+    problems = list(problems)
+    definitions = definitions_of(file, whole=not problems)
+    problems += [*definitions.problems, *duplicates([file])]
     resolved: list[Resolved] = []
-    for rule in file.rules:
-        report = Report(rule)
-        sorts, roots = _Resolution(rule, report).result()
-        resolved.append(Resolved(rule, sorts, roots))
+    for written in file.rules:
+        report = Report(written)
+        members = expand(written, definitions, report)
         problems += report.problems
+        found: list[list[Problem]] = []
+        for rule in members:
+            report = Report(rule)
+            sorts, roots = _Resolution(rule, report).result()
+            resolved.append(Resolved(rule, sorts, roots))
+            found.append(report.problems)
+        problems += _of_all(written, found)
     if problems:
         raise RuleErrors(problems)
     return resolved
 
 
-def duplicates(files: Iterable[syntax.RuleFile]) -> list[Problem]:
-    """A problem for each rule that has the name of one before it, in any of the files."""
+def _of_all(written: syntax.Rule, found: list[list[Problem]]) -> list[Problem]:
+    """The problems of the members of a family. A problem that all members share is reported once,
+    as the family's own. Of the others the first at each place is reported.
+    """
+    if not written.ranges:
+        return [problem for problems in found for problem in problems]
+    alike: dict[tuple[syntax.Place, str], list[Problem]] = {}
+    for problems in found:
+        for problem in problems:
+            alike.setdefault((problem.place, problem.message), []).append(problem)
+    kept: dict[syntax.Place, Problem] = {}
+    for (place, _), problems in alike.items():
+        kept.setdefault(place, replace(problems[0], rule=written.name) if len(problems) == len(found) else problems[0])
+    return list(kept.values())
+
+
+def duplicates(files: Iterable[syntax.RuleFile], before: Callable[[str], syntax.Rule | None] = lambda name: None) -> list[Problem]:
+    """A problem for each rule with the name of an earlier one, in any of the files or among the
+    rules that `before` finds.
+    """
     first: dict[str, syntax.Rule] = {}
     problems: list[Problem] = []
     for file in files:
         for rule in file.rules:
-            other = first.setdefault(rule.name, rule)
+            other = before(rule.name) or first.setdefault(rule.name, rule)
             if other is not rule:
                 where = f"line {other.place.line}" if other.file == rule.file else f"{other.file}:{other.place.line}"
                 report = Report(rule)
@@ -72,7 +108,7 @@ def duplicates(files: Iterable[syntax.RuleFile]) -> list[Problem]:
 
 
 class _Resolution:
-    """One rule being resolved."""
+    """The resolution of one rule."""
 
     def __init__(self, rule: syntax.Rule, report: Report) -> None:
         self.rule = rule
@@ -85,7 +121,9 @@ class _Resolution:
         self.measured: set[str] = set()  # names that typing judgements bind
 
     def result(self) -> tuple[dict[str, Sort], tuple[str, ...]]:
-        """The sorts of the names and the roots; meaningful where the report stays empty."""
+        """The sorts of the names, and the roots. They are meaningful only if the report stays
+        empty.
+        """
         rule = self.rule
         for part, what in ((rule.left, "lines on a side"), (rule.right, "lines on a side"), (rule.conditions, "conditions"), (rule.tests, "test lines")):
             if len(part) > _PART_LIMIT:
@@ -116,7 +154,7 @@ class _Resolution:
         return {name: sort for name, sort in self.names.sorts.items() if sort is not None}, roots
 
     def _define(self) -> None:
-        """Declares what `where` defines, each after what it is made of."""
+        """Declares the definitions of `where`, each after those it uses."""
         definitions = [condition for condition in self.rule.conditions if isinstance(condition, syntax.Definition)]
         makers = {target: index for index, definition in enumerate(definitions) for target in definition.targets}
         needs = {index: {makers[name] for name in mentioned(definition.value) if name in makers} for index, definition in enumerate(definitions)}
@@ -182,7 +220,7 @@ class _Resolution:
             self.names.unbound(name, condition.place)
         elif name in self.names.made:
             self.report.add(condition.place, f"{name} is made by the rule, and nothing is known of it before")
-        elif (sort := self.names.sorts[name]) not in (Sort.TENSOR, None):
+        elif (sort := self.names.sorts[name]) not in (*_TENSORS, None):
             self.report.add(condition.place, f"{name} is {with_article(sort)} where a tensor is expected")
 
     def _roots(self) -> tuple[str, ...]:
@@ -206,7 +244,7 @@ class _Resolution:
         return {condition.targets: condition.value for condition in definitions if not self.names.made.isdisjoint(condition.targets)}
 
     def _both_ways(self) -> bool:
-        """Whether each part of both sides of a `<=>` can be matched, and can be made."""
+        """Whether each part of both sides of a `<=>` can be both matched and made."""
         definitions = self._tensor_definitions()
         values = [line.value for line in (*self.rule.left, *self.rule.right)]
         one_way = [part for value in (*values, *definitions.values()) for part in _one_way(value)]
@@ -218,7 +256,9 @@ class _Resolution:
         return not one_way
 
     def _reversed(self, free: set[str]) -> None:
-        """The right side of a `<=>` as a pattern. `free` are names that nothing but the left side binds."""
+        """Checks the right side of a `<=>` as a pattern. `free` are names that only the left side
+        binds.
+        """
         definitions = [syntax.Line(targets, value, value.place) for targets, value in self._tensor_definitions().items()]
         meanings = {line.targets[0]: line.value for line in definitions}
         lines = [replace(line, value=_meaning(line.value, meanings)) for line in (*self.rule.right, *definitions)]
@@ -231,7 +271,7 @@ class _Resolution:
     def _unused(self) -> None:
         made = {target for part in (*self.rule.right, *self.rule.conditions) if isinstance(part, syntax.Line | syntax.Definition) for target in part.targets}
         for name, sort in self.names.sorts.items():
-            if sort is None or name in self.left.optional:
+            if sort is None or name in self.left.optional.keys() - self.names.alone.keys():
                 continue
             first, *more = self.names.uses(name)
             if more:
@@ -249,14 +289,14 @@ class _Resolution:
 
 
 def _meaning(value: Expression, meanings: Mapping[str, Expression]) -> Expression:
-    """What a line is that is but another name of a tensor."""
+    """The expression behind a line that only renames a tensor."""
     while isinstance(value, syntax.Name) and value.name in meanings:
         value = meanings[value.name]
     return value
 
 
 def _one_way(value: Expression | None) -> Iterator[tuple[syntax.Place, str]]:
-    """The parts of a side that can be matched and not made, or made and not matched."""
+    """The parts of a side that can be matched but not made, or made but not matched."""
     match value:
         case syntax.Term():
             if value.carried == "_":
@@ -270,7 +310,7 @@ def _one_way(value: Expression | None) -> Iterator[tuple[syntax.Place, str]]:
                     yield from _one_way(item)
         case syntax.Wildcard() | syntax.Near() | syntax.Maybe() | syntax.Constant():
             yield value.place, f"`{shown(value)}`"
-        case syntax.Spread(item):
+        case syntax.Spread(item) | syntax.Mapped(item):
             yield from _one_way(item)
         case syntax.Items(items):
             for item in items:

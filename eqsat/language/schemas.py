@@ -1,4 +1,6 @@
-"""What ONNX's schemas say of the terms in rules: operators, attributes, how many inputs and outputs, and the sorts of all."""
+"""The facts of ONNX's schemas about terms in rules: operators, attributes, numbers of inputs and
+outputs, and all sorts.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,10 @@ import functools
 
 from onnx import defs
 
-from eqsat.language.errors import Report, nearest
+from eqsat.language.problems import Report, nearest
 from eqsat.language.sorts import Sort
-from eqsat.language.syntax import Attribute, Maybe, Spread, Term, Wildcard
-from eqsat.operators import Operator, find_operator
+from eqsat.language.syntax import Attribute, Mapped, Maybe, Spread, Term, Wildcard
+from eqsat.operators import Operator, attribute_default, find_operator
 from eqsat.traits import DTYPE_ATTRIBUTES, NEWEST, PARAMETERS
 
 _TYPES = defs.OpSchema.AttrType
@@ -32,7 +34,7 @@ def standard_operators() -> tuple[str, ...]:
 
 
 def attribute_sort(operator: Operator, name: str) -> Sort | None:
-    """What an attribute holds; None where that has no place in the language (graphs, tensors, types)."""
+    """The sort of an attribute; None for kinds that the language lacks (graphs, tensors, types)."""
     assert operator.schema is not None
     if (operator.name, name) in DTYPE_ATTRIBUTES:
         return Sort.DTYPE
@@ -40,19 +42,21 @@ def attribute_sort(operator: Operator, name: str) -> Sort | None:
 
 
 def item_sort(operator: Operator, name: str) -> Sort:
-    """What the items of an attribute are where it is a list; they are integers elsewhere."""
+    """The sort of the items of a list attribute; integers for any other attribute."""
     assert operator.schema is not None
     return _ITEMS.get(operator.schema.attributes[name].type, Sort.INTEGER)
 
 
 def parameter_sort(operator: Operator, position: int) -> Sort | None:
-    """Whether an input is a parameter, written in place: a list or an integer; None for tensors."""
+    """The sort of an input that is a parameter, a list or an integer; None for tensors."""
     rank = PARAMETERS.get(operator.name, {}).get(position)
     return None if rank is None else Sort.LIST if rank else Sort.INTEGER
 
 
 def known_operator(term: Term, outputs: int, report: Report) -> Operator | None:
-    """The operator of a term of whose outputs the rule names `outputs`, or None. All that the schema forbids is reported."""
+    """The operator of a term with `outputs` named outputs, or None. Reports everything that the
+    schema forbids.
+    """
     if term.domain:
         report.add(term.place, f"no target declares {term.domain}")
         return None
@@ -96,6 +100,9 @@ def _check_attributes(term: Term, operator: Operator, report: Report) -> None:
             report.add(attribute.place, f"{attribute.name} is given twice")
         elif attribute_sort(operator, attribute.name) is None and not isinstance(attribute.value, Wildcard):
             report.add(attribute.place, f"{attribute.name} holds what has no place in a rule; write `{attribute.name} = _`, or carry it by `..p`")
+        elif isinstance(attribute.value, Maybe) and (schema.attributes[attribute.name].required or attribute_default(operator, attribute.name) is not None):
+            why = "is required" if schema.attributes[attribute.name].required else "has a default"
+            report.add(attribute.value.place, f"{attribute.name} of {term.operator} {why} and is never absent; write {attribute.value.name}")
         named.add(attribute.name)
     if term.carried is None:
         known = named <= set(schema.attributes)
@@ -106,7 +113,7 @@ def _check_attributes(term: Term, operator: Operator, report: Report) -> None:
 def _check_inputs(term: Term, schema: defs.OpSchema, report: Report) -> None:
     least, most = schema.min_input, schema.max_input
     variadic = bool(schema.inputs) and schema.inputs[-1].option == _OPTIONS.Variadic
-    spreads = [item for item in term.inputs if isinstance(item, Spread)]
+    spreads = [item for item in term.inputs if isinstance(item, Spread | Mapped)]
     for item in spreads:
         if not variadic:
             report.add(item.place, f"{term.operator} has no list of inputs")
@@ -131,6 +138,6 @@ def _check_outputs(term: Term, schema: defs.OpSchema, outputs: int, report: Repo
 
 
 def _count(least: int, most: int, one: str, many: str) -> str:
-    if most > 1000:  # the schema's word for any number
+    if most > 1000:  # schemas write a huge maximum for any number
         return f"at least {least} {one if least == 1 else many}"
     return f"{least} to {most} {many}" if least < most else f"{most} {one if most == 1 else many}"

@@ -1,4 +1,4 @@
-"""Which names an expression mentions."""
+"""The names that an expression mentions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from eqsat.language import syntax
 
 
 def names(expression: syntax.Expression | None) -> Iterator[str]:
-    """The free names of an expression, those of data types and of `..p` included, in the order of the text."""
+    """The free names of an expression in the order of the text, including data types and `..p`."""
     match expression:
         case None | syntax.Wildcard() | syntax.Number() | syntax.Text():
             return
@@ -25,6 +25,9 @@ def names(expression: syntax.Expression | None) -> Iterator[str]:
             yield from names(source)
             for inner in (item, *conditions):
                 yield from (name for name in names(inner) if name != target)
+        case syntax.Mapped(item, targets, sources):
+            yield from sources
+            yield from (name for name in names(item) if name not in targets)
         case syntax.Term():
             yield from (name for attribute in expression.attributes for name in names(attribute.value))
             if expression.carried is not None:
@@ -58,7 +61,7 @@ def _parts(expression: syntax.Expression) -> tuple[syntax.Expression | None, ...
 
 
 def condition_names(condition: syntax.Condition) -> set[str]:
-    """The names that a condition mentions, those that it binds included."""
+    """The names that a condition mentions, including those that it binds."""
     match condition:
         case syntax.Judgement(name, type):
             return {name, type.dtype, *(found for dim in type.dims or () for found in names(dim))}

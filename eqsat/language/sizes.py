@@ -1,14 +1,16 @@
-"""Functions of axes, permutations, and lists of sizes, known or symbolic, as `functions.py` lists them.
+"""Functions of axes, permutations, and lists of sizes, known or symbolic, for the table in
+`functions.py`.
 
-Comes in: known values of the sorts that the table names; the items of a list may be unknown. Goes out: as from the table.
+The arguments are known values of the sorts in the table; the items of a list may be unknown.
+Results follow the table's conventions.
 """
 
 from __future__ import annotations
 
-from eqsat import dims
-from eqsat.dims import Dim, Known
+from eqsat.facts import dims
+from eqsat.facts.dims import Dim, Known
+from eqsat.facts.shapes import UNBOUNDED
 from eqsat.language.values import List, NoValue, Value, at_most, concrete, described, equal, every, is_integer, is_list, negation, some
-from eqsat.shapes import UNBOUNDED
 
 
 def integers(items: List, what: str) -> tuple[Dim, ...]:
@@ -69,7 +71,8 @@ def moves_only_ones(permutation: List, sizes: List) -> bool | None:
     if not is_permutation(permutation, len(sizes)):
         raise NoValue("this is no permutation of the axes")
     ones = [equal(size, 1) for size in integers(sizes, "sizes")]
-    # What may be longer than 1 keeps its order: then what is longer does. What is longer does not: then nothing helps.
+    # If the axes that may be longer than 1 keep their relative order, the elements do too. If the
+    # axes that are longer than 1 do not, the elements do not either.
     maybe, surely = [axis for axis in order if ones[axis] is not True], [axis for axis in order if ones[axis] is False]
     return True if maybe == sorted(maybe) else False if surely != sorted(surely) else None
 
@@ -106,7 +109,7 @@ def same_without_ones(a: List, b: List) -> bool | None:
     matched = equal(left, right)
     if matched or all(equal(size, 1) is False for size in (*left, *right)):
         return matched
-    # Sizes that are the same but for ones make up as many elements.
+    # Sizes that are equal without their ones have the same product.
     return False if equal(dims.product(left), dims.product(right)) is False else None
 
 
@@ -130,7 +133,8 @@ def regroup(a: List, b: List) -> List:
     while starts[0] < len(a) or starts[1] < len(b):
         counts = _group(sides[0][starts[0] :], sides[1][starts[1] :])
         if counts is None:
-            # What is left makes up as many elements by a size of 0 before it only, or is not known to.
+            # The remaining products differ, which only an earlier size of 0 allows, or are not
+            # known to be equal.
             return ((len(a), len(b)),)
         groups.append(counts)
         starts = [starts[0] + counts[0], starts[1] + counts[1]]
@@ -138,7 +142,7 @@ def regroup(a: List, b: List) -> List:
 
 
 def _group(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[int, int] | None:
-    """How many of the first sizes on either side have one product: the fewest, a lone 1 by itself."""
+    """The fewest first sizes on either side with equal products; a lone 1 is a group of its own."""
     ones = (a[:1] == (1,), b[:1] == (1,))
     if ones[0] != ones[1]:
         return (int(ones[0]), int(ones[1]))

@@ -1,16 +1,18 @@
-"""The sorts of expressions: expressions come in whose names are known, the sort of each goes out, or None where it can be any.
+"""The sorts of expressions whose names are known. None stands for an expression that can have any
+sort.
 
-What has no meaning for any values is reported: unknown names and functions, wrong numbers of arguments, sorts that do not
-fit. A list says nothing of its items, so what is taken from one is of any sort.
+An expression without meaning for any values is reported: unknown names and functions, wrong numbers
+of arguments, and sorts that do not fit. The sort of a list does not tell the sort of its items, so
+an item can have any sort.
 """
 
 from __future__ import annotations
 
 from eqsat.language import syntax
-from eqsat.language.errors import nearest
 from eqsat.language.functions import FUNCTIONS, Function
 from eqsat.language.naming import Names, with_article
 from eqsat.language.printer import expression as shown
+from eqsat.language.problems import nearest
 from eqsat.language.schemas import standard_operators
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Expression
@@ -21,7 +23,9 @@ _NUMBERS = (INTEGER, FLOAT, None)
 
 
 def fits(found: Sort | None, wanted: Sort | None) -> bool:
-    """Whether a value of one sort can stand where another is expected: an integer is a number, tensors are a list."""
+    """Whether a value of one sort can stand where another is expected. An integer is a number, and
+    tensors are a list.
+    """
     return found is None or wanted is None or found is wanted or (found, wanted) in ((INTEGER, FLOAT), (TENSORS, LIST))
 
 
@@ -31,7 +35,7 @@ class Sorter:
     def __init__(self, names: Names) -> None:
         self.names = names
         self.report = names.report
-        self._targets: list[str] = []  # the names that comprehensions around bind
+        self._targets: list[str] = []  # names bound by the enclosing comprehensions
 
     def expect(self, value: Expression, wanted: Sort | None) -> Sort | None:
         """The sort of `value`, which must fit `wanted`."""
@@ -45,7 +49,7 @@ class Sorter:
         return wanted
 
     def expect_list(self, value: Expression, of: Sort) -> None:
-        """`value` must be a list, and what is known of its items must fit `of`."""
+        """Checks that `value` is a list, and that its items fit `of` if their sort is known."""
         if isinstance(value, syntax.Items):
             self._items_of(value.items, of)
         else:
@@ -59,7 +63,7 @@ class Sorter:
                 self.report.add(item.place, f"{shown(item)} is a tensor; lists are of numbers and strings")
 
     def sort(self, value: Expression) -> Sort | None:
-        """The sort of an expression; None: it can be any, or what is wrong with it was reported."""
+        """The sort of an expression; None if it can be any, or if its problem was reported."""
         match value:
             case syntax.Name():
                 return self._name(value)
@@ -112,8 +116,6 @@ class Sorter:
                 self.report.add(value.place, f"`..{name}` can only be carried over")
             elif name in names.made:
                 self.report.add(value.place, f"{name} is made by the rule, and nothing is known of it before")
-            elif name in names.absent:
-                self.report.add(value.place, f"{name} may be absent: it can be handed on as an input, and has no value")
             return names.sorts[name]
         if name in DTYPES:
             return DTYPE
@@ -189,9 +191,16 @@ class Sorter:
             return None
         if not _takes(function, len(value.arguments)):
             self.report.add(value.place, f"{function.name} takes {_arity(function)}, not {len(value.arguments)}")
+        if function.name == "given":
+            self._given(value.arguments)
         for position, argument in enumerate(value.arguments):
             self.expect(argument, function.parameters[min(position, len(function.parameters) - 1)])
         return function.result
+
+    def _given(self, arguments: tuple[Expression, ...]) -> None:
+        for argument in arguments:
+            if not isinstance(argument, syntax.Name) or argument.name not in self.names.absent:
+                self.report.add(argument.place, f"{shown(argument)} is never absent; the left side says of a name that it may be by `?`")
 
 
 def _takes(function: Function, count: int) -> bool:

@@ -1,4 +1,4 @@
-"""The sorts of the rule language: what a name can stand for."""
+"""The sorts of the rule language: the kinds of value that a name can stand for."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from enum import StrEnum
 
 
 class Sort(StrEnum):
-    """What a name or an expression is. The values are the words that messages use."""
+    """The sort of a name or an expression. The values are the words that messages use."""
 
     TENSOR = "tensor"
-    TENSORS = "list of tensors"  # what `..xs` binds among the inputs of an operator
+    TENSORS = "list of tensors"  # bound by `..xs` among the inputs of an operator
     INTEGER = "integer"
     FLOAT = "float"
     STRING = "string"
     BOOLEAN = "condition"
-    LIST = "list"  # of integers, as parameters and most attributes are; of floats or strings where an attribute is
+    LIST = "list"  # of integers in parameters and most attributes; of floats or strings in other attributes
     DTYPE = "data type"
-    ATTRIBUTES = "attributes"  # what `..p` binds between angle brackets
+    ATTRIBUTES = "attributes"  # bound by `..p` between angle brackets

@@ -1,6 +1,7 @@
-"""The rule language as plain data: what the parser makes, the printer writes, and every later stage reads.
+"""The rule language as plain data: the parser makes it, the printer writes it, later stages read
+it.
 
-Nothing here knows what an operator or a name means; `Place` leads back to the text, so that any stage can point at it.
+Nothing here knows the meaning of operators and names. `Place` lets any stage point at the text.
 """
 
 from __future__ import annotations
@@ -12,22 +13,26 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in its file: line and column count from 1, `length` is that of its first line's part."""
+    """A place in a file: line and column count from 1, `length` covers the part in its first line.
+
+    A part from a `def` has the place of its call; `source` is the name of the `def`.
+    """
 
     line: int
     column: int
     length: int = 1
+    source: str = ""
 
 
 NOWHERE = Place(0, 0)
 
 
-# --- expressions: numbers, lists, strings and the functions of them; and terms, whose values are tensors ---
+# --- expressions of numbers, lists and strings, and terms, whose values are tensors ---
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable: of a tensor, number, list, string, or data type (`T`); or the name of a data type (`float16`)."""
+    """A variable of any sort, a data type `T` included, or the name of a data type (`float16`)."""
 
     name: str
     place: Place = field(default=NOWHERE, compare=False, repr=False)
@@ -42,7 +47,7 @@ class Wildcard:
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A number as it is written, a minus right before it included: `text` keeps its digits for the printer."""
+    """A number with its minus, if any; `text` keeps its digits for the printer."""
 
     value: int | float
     text: str = field(compare=False)
@@ -59,7 +64,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`..xs`, `.._` or `..ones(k)` inside a list, a type or the inputs of an operator: all that remain, or all items of a list."""
+    """`..xs`, `.._` or `..ones(k)` in a list, type or inputs: the rest, or the items of a list."""
 
     item: Expression
     place: Place = field(default=NOWHERE, compare=False, repr=False)
@@ -105,7 +110,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """`0 <= i < n`: operators `== != < <= > >= in` and `not in` between operands, all of which must hold."""
+    """`0 <= i < n`, with `== != < <= > >= in` and `not in`: all comparisons must hold."""
 
     operands: tuple[Expression, ...]
     operators: tuple[str, ...]
@@ -161,7 +166,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Near:
-    """`~sqrt(2)` as an input on the left: a number that is met within the rounding of the tensor's data type."""
+    """`~sqrt(2)` as an input on the left: a number up to rounding in the tensor's type."""
 
     value: Expression
     place: Place = field(default=NOWHERE, compare=False, repr=False)
@@ -169,9 +174,19 @@ class Near:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """`x?` as an input on the left: it may be absent."""
+    """`x?` as an input or an attribute on the left: it may be absent."""
 
     name: str
+    place: Place = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """`[F(x, y) for x, y in ..xs, ..ys]` as last input: a node for each item."""
+
+    item: Expression
+    targets: tuple[str, ...]
+    sources: tuple[str, ...]
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
@@ -195,10 +210,12 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """`Conv<group = g, ..p>(x, w)`: an operator applied to inputs. `carried` is the name after `..`, that of all other attributes.
+    """`Conv<group = g, ..p>(x, w)`: an operator applied to inputs. `carried` is the name after `..`
+    and stands for all other attributes.
 
-    An input is a nested term, a name, `_`, a number, `Near`, `Maybe`, a list or other expression where ONNX passes
-    integers, or a `Spread` at the end. None is an input left empty: `Clip(x, , high)`.
+    An input is a nested term, a name, `_`, a number, `Near`, `Maybe`, a list or other expression
+    where ONNX passes integers, or a `Spread` or `Mapped` at the end. None is an input left empty:
+    `Clip(x, , high)`.
     """
 
     operator: str
@@ -211,7 +228,7 @@ class Term:
 
 Expression: TypeAlias = (
     Name | Wildcard | Number | Text | Spread | Items | Comprehension | Unary | Binary | Comparison | Logic | Conditional | Index | Slice
-    | Call | Near | Maybe | Constant | Term
+    | Call | Near | Maybe | Mapped | Constant | Term
 )  # fmt: skip
 
 
@@ -220,7 +237,7 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`a, b = Split(x, s)`, or a lone expression (no targets). A target `_` is an output that nobody names."""
+    """`a, b = Split(x, s)`, or a lone expression (no targets). `_` is an output without a name."""
 
     targets: tuple[str, ...]
     value: Expression
@@ -229,7 +246,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """`T[m, ..k]`; `dtype` is a variable (`T`), the name of a data type, or `_`; no `dims`: any shape."""
+    """`T[m, ..k]`; `dtype` is a variable, a data type's name, or `_`. Without `dims`: any shape."""
 
     dtype: str
     dims: tuple[Expression, ...] | None
@@ -263,7 +280,7 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """`s = Div(scale, c)` or `n = dim(x, 0)`: a name for what the right side, or a later condition, uses."""
+    """`s = Div(scale, c)` or `n = dim(x, 0)`: a name for the right side or later conditions."""
 
     targets: tuple[str, ...]
     value: Expression
@@ -275,7 +292,7 @@ Condition: TypeAlias = Judgement | Const | Guard | Definition
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One entry of a test line: types of a tensor (several for `_` and for `..xs`), or the value of a number, list or string."""
+    """An entry of a test line: types of a tensor (several for `_` and `..xs`), or another value."""
 
     name: str
     types: tuple[Type, ...] = ()
@@ -292,11 +309,11 @@ class Test:
 
 
 class Label(StrEnum):
-    """What a rule promises of its two sides, the strongest promise first: each includes those that follow."""
+    """The promise of a rule, strongest first. Each includes those that follow."""
 
     EXACT = "exact"  # equal in every bit
     REAL = "real"  # equal in real arithmetic, whatever the left side reads
-    FINITE = "finite"  # equal in real arithmetic where the left side reads no NaN and no infinity
+    FINITE = "finite"  # equal in real arithmetic if the left side reads no NaN and no infinity
 
     def covers(self, other: Label) -> bool:
         """Whether this promise includes another one."""
@@ -305,8 +322,30 @@ class Label(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorSet:
+    """A family by its name, or operators in brackets; `removed` if a minus stands before it."""
+
+    name: str  # "" for operators in brackets
+    operators: tuple[Name, ...] = ()
+    removed: bool = False
+    place: Place = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """`F in unary - [Not]`: a variable and the operators that it ranges over."""
+
+    variable: str
+    sets: tuple[OperatorSet, ...]
+    place: Place = field(default=NOWHERE, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule of a file. `left` and `right` are lines: roots are lone expressions, or names that both sides define."""
+    """One rule of a file. Roots are lone expressions, or names that both sides define.
+
+    A rule with `ranges` is a family. `operators` are a member's choices for the variables.
+    """
 
     name: str
     label: Label
@@ -316,16 +355,39 @@ class Rule:
     both: bool  # <=>
     conditions: tuple[Condition, ...]
     tests: tuple[Test, ...]
-    exact_if: Expression | None = None  # of a rule that is not exact: a condition under which it is
+    exact_if: Expression | None = None  # a condition that makes the rule exact
+    ranges: tuple[Range, ...] = ()
+    operators: tuple[str, ...] = ()
     file: str = field(default="", compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation
+    begin: int = field(default=0, compare=False, repr=False)  # the line of the file on which that text begins
+
+    @property
+    def family(self) -> str:
+        """The name as written in the file: a member's name without its operators."""
+        return self.name.partition("[")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class FileDefinition:
+    """`def f(a, b) = ...`: a shared part of the rules of a file."""
+
+    name: str
+    parameters: tuple[Name, ...]
+    value: Expression
+    documentation: tuple[str, ...] = ()
+    file: str = field(default="", compare=False)
+    place: Place = field(default=NOWHERE, compare=False, repr=False)
+    source: str = field(default="", compare=False, repr=False)
+    begin: int = field(default=0, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFile:
-    """A file: comment lines at its top that no rule follows directly, and its rules. The file is the group."""
+    """A file, which is a group of rules: its preamble of comment lines, definitions and rules."""
 
     name: str
     preamble: tuple[str, ...]
     rules: tuple[Rule, ...]
+    definitions: tuple[FileDefinition, ...] = ()

@@ -1,8 +1,10 @@
-"""What an expression of the rule language can be, known or unknown, and the arithmetic and comparison of such values.
+"""The values of the rule language's expressions, known or unknown, with their arithmetic and
+comparison.
 
-Comes in: values; None stands for one that exists and is not known. Goes out: values, and truth in three values.
-Promised: what is known is so whatever the named sizes are, each an integer >= 0; what has no value at some of them
-(a division by what may be 0) is `NoValue`, never a guess. Nothing here raises anything else.
+None stands for a value that exists but is unknown. Comparisons answer in three values: true, false
+or unknown. A known result holds for all named sizes, each an integer >= 0. An operation without a
+value at some of them (a division by a size that may be 0) raises `NoValue`, and nothing else is
+ever raised.
 """
 
 from __future__ import annotations
@@ -16,18 +18,20 @@ from typing import TypeAlias, TypeGuard
 import numpy as np
 from onnx import TensorProto
 
-from eqsat import dims
-from eqsat.dims import INT64_MAX, INT64_MIN, Dim, Known, Poly
-from eqsat.facts import Fact, dtype_name
+from eqsat.facts import dims
+from eqsat.facts.dims import INT64_MAX, INT64_MIN, Dim, Known, Poly
+from eqsat.facts.fact import Fact, dtype_name
 from eqsat.language.sorts import Sort
 
-LIST_LIMIT = 4096  # items of a list, those of the lists in it included
-_NESTING_LIMIT = 16  # lists in lists
-_POLY_EFFORT = 20  # steps that an operation on a symbolic size is counted as, at least
+LIST_LIMIT = 4096  # items of a list, nested lists included
+_NESTING_LIMIT = 16  # of nested lists
+_POLY_EFFORT = 20  # least number of steps that an operation on a symbolic size costs
 
 
 class NoValue(ValueError):
-    """An operation that has no value for its operands, or for some of the sizes in them. The text says why."""
+    """An operation has no value for its operands, or for some of the sizes in them. The text says
+    why.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ class DType:
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor, as far as its fact tells."""
+    """A tensor as described by its fact."""
 
     fact: Fact
 
@@ -55,12 +59,12 @@ DTYPES = {dtype_name(code): DType(code) for code in TensorProto.DataType.values(
 
 
 def is_list(value: Value | None) -> TypeGuard[List]:
-    """Whether a value is a list. A symbolic size is a tuple too, and is none."""
+    """Whether a value is a list. A symbolic size is a tuple too, but no list."""
     return isinstance(value, tuple) and not isinstance(value, Poly)
 
 
 def is_integer(value: Value | None) -> TypeGuard[Known]:
-    """Whether a value is an integer, known or symbolic; a condition is none."""
+    """Whether a value is an integer, known or symbolic, and no condition."""
     return isinstance(value, int | Poly) and not isinstance(value, bool)
 
 
@@ -89,20 +93,22 @@ def sort_of(value: Value) -> Sort:
 
 
 def article(sort: Sort) -> str:
-    """A sort as messages name one of it: "an integer"."""
+    """The word for a sort with its article: "an integer"."""
     return f"an {sort}" if sort in (Sort.INTEGER, Sort.ATTRIBUTES) else f"a {sort}"
 
 
 def described(value: Value | None) -> str:
-    """What a value is, in words."""
+    """A value described in words."""
     return "an unknown value" if value is None else article(sort_of(value))
 
 
-# --- how much work a value is ---
+# --- the work that a value costs ---
 
 
 def leaves(value: Value | None, nesting: int = 0) -> int:
-    """How many items a list has, those of the lists in it included; 1 for anything else. `NoValue` beyond the limits."""
+    """The number of items in a list, nested lists included; 1 for any other value. Raises `NoValue`
+    beyond the limits.
+    """
     if not is_list(value):
         return 1
     if nesting == _NESTING_LIMIT:
@@ -119,7 +125,9 @@ def leaves(value: Value | None, nesting: int = 0) -> int:
 
 
 def effort(values: Iterable[Value | None]) -> int:
-    """The steps that an operation is counted as which looks at each item once. A bound on its time, up to a constant factor."""
+    """The steps of an operation that looks at each item once; a bound on its time, up to a constant
+    factor.
+    """
     return sum(map(_effort, values))
 
 
@@ -133,12 +141,12 @@ def _effort(value: Value | None) -> int:
 
 
 def negation(value: bool | None) -> bool | None:
-    """`not`, where the negation of unknown is unknown."""
+    """`not`; the negation of unknown is unknown."""
     return None if value is None else not value
 
 
 def every(values: Iterable[bool | None]) -> bool | None:
-    """Whether all hold: False as soon as one does not, else unknown where one is."""
+    """Whether all hold: False if one does not, else unknown if one is unknown."""
     found: bool | None = True
     for value in values:
         if value is False:
@@ -148,19 +156,19 @@ def every(values: Iterable[bool | None]) -> bool | None:
 
 
 def some(values: Iterable[bool | None]) -> bool | None:
-    """Whether one holds: True as soon as one does, else unknown where one is."""
+    """Whether one holds: True if one does, else unknown if one is unknown."""
     return negation(every(map(negation, values)))
 
 
 def condition(value: Value | None) -> bool | None:
-    """A value that must be a condition."""
+    """The value, which must be a condition."""
     if value is None or isinstance(value, bool):
         return value
     raise NoValue(f"{described(value)} is no condition")
 
 
 def concrete(value: Known, what: str) -> int:
-    """An integer that must be a number, not a symbolic size."""
+    """The integer, which must not be a symbolic size."""
     if isinstance(value, int):
         return value
     raise NoValue(f"{what} is {dims.render(value)}, which is no number")
@@ -170,7 +178,9 @@ def concrete(value: Known, what: str) -> int:
 
 
 def equal(a: Value | None, b: Value | None) -> bool | None:
-    """Whether two values are equal; numbers by value, lists item by item. Values of sorts that do not compare are `NoValue`."""
+    """Whether two values are equal; numbers by value, lists item by item. Values of sorts that do
+    not compare are `NoValue`.
+    """
     if a is None or b is None:
         return None
     if is_number(a) and is_number(b):
@@ -192,7 +202,7 @@ def at_most(a: Known, b: Known) -> bool | None:
     return True if lower is not None and lower >= 0 else False if upper is not None and upper < 0 else None
 
 
-# Of integers, each order by `at_most`; of floats, where a NaN is in no order with anything, as IEEE has it.
+# Each order, for integers by `at_most`, and for floats as in IEEE, where a NaN has no order.
 _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float, float], bool]]] = {
     "<": (lambda a, b: negation(at_most(b, a)), operator.lt),
     "<=": (at_most, operator.le),
@@ -202,7 +212,7 @@ _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float,
 
 
 def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
-    """`a < b` and the like, of numbers."""
+    """`a < b` and the like, for numbers."""
     if a is None or b is None:
         return None
     if not is_number(a) or not is_number(b):
@@ -214,7 +224,7 @@ def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
 
 
 def contains(items: Value | None, item: Value | None) -> bool | None:
-    """Whether a list has an item."""
+    """Whether a list contains an item."""
     if items is None:
         return None
     if not is_list(items):
@@ -232,7 +242,9 @@ def compare(symbol: str, a: Value | None, b: Value | None) -> bool | None:
 
 
 def common(a: Value | None, b: Value | None) -> Value | None:
-    """What is known of a value that is one of the two: what they share, in lists of one length item by item."""
+    """The knowledge that two values share, for a value that is one of them; lists of one length are
+    compared item by item.
+    """
     if is_list(a) and is_list(b) and len(a) == len(b):
         return tuple(map(common, a, b))
     if type(a) is not type(b) or (isinstance(a, float) and isinstance(b, float) and a.hex() != b.hex()):
@@ -294,7 +306,9 @@ _FLOATS: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
 
 
 def arithmetic(symbol: str, a: Value | None, b: Value | None) -> Value | None:
-    """One of `+ - * / // % **`. Integers beyond int64 are unknown; floats are IEEE's double; lists can be added."""
+    """One of `+ - * / // % **`. Integers beyond int64 are unknown; floats have double precision;
+    lists can be added.
+    """
     if symbol == "+" and (is_list(a) or is_list(b)):
         if (a is not None and not is_list(a)) or (b is not None and not is_list(b)):
             raise NoValue(f"{described(a)} and {described(b)} can not be added")
@@ -318,7 +332,9 @@ def negative(a: Value | None) -> Value | None:
 
 
 def floating(function: Callable[..., np.float64], *operands: Number | None) -> float | None:
-    """A function of floats as IEEE has it: what overflows is infinite, what is undefined is NaN. Unknown where an operand is."""
+    """A function of floats as in IEEE: an overflow is infinite, an undefined result is NaN. The
+    result is unknown if an operand is.
+    """
     numbers: list[np.float64] = []
     for operand in operands:
         if operand is None or isinstance(operand, Poly):
@@ -329,5 +345,5 @@ def floating(function: Callable[..., np.float64], *operands: Number | None) -> f
 
 
 def to_integer(value: float) -> int | None:
-    """A float that has no fraction as an integer; unknown where it is beyond int64 or no number."""
+    """A float without a fraction as an integer; unknown if it is beyond int64 or no number."""
     return int(value) if INT64_MIN <= value <= INT64_MAX else None

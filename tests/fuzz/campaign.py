@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import cache
 
-from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 from .trial import DIFFERENT, NOTHING, Outcome
 

@@ -4,7 +4,7 @@
 
 Every seed is one graph: a node of any standard operator of opsets 7 to 26, its attributes away from their defaults, or a
 computation with sizes; its inputs have named, unknown and known sizes, and nodes follow it. The types, sizes, integers, uniform
-elements and constants that `eqsat.encode` states are compared at several choices of the sizes. A size of which the two engines
+elements and constants that `eqsat.egraph.encode` states are compared at several choices of the sizes. A size of which the two engines
 give two different ones must not be stated. What is wrong is cut down to the nodes it depends on, and printed as ONNX text.
 """
 
@@ -21,18 +21,18 @@ import numpy as np
 import onnx
 from onnx import TypeProto
 
-from eqsat.control import simplify
-from eqsat.derive import Derivation
-from eqsat.dims import Dim, evaluate
-from eqsat.encode import Outer, encode
-from eqsat.facts import Contradiction, Fact, from_array, show_dims
-from eqsat.model import Graph, Node, attribute_graphs
-from eqsat.names import captures
-from eqsat.read import normalize
-from eqsat.rewrite import control_flow_facts
-from eqsat.tensors import ContentIndex
-from eqsat.terms import Terms
-from eqsat.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.control.flow import simplify
+from eqsat.egraph.encode import Outer, encode
+from eqsat.facts.dims import Dim, evaluate
+from eqsat.facts.fact import Contradiction, Fact, from_array, show_dims
+from eqsat.model.model import Graph, Node, attribute_graphs
+from eqsat.model.names import captures
+from eqsat.model.read import normalize
+from eqsat.model.tensors import ContentIndex
+from eqsat.rewriting.rewrite import control_flow_facts
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Terms
 
 from .facts_bodies import Wrapped, repeated, wrap
 from .facts_engines import Observed, keep

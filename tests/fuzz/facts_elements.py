@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from eqsat.families import FAMILIES
+
 from .facts_draw import BOOL, FLOAT, INT32, INT64, STRING, Case, Draw, Fixed, Free, Maker, listed, scalar
 
 
@@ -192,13 +194,12 @@ def n_grams(draw: Draw) -> Case:
 _UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor HardSwish Identity IsNaN Log Mish Neg NonZero Not Reciprocal Relu Round
     Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt Tan Tanh"""
 _BINARY = "Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Mul Or Sub Xor"
-_REDUCTIONS = "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 
 ELEMENTS: dict[str, Maker] = {
     **dict.fromkeys(_UNARY.split(), unary()),
     **dict.fromkeys(_BINARY.split(), broadcasting(2, 1)),
-    **dict.fromkeys("Max Mean Min Sum".split(), broadcasting()),
-    **dict.fromkeys(_REDUCTIONS.split(), reduction),
+    **dict.fromkeys(FAMILIES["variadic"].members, broadcasting()),
+    **dict.fromkeys(FAMILIES["reduction"].members, reduction),
     **dict.fromkeys("ArgMax ArgMin".split(), extreme),
     **dict.fromkeys("Hardmax LogSoftmax Softmax".split(), along()),
     **dict.fromkeys("BlackmanWindow HammingWindow HannWindow".split(), window),

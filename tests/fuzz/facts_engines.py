@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import onnx
 
-from eqsat.runtime import ReferenceSession, Session, open_runtime
+from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 
 Feeds = dict[str, Any]
 Values = dict[str, Any]

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import onnx
 
+from eqsat.families import FAMILIES
+
 Excuse = Callable[[onnx.NodeProto, Mapping[str, Any]], bool]
 
 
@@ -98,12 +100,11 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return axes != sorted(axes) or min(axes, default=0) < 0
 
 
-_REDUCTIONS = "ArgMax ArgMin ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum ReduceSumSquare"
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 RUNTIME: dict[str, Excuse] = {
     # In an empty tensor it reduces no axis that is counted from the end.
-    **dict.fromkeys(_REDUCTIONS.split(), _empty_from_the_end),
+    **dict.fromkeys(("ArgMax", "ArgMin", *FAMILIES["reduction"].members), _empty_from_the_end),
     # It divides towards zero where a window does not fit, and so finds one.
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     # It joins empty tensors whose other sizes differ.

@@ -12,8 +12,8 @@ from functools import cache
 import numpy as np
 from onnx import AttributeProto, NodeProto, helper, numpy_helper
 
-from eqsat.checker.instances import Instance, draw
-from eqsat.checker.left import choices, flatten
+from eqsat.checker.drawing.instances import Instance, draw
+from eqsat.checker.drawing.left_side import choices, flatten
 from eqsat.language.library import built_in
 from eqsat.language.resolve import Resolved
 from eqsat.operators import find_operator
@@ -24,15 +24,19 @@ from .scope import Scope, Value
 
 
 @cache
-def rules() -> tuple[Resolved, ...]:
-    return built_in().rules
+def families() -> tuple[tuple[Resolved, ...], ...]:
+    """The rules of the library: each alone, the members of a family together."""
+    found: dict[str, list[Resolved]] = {}
+    for rule in built_in().rules:
+        found.setdefault(rule.rule.family, []).append(rule)
+    return tuple(map(tuple, found.values()))
 
 
 @cache
 def neighbours() -> Mapping[str, Mapping[str, float]]:
     """By operator, how often each other reads its result in the left side of a rule."""
     found: dict[str, Counter[str]] = {}
-    for rule in rules():
+    for rule in (rule for family in families() for rule in family):
         left = flatten(rule, frozenset(choices(rule).optional), dict.fromkeys(choices(rule).spreads, 1))
         makers = {name: step.operator.name for step in left.steps for name in step.outputs}
         for step in left.steps:
@@ -44,8 +48,8 @@ def neighbours() -> Mapping[str, Mapping[str, float]]:
 
 
 def instance(chance: Chance) -> Instance | None:
-    """An instance of the left side of a rule, any rule being as likely as another."""
-    return next(draw(chance.pick(rules()), chance.number(0, 1 << 30)), None)
+    """An instance of the left side of a rule, any rule being as likely as another, a family as one."""
+    return next(draw(chance.pick(chance.pick(families())), chance.number(0, 1 << 30)), None)
 
 
 def splice(s: Scope, found: Instance) -> list[Value]:

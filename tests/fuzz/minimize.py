@@ -14,8 +14,8 @@ import onnx
 from onnx import TensorProto, ValueInfoProto, helper, numpy_helper, printer
 
 from eqsat.language.library import built_in
-from eqsat.native import inlined
-from eqsat.runtime import open_runtime
+from eqsat.runtime.onnx_passes import inlined
+from eqsat.runtime.session import open_runtime
 
 from . import trial
 from .cone import cone

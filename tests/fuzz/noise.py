@@ -13,9 +13,9 @@ import numpy as np
 import onnx
 from onnx import ValueInfoProto, helper, numpy_helper
 
-from eqsat import compare
-from eqsat.native import inlined
-from eqsat.runtime import Session
+from eqsat.runtime.onnx_passes import inlined
+from eqsat.runtime.session import Session
+from eqsat.verification import tolerance
 
 from .chance import Array
 from .scope import element_code
@@ -111,16 +111,16 @@ class Apart:
     """One array of both models, and how far either moves."""
 
     def __init__(self, left: Array, right: Array) -> None:
-        self.unequal = ~compare.same(compare.plain(left), compare.plain(right))
+        self.unequal = ~tolerance.same(tolerance.plain(left), tolerance.plain(right))
         self._sides = left, right
-        self._plain = compare.plain(left), compare.plain(right)
-        self._float = compare.is_float(left)
+        self._plain = tolerance.plain(left), tolerance.plain(right)
+        self._float = tolerance.is_float(left)
         self._spread = np.zeros(self.unequal.shape)
         self._near = np.zeros(self.unequal.shape, bool)
 
     def moved(self, side: int, array: Array) -> None:
         """Take note of what a side (0: left) became when it was disturbed."""
-        clean, now = self._plain[side], compare.plain(array)
+        clean, now = self._plain[side], tolerance.plain(array)
         if now.shape != clean.shape:
             return
         if not self._float:
@@ -129,7 +129,7 @@ class Apart:
         with np.errstate(all="ignore"):
             change = np.abs(now.astype(np.float64) - clean.astype(np.float64))
         finite = np.isfinite(now) & np.isfinite(clean)
-        self._near |= ~finite & ~compare.same(now, clean)
+        self._near |= ~finite & ~tolerance.same(now, clean)
         self._spread = np.maximum(self._spread, np.where(finite, change, 0))
 
     def unexplained(self) -> str:
@@ -142,9 +142,9 @@ class Apart:
         with np.errstate(all="ignore"):
             error = np.where(finite, np.abs(a - b), 0.0)
         size = np.where(finite, np.maximum(np.abs(a), np.abs(b)), 0.0)
-        tolerance = compare.MULTIPLE * self._spread + compare.ULPS * compare.ulp(size, self._sides[0].dtype)
-        wrong = self.unequal & np.where(finite, error > tolerance, ~self._near)
+        allowed = tolerance.MULTIPLE * self._spread + tolerance.ULPS * tolerance.ulp(size, self._sides[0].dtype)
+        wrong = self.unequal & np.where(finite, error > allowed, ~self._near)
         if not wrong.any():
             return ""
-        worst = np.unravel_index(np.argmax(np.where(wrong & finite, error / tolerance, 0)), error.shape)
-        return f"{int(wrong.sum())} elements, one by {error[worst]:.3g} over a tolerance of {tolerance[worst]:.3g}, {a[worst]!r} and {b[worst]!r}"
+        worst = np.unravel_index(np.argmax(np.where(wrong & finite, error / allowed, 0)), error.shape)
+        return f"{int(wrong.sum())} elements, one by {error[worst]:.3g} over a tolerance of {allowed[worst]:.3g}, {a[worst]!r} and {b[worst]!r}"

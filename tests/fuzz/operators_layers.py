@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from eqsat.families import FAMILIES
+
 from .chance import is_float
 from .scope import Emitter, Scope, Value
-
-_REDUCTIONS = [f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")]
 
 
 def _axis(s: Scope, rank: int) -> int:
@@ -240,7 +240,7 @@ def suppression(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 LAYERS: dict[str, Emitter] = {
-    **dict.fromkeys(_REDUCTIONS, reduction),
+    **dict.fromkeys(FAMILIES["reduction"].members, reduction),
     **dict.fromkeys(("ArgMax", "ArgMin"), argument),
     **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax", "LpNormalization"), along),
     **dict.fromkeys(("CumSum", "CumProd"), running),

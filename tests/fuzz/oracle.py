@@ -14,8 +14,8 @@ import numpy as np
 import onnx
 from models import same
 
-from eqsat import compare
-from eqsat.runtime import ReferenceSession, Session, open_runtime
+from eqsat.runtime.session import ReferenceSession, Session, open_runtime
+from eqsat.verification import tolerance
 
 from .feeds import Feed
 from .noise import DRAWS, Apart, Opener, disturbed, everything
@@ -41,8 +41,8 @@ class Runs:
     def difference(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any], exact: bool, alone: bool = False) -> str:
         """What tells the outputs apart; empty if nothing does. `alone`: both are of the original, on this engine and on another."""
         for name, a, b in zip(self.names, expected, actual, strict=True):
-            if compare.signature(a) != compare.signature(b):
-                return f"output '{name}' is {compare.signature(a)} in the original and {compare.signature(b)} in the optimized model"
+            if tolerance.signature(a) != tolerance.signature(b):
+                return f"output '{name}' is {tolerance.signature(a)} in the original and {tolerance.signature(b)} in the optimized model"
         if all(same(a, b) for a, b in zip(expected, actual, strict=True)):
             return ""
         if exact:
@@ -58,14 +58,14 @@ class Runs:
         """What differs by more than rounding explains, in either model."""
         found: list[tuple[int, int, Apart]] = []
         for place, values in enumerate(zip(expected, actual, strict=True)):
-            for number, (a, b) in enumerate(zip(*map(compare.leaves, values), strict=True)):
+            for number, (a, b) in enumerate(zip(*map(tolerance.leaves, values), strict=True)):
                 if a.array is not None and b.array is not None:
                     found.append((place, number, Apart(a.array, b.array)))
         found = [item for item in found if item[2].unequal.any()]
         for side, proto in enumerate(disturbable):
             for outputs in disturbed(proto, feed.inputs, self._open, self.names, self._draws):
                 for place, number, apart in found:
-                    parts = compare.leaves(outputs[place])
+                    parts = tolerance.leaves(outputs[place])
                     array = parts[number].array if number < len(parts) else None
                     if array is not None:
                         apart.moved(side, array)
@@ -75,10 +75,10 @@ class Runs:
 
     def _special(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any]) -> str:
         for name, a, b in zip(self.names, expected, actual, strict=True):
-            for left, right in zip(compare.leaves(a), compare.leaves(b), strict=True):
-                if left.array is None or right.array is None or not compare.is_float(left.array):
+            for left, right in zip(tolerance.leaves(a), tolerance.leaves(b), strict=True):
+                if left.array is None or right.array is None or not tolerance.is_float(left.array):
                     continue
-                x, y = compare.plain(left.array), compare.plain(right.array)
+                x, y = tolerance.plain(left.array), tolerance.plain(right.array)
                 if feed.style == "nan" and (np.isnan(x) != np.isnan(y)).any():
                     return f"output '{name}' {'lost' if (np.isnan(x) & ~np.isnan(y)).any() else 'got'} a NaN"
                 if feed.style == "infinity" and not np.isnan(x).any() and not np.isnan(y).any() and (np.isfinite(x) != np.isfinite(y)).any():
@@ -88,5 +88,5 @@ class Runs:
 
 def _unbounded(opener: Opener, proto: onnx.ModelProto, feed: Feed) -> bool:
     results = everything(proto, feed.inputs, opener).values()
-    arrays = [leaf.array for result in results for leaf in compare.leaves(result) if leaf.array is not None]
-    return any(compare.is_float(array) and not np.isfinite(compare.plain(array)).all() for array in arrays)
+    arrays = [leaf.array for result in results for leaf in tolerance.leaves(result) if leaf.array is not None]
+    return any(tolerance.is_float(array) and not np.isfinite(tolerance.plain(array)).all() for array in arrays)

@@ -15,7 +15,7 @@ import onnx
 from onnx import AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from eqsat.operators import find_operator
-from eqsat.runtime import open_runtime
+from eqsat.runtime.session import open_runtime
 
 from .chance import Array, Chance
 

@@ -1,40 +1,40 @@
 """Samplers for operators of signals: Fourier transforms, windows, filters of a mel scale.
 
-Comes in: a site. Goes out: scalars, and shapes whose last axis holds a real number or the two parts of a complex one.
+They draw scalars, and shapes whose last axis holds a real number or the two parts of a complex one.
 """
 
 from __future__ import annotations
 
+from eqsat.checker.samplers.drawn_node import DrawnNode
 from eqsat.checker.samplers.elementwise import scalars
-from eqsat.checker.shapes import draw_size
-from eqsat.checker.site import Site
+from eqsat.checker.samplers.leaf_shapes import draw_size
 
 
-def sample_scalars(site: Site) -> None:
+def sample_scalars(node: DrawnNode) -> None:
     """Operators all of whose inputs are scalars."""
-    scalars(site, *range(len(site.inputs)))
+    scalars(node, *range(len(node.inputs)))
 
 
-def sample_transform(site: Site) -> None:
-    """DFT: real or complex; half of the result says all where the signal is real."""
-    shape = site.shape(0) if len(site.shape(0)) >= 3 else (draw_size(site.random, 1), draw_size(site.random, 2), 1)
-    inverse = site.integer("inverse", lambda: site.random.randint(0, 1))
-    onesided = site.integer("onesided", lambda: site.random.randint(0, 1) if not inverse else 0)
-    site.fit(0, (*shape[:-2], max(1, shape[-2]), 1 if onesided else site.random.choice((1, 2))))
-    scalars(site, 1, 2)
+def sample_transform(node: DrawnNode) -> None:
+    """DFT: real or complex; half of the result is enough if the signal is real."""
+    shape = node.shape(0) if len(node.shape(0)) >= 3 else (draw_size(node.random, 1), draw_size(node.random, 2), 1)
+    inverse = node.integer("inverse", lambda: node.random.randint(0, 1))
+    onesided = node.integer("onesided", lambda: node.random.randint(0, 1) if not inverse else 0)
+    node.fit(0, (*shape[:-2], max(1, shape[-2]), 1 if onesided else node.random.choice((1, 2))))
+    scalars(node, 1, 2)
 
 
-def sample_short_transform(site: Site) -> None:
+def sample_short_transform(node: DrawnNode) -> None:
     """STFT: a real signal, a window no longer than it."""
-    length = site.random.randint(2, 6)
-    site.fit(0, (draw_size(site.random, 1), length + site.random.randint(0, 8), 1))
-    if site.present(2):
-        site.fit(2, (length,))
-    scalars(site, 1, 3)
+    length = node.random.randint(2, 6)
+    node.fit(0, (draw_size(node.random, 1), length + node.random.randint(0, 8), 1))
+    if node.present(2):
+        node.fit(2, (length,))
+    scalars(node, 1, 3)
 
 
-def sample_affine_grid(site: Site) -> None:
+def sample_affine_grid(node: DrawnNode) -> None:
     """AffineGrid: a matrix for each image, of two spatial axes or three."""
-    rank = site.random.choice((4, 5))
-    site.fit(0, (1, rank - 2, rank - 1))
-    site.fit(1, (rank,))
+    rank = node.random.choice((4, 5))
+    node.fit(0, (1, rank - 2, rank - 1))
+    node.fit(1, (rank,))

@@ -1,0 +1,1 @@
+"""Drawing: random legal instances of a rule's left side."""

@@ -1,0 +1,314 @@
+"""Bindings: the values of a rule's names while an instance is drawn, and the conditions of `where`
+on them.
+
+The input is patterns of attributes and parameters, the values drawn for them, and facts of tensors.
+The output is an environment for the language's expressions. A name keeps its first value. A
+condition counts as broken only if it is known not to hold. Each condition is decided as soon as all
+names in it have values.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from eqsat.checker.drawing.dtypes import RULE, Key
+from eqsat.checker.samplers.drawn_node import Setting, Slot
+from eqsat.facts.fact import Fact
+from eqsat.language.expressions import Unevaluable, evaluate
+from eqsat.language.judgements import judge
+from eqsat.language.scope import names
+from eqsat.language.syntax import (
+    Call,
+    Comparison,
+    Comprehension,
+    Condition,
+    Const,
+    Definition,
+    Expression,
+    Guard,
+    Index,
+    Items,
+    Judgement,
+    Logic,
+    Name,
+    Near,
+    Number,
+    Place,
+    Spread,
+    Term,
+    Wildcard,
+)
+from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
+from eqsat.operators import AttributeValue
+
+_LENGTHS = 16  # no list that a rule prescribes is longer
+_FAR = 1 << 31  # beyond it an integer is neither a size nor a place in a tensor
+
+
+class Open(NamedTuple):
+    """A condition that is not decided yet, and the names that need values before it can be."""
+
+    condition: Judgement | Definition | Guard
+    needs: frozenset[str]
+
+
+def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
+    """The conditions that a draw may break, conjunctions split into their parts.
+
+    So `i` and `j` alone can show that `i < j < k` is broken.
+    """
+    return tuple(_open(part) for condition in conditions for part in _parts(condition))
+
+
+def _open(condition: Judgement | Definition | Guard) -> Open:
+    match condition:
+        case Judgement(name):
+            return Open(condition, frozenset({name}))
+        case Guard(value) | Definition(_, value):
+            return Open(condition, _free(value))
+
+
+def _parts(condition: Condition) -> Iterator[Judgement | Definition | Guard]:
+    match condition:
+        case Const():
+            return
+        case Guard(Logic("and", operands)):
+            for operand in operands:
+                yield from _parts(Guard(operand, condition.place))
+        case Guard(Comparison(operands, operators)):
+            for left, symbol, right in zip(operands, operators, operands[1:], strict=False):
+                yield Guard(Comparison((left, right), (symbol,), condition.place), condition.place)
+        case Definition(_, Term()):
+            return
+        case _:
+            yield condition
+
+
+@dataclass
+class Bindings:
+    """The environment of one draw: values of names, attributes of `..p`, and open conditions."""
+
+    pending: tuple[Open, ...]
+    values: dict[str, Value | None] = field(default_factory=dict[str, "Value | None"])
+    carried: dict[str, dict[str, Setting]] = field(default_factory=dict[str, "dict[str, Setting]"])
+    # Expressions with names that are not bound yet, and the values they must equal.
+    deferred: tuple[tuple[Expression, Setting], ...] = ()
+    # By name of a list of tensors, the names of its items.
+    lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    broken: Place | None = None  # where in the rule's text a broken condition is
+
+    def copy(self) -> Bindings:
+        """Bindings that can be changed without changing these."""
+        return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred, self.lists)
+
+    def leave_out(self, absent: frozenset[str]) -> None:
+        """What may be absent and is so here has no value that a condition could wait for."""
+        self.pending = tuple(Open(condition, needs - absent) for condition, needs in self.pending)
+
+    def set_dtypes(self, dtypes: Mapping[Key, int]) -> None:
+        """Binds the type variables of the rule."""
+        for key, code in dtypes.items():
+            if isinstance(key, tuple) and key[0] == RULE:
+                self.values[key[1]] = DType(code)
+
+    def slot(self, pattern: Expression, given: Mapping[str, Setting]) -> Slot | None:
+        """The present constraints of `pattern` on a value; None if it can have no value."""
+        match pattern:
+            case Wildcard():
+                return Slot(carried=True)
+            case Name(name) if name not in self.values and name not in DTYPES:
+                if not any(name in needs for _, needs in self.pending):
+                    return Slot(given=given.get(name))
+                length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
+                items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
+                first, second = (self._near(Index(pattern, Number(place, str(place)))) for place in range(2))
+                return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second))
+            case Items(items) if not self._is_known(pattern):
+                if any(isinstance(item, Spread) for item in items):
+                    return Slot()
+                known = [self.evaluate(item) if self._is_known(item) else None for item in items]
+                if not all(value is None or isinstance(value, int) for value in known):
+                    return None
+                items = tuple(value if isinstance(value, int) else None for value in known)
+                return Slot(items=items, rivals=tuple(self._near(item) if value is None else () for item, value in zip(pattern.items, items, strict=True)))
+            case _ if not self._is_known(pattern):
+                return Slot()
+            case _:
+                value = setting(self.evaluate(pattern))
+                return None if value is None else Slot(value)
+
+    def _near(self, read: Expression) -> tuple[int, ...]:
+        """Integers that are compared with the one which `read` reads."""
+        if not isinstance(read, Name | Index):
+            return ()
+        rivals = numbers_in(rival for symbol, rival in self.rivals(read) if symbol != "in")
+        return tuple(rival for rival in rivals if isinstance(rival, int) and abs(rival) < _FAR)
+
+    def bind(self, pattern: Expression, value: Setting) -> bool:
+        """Matches a drawn value and binds the new names of `pattern`; False if the value does not
+        match.
+
+        An expression over names of a later node is compared once they are bound.
+        """
+        match pattern:
+            case Wildcard():
+                return True
+            case Name(name) if name not in self.values and name not in DTYPES:
+                self.values[name] = value
+                return True
+            case Items(items) if isinstance(value, tuple) and not self._is_known(pattern):
+                return self._bind_items(items, value)
+            case _ if not self._is_known(pattern):
+                self.deferred += ((pattern, value),)
+                return True
+            case _:
+                return setting(self.evaluate(pattern)) == value
+
+    def _bind_items(self, items: tuple[Expression, ...], value: tuple[int | float | str, ...]) -> bool:
+        place = next((place for place, item in enumerate(items) if isinstance(item, Spread)), None)
+        if place is None:
+            return len(items) == len(value) and all(self.bind(item, part) for item, part in zip(items, value, strict=True))
+        tail = len(items) - place - 1
+        if len(value) < place + tail:
+            return False
+        spread = items[place]
+        assert isinstance(spread, Spread)
+        rest = value[place : len(value) - tail]
+        head_fits = all(self.bind(item, part) for item, part in zip(items[:place], value, strict=False))
+        tail_fits = all(self.bind(item, part) for item, part in zip(items[place + 1 :], value[len(value) - tail :], strict=True))
+        return head_fits and tail_fits and self.bind(spread.item, rest)  # type: ignore[arg-type]
+
+    def _is_known(self, expression: Expression) -> bool:
+        mentioned = _mentioned(expression)
+        return mentioned is not None and all(name in self.values for name in mentioned)
+
+    def evaluate(self, expression: Expression) -> Value | None:
+        """The value of an expression over the bound names; None if there is none, or unknown."""
+        try:
+            return evaluate(expression, self.values)
+        except Unevaluable:
+            return None
+
+    def number(self, pattern: Expression) -> float | None:
+        """The value that a number among the inputs prescribes; None if it has none."""
+        value = self.evaluate(pattern.value if isinstance(pattern, Near) else pattern)
+        return value if isinstance(value, int | float) else None
+
+    def settle(self, facts: Mapping[str, Fact]) -> bool:
+        """Decides the conditions that can be decided, and binds their definitions; False if one is
+        broken.
+        """
+        for name, fact in facts.items():
+            self.values.setdefault(name, Tensor(fact))
+        for name, items in self.lists.items():
+            if all(item in self.values for item in items):
+                self.values.setdefault(name, tuple(self.values[item] for item in items))
+        progress = True
+        while progress:
+            left: list[Open] = []
+            for condition in self.pending:
+                decided = self._decide(condition.condition) if all(name in self.values for name in condition.needs) else None
+                if decided is False:
+                    self.broken = condition.condition.place
+                    return False
+                if decided is None:
+                    left.append(condition)
+            progress = len(left) < len(self.pending)
+            self.pending = tuple(left)
+        due = [(pattern, value) for pattern, value in self.deferred if self._is_known(pattern)]
+        self.deferred = tuple(pair for pair in self.deferred if pair not in due)
+        self.broken = next((pattern.place for pattern, value in due if setting(self.evaluate(pattern)) != value), None)
+        return self.broken is None
+
+    def _decide(self, condition: Judgement | Definition | Guard) -> bool | None:
+        """Whether a condition holds, all of whose names have values; None if that is unknown."""
+        match condition:
+            case Judgement(name, type_):
+                found = self.values.get(name)
+                tensors = [one for one in (found if is_list(found) else (found,)) if isinstance(one, Tensor)]
+                if not tensors:
+                    return None
+                environment = dict(self.values)
+                try:
+                    holds = every([judge(type_, one.fact, environment) for one in tensors])
+                except Unevaluable:
+                    return None
+                if holds:
+                    self.values = environment
+                return holds
+            case Definition(targets, value):
+                self.values[targets[0]] = self.evaluate(value)
+                return True
+            case Guard(expression):
+                try:
+                    found = evaluate(expression, self.values)
+                except Unevaluable:
+                    return False
+                return found is not False
+
+    def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
+        """The values that open conditions compare with `read`, and how; None is unknown."""
+        unknown = {name for name in _mentioned(read) or () if name not in self.values}
+        found: list[tuple[str, Value | None]] = []
+        for condition, needs in self.pending:
+            if isinstance(condition, Guard) and unknown and unknown <= needs:
+                known = all(name in self.values for name in needs - unknown)
+                found.extend((symbol, self.evaluate(rival) if known else None) for symbol, rival in _rivals(condition.condition, read))
+        return found
+
+
+def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
+    """The numbers among values, those in lists included, and None for each unknown value."""
+    items = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
+    return [item for item in items if item is None or isinstance(item, int | float)]
+
+
+def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Expression]]:
+    """The expressions that are compared with `read`; in a condition on all items, a list."""
+    match expression:
+        case Comparison((left, right), (symbol,)) if read in (left, right):
+            yield symbol, (right if left == read else left)
+        case Call("all", (Comprehension() as each,)):
+            for symbol, rival in _rivals(each.item, read):
+                yield symbol, replace(each, item=rival)
+        case _:
+            return
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _mentioned(expression: Expression) -> frozenset[str] | None:
+    """The names that an expression needs before it has a value; None if it stands for anything."""
+    if isinstance(expression, Wildcard) or _has_wildcard(expression):
+        return None
+    return _free(expression)
+
+
+def _free(expression: Expression) -> frozenset[str]:
+    return frozenset(name for name in names(expression) if name not in DTYPES)
+
+
+def _has_wildcard(expression: Expression) -> bool:
+    return isinstance(expression, Items) and any(
+        isinstance(item, Wildcard) or (isinstance(item, Spread) and isinstance(item.item, Wildcard)) for item in expression.items
+    )
+
+
+def setting(value: Value | None) -> Setting | None:
+    """A value of the language as one of an attribute or parameter; None if it can not be."""
+    if isinstance(value, DType):
+        return value.code
+    if isinstance(value, tuple):
+        return value if all(isinstance(item, int | float | str) for item in value) else None  # type: ignore[return-value]
+    return value if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+
+
+def attribute(value: Setting) -> AttributeValue:
+    """A setting as inference takes it: strings are bytes."""
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, tuple):
+        return tuple(item.encode() if isinstance(item, str) else item for item in value)  # type: ignore[return-value]
+    return value

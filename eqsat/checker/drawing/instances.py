@@ -1,0 +1,331 @@
+"""Instances of a rule's left side: concrete ONNX graphs that the rule should match.
+
+The input is a resolved rule and a seed, or the number of one of its test lines. The output is
+`Instance`s, each a model that strict shape inference accepts. The same rule and seed give the same
+instances. They start from the test lines and vary size, rank, data type, broadcasting, attributes
+and spelling as far as ONNX allows, so that they include cases the author overlooked. Draws avoid
+conditions that are known to be broken; the engine decides whether a rule fires.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import Final
+
+import numpy as np
+import onnx
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+from eqsat.checker.drawing.bindings import Bindings, Open, opened, setting
+from eqsat.checker.drawing.domains import Domain, domains
+from eqsat.checker.drawing.draw import Drawing, Placed, parameter
+from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
+from eqsat.checker.drawing.elements import draw_elements
+from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, flatten
+from eqsat.checker.samplers.drawn_node import Setting
+from eqsat.checker.samplers.leaf_shapes import Sizes, draw_shapes
+from eqsat.facts.fact import Fact, to_type
+from eqsat.language.expressions import evaluate
+from eqsat.language.problems import Problem
+from eqsat.language.resolve import Resolved
+from eqsat.language.sorts import Sort
+from eqsat.language.values import DTYPES, Value
+from eqsat.operators import to_attribute
+from eqsat.traits import NEWEST
+
+# Draws without a legal one in a row after which a rule counts as having none.
+_MOST_FAILURES: Final = 5000
+_SYMBOLIC: Final = 0.25  # share of the instances with named sizes
+# Share with named sizes if sizes decide the meaning or legality of an operator: a rule that errs
+# there fires on names.
+_STRICT: Final = 0.5
+_STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
+# Share of the instances with named sizes in which one input has no known rank.
+_UNRANKED: Final = 0.15
+_CONSTANT: Final = 0.15
+_REPEATED: Final = 0.1  # of lists of inputs end with the tensor that they begin with
+_ATTEMPTS: Final = 100  # to draw the instance of a test line, with given data types
+_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]  # then with other data types for its letters
+_IR_VERSION: Final = 10
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One instance.
+
+    `symbolic` is the same graph with named sizes, or with an input without a rank; `sizes` has the
+    values of the names in `model`.
+    """
+
+    model: onnx.ModelProto
+    free: frozenset[str]  # initializers whose elements are arbitrary, within their domains
+    # The domains of graph inputs and free initializers that exclude some elements.
+    domains: Mapping[str, Domain]
+    bindings: Mapping[str, Value | None]  # the values of the rule's names
+    origin: str
+    symbolic: onnx.ModelProto | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict[str, int])
+    # The shapes in `model` of all values whose sizes do not depend on elements.
+    shapes: Mapping[str, Sizes] = field(default_factory=dict[str, Sizes])
+
+
+def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
+    """Random instances of the left side of `rule`, without end, unless thousands of draws in a row
+    are illegal.
+    """
+    sketch = _Sketch(rule)
+    random, generator = Random(seed), np.random.default_rng(seed)
+    failures = 0
+    while failures < _MOST_FAILURES:
+        drawing = sketch.draw(random, generator)
+        if drawing is None or not drawing.run():
+            failures += 1
+            continue
+        failures = 0
+        yield _finished(drawing, "drawn")
+
+
+def from_test(rule: Resolved, index: int) -> Instance:
+    """The instance of a test line of `rule`.
+
+    The open parts are drawn, always in the same way. The letters of data types are floats where
+    that is legal; other types are tried only if it is not, as Mod needs them without fmod. Raises
+    `ValueError` if no instance is legal.
+    """
+    sketch = _Sketch(rule)
+    random, generator = Random(index), np.random.default_rng(index)
+    place, reason = rule.rule.tests[index].place, "its data types make no left side together"
+    for types in [0] * _ATTEMPTS + _OTHERS:
+        drawing = sketch.test(random, generator, index, types)
+        if drawing is None:
+            break
+        if drawing.run():
+            return _finished(drawing, f"test line {index + 1}")
+        if not types and drawing.refusal is not None:
+            place, reason = drawing.refusal.place, drawing.refusal.reason
+    said = f"test line {index + 1} is no legal instance of the left side: {reason}"
+    raise ValueError(str(Problem(rule.rule.file, place, "", said)))
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A test line: shapes and types by the name of the tensor, in order, and values of everything
+    else.
+    """
+
+    shapes: Mapping[str, tuple[Sizes, ...]]
+    dtypes: Mapping[str, tuple[int, ...]]
+    values: Mapping[str, Setting]
+
+
+class _Sketch:
+    """A rule prepared for drawing: its left side for each choice of present inputs, and its test
+    lines.
+    """
+
+    def __init__(self, rule: Resolved) -> None:
+        self._rule = rule
+        self._variants: dict[tuple[frozenset[str], tuple[int, ...], frozenset[str]], tuple[Left, Dtypes] | None] = {}
+
+    @cached_property
+    def _choices(self) -> Choices:
+        return choices(self._rule)
+
+    @cached_property
+    def _conditions(self) -> tuple[Open, ...]:
+        return opened(self._rule.rule.conditions)
+
+    @cached_property
+    def _constants(self) -> frozenset[str]:
+        return constants(self._rule)
+
+    @cached_property
+    def _lines(self) -> tuple[_Line, ...]:
+        lines: list[_Line] = []
+        for test in self._rule.rule.tests:
+            shapes: dict[str, tuple[Sizes, ...]] = {}
+            dtypes: dict[str, tuple[int, ...]] = {}
+            values: dict[str, Setting] = {}
+            for given in test.given:
+                if given.types:
+                    sizes = [[evaluate(dim, {}) for dim in type_.dims or ()] for type_ in given.types]
+                    shapes[given.name] = tuple(tuple(size for size in shape if isinstance(size, int)) for shape in sizes)
+                    dtypes[given.name] = tuple(DTYPES[type_.dtype].code if type_.dtype in DTYPES else 0 for type_ in given.types)
+                elif given.value is not None:
+                    value = setting(evaluate(given.value, {}))
+                    assert value is not None
+                    values[given.name] = value
+            lines.append(_Line(shapes, dtypes, values))
+        return tuple(lines)
+
+    def draw(self, random: Random, generator: np.random.Generator) -> Drawing | None:
+        """A new draw around one of the test lines; None if the first choices make no left side."""
+        line = random.choice(self._lines)
+        counts = {key: self._count(line, key) if random.random() < 0.4 else random.randint(0, 3) for key in self._choices.spreads}
+        for together in self._choices.together:
+            counts.update(dict.fromkeys(together, self._count(line, together[0]) if random.random() < 0.4 else random.randint(1, 5)))
+        repeated = frozenset(key for key in self._choices.spreads if counts[key] > 1 and random.random() < _REPEATED)
+        present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
+        variant = self._variant(present, counts, repeated)
+        types = None if variant is None else variant[1].draw(random)
+        if variant is None or types is None:
+            return None
+        left = variant[0]
+        shapes: dict[str, Sizes] = {}
+        for leaf in left.leaves:
+            given = line.shapes.get(leaf.given, ())
+            if given:  # items of a spread beyond those of the line resemble one of them
+                shapes[leaf.name] = given[leaf.index] if leaf.index < len(given) else random.choice(given)
+        fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
+        reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
+        symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
+        shapes = draw_shapes(random, shapes, reduced)
+        return Drawing(left, random, generator, types, shapes, fixed, line.values, self._bindings(left, types, present), symbolic=symbolic)
+
+    def test(self, random: Random, generator: np.random.Generator, index: int, place: int) -> Drawing | None:
+        """The draw of a test line, its letters at this place among data types; None if its types
+        make no left side.
+        """
+        line = self._lines[index]
+        counts = {key: self._count(line, key) for key in self._choices.spreads}
+        present = frozenset(name for name in self._choices.optional if name in line.shapes or name in line.values)
+        variant = self._variant(present, counts, frozenset())
+        if variant is None:
+            return None
+        left, dtypes = variant
+        given = [leaf for leaf in left.leaves if leaf.index < len(line.shapes.get(leaf.given, ()))]
+        wanted: dict[Key, int] = {leaf.name: line.dtypes[leaf.given][leaf.index] for leaf in given if line.dtypes[leaf.given][leaf.index]}
+        wanted.update({(RULE, name): code for name, code in line.values.items() if self._rule.sorts[name] is Sort.DTYPE and isinstance(code, int)})
+        types = dtypes.plain(wanted, place)
+        if types is None:
+            return None
+        shapes = {leaf.name: line.shapes[leaf.given][leaf.index] for leaf in given}
+        fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf))
+        bindings = self._bindings(left, types, present)
+        bindings.values.update({name: value for name, value in line.values.items() if self._rule.sorts[name] is not Sort.DTYPE})
+        return Drawing(left, random, generator, types, shapes, fixed, {}, bindings, plain=True)
+
+    def _is_constant(self, leaf: Leaf) -> bool:
+        return leaf.number is not None or leaf.given in self._constants
+
+    def _bindings(self, left: Left, types: Mapping[Key, int], present: frozenset[str]) -> Bindings:
+        bindings = Bindings(self._conditions, lists=left.lists)
+        bindings.leave_out(frozenset(self._choices.optional) - present)
+        bindings.set_dtypes(types)
+        return bindings
+
+    def _variant(self, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str]) -> tuple[Left, Dtypes] | None:
+        """The left side with the present inputs, and its types; None if an operator has too few
+        inputs.
+        """
+        key = (present, tuple(counts.values()), repeated)
+        if key not in self._variants:
+            left = flatten(self._rule, present, counts, repeated)
+            legal = all(step.operator.schema is not None and len(step.inputs) >= step.operator.schema.min_input for step in left.steps)
+            self._variants[key] = (left, Dtypes(self._rule, left)) if legal else None
+        return self._variants[key]
+
+    def _count(self, line: _Line, key: str) -> int:
+        """How many tensors of a spread the line gives.
+
+        The types of `_` that single wildcards leave over are those of the first `.._`.
+        """
+        if not key.startswith(".."):
+            return len(line.shapes.get(key, ()))
+        bare = flatten(self._rule, frozenset(self._choices.optional), dict.fromkeys(self._choices.spreads, 0))
+        wildcards = sum(leaf.given == "_" for leaf in bare.leaves)
+        first = next(other for other in self._choices.spreads if other.startswith(".."))
+        return max(0, len(line.shapes.get("_", ())) - wildcards) if key == first else 0
+
+
+# --- writing ---
+
+
+def _finished(drawing: Drawing, origin: str) -> Instance:
+    wanted = domains((placed.node, placed.step.inputs, placed.step.outputs) for placed in drawing.nodes)
+    free: set[str] = set()
+    inputs: list[onnx.ValueInfoProto] = []
+    initializers: list[TensorProto] = []
+    for leaf in drawing.left.leaves:
+        name, fact = leaf.name, drawing.facts[leaf.name]
+        if name not in drawing.constants:
+            inputs.append(_info(name, fact))
+            continue
+        if leaf.number is None and not leaf.read:
+            free.add(name)
+        array, domain = drawing.arrays.get(name), wanted.get(name)
+        # Elements are drawn at the first use of a leaf; a later use may restrict them.
+        if array is None or (name in free and domain is not None and not domain.holds(array)):
+            array = draw_elements(drawing.generator, fact.dtype, _sizes(fact), domain)
+        initializers.append(numpy_helper.from_array(array, name))
+    nodes = [_node(placed, index, initializers) for index, placed in enumerate(drawing.nodes)]
+    outputs = [_info(name, drawing.facts[name]) for name in dict.fromkeys(drawing.left.roots)]
+    graph = helper.make_graph(nodes, "left", inputs, outputs, initializers)
+    model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
+    kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
+    symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
+    shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}
+    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes)
+
+
+_OPSETS: Final = [helper.make_opsetid("", NEWEST)]
+
+
+def _sizes(fact: Fact) -> Sizes:
+    return tuple(size for size in fact.shape or () if isinstance(size, int))
+
+
+def _info(name: str, fact: Fact) -> onnx.ValueInfoProto:
+    info = onnx.ValueInfoProto(name=name)
+    type_ = to_type(Fact(fact.dtype, fact.shape))
+    assert type_ is not None
+    info.type.CopyFrom(type_)
+    return info
+
+
+def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodeProto:
+    inputs = [name or "" for name in placed.step.inputs]
+    for position, key in placed.parameters.items():
+        fact = parameter(placed.settings[key])
+        name = f"{key}_{index}"
+        initializers.append(helper.make_tensor(name, fact.dtype, _sizes(fact), [element for element in fact.ints or () if isinstance(element, int)]))
+        inputs[position] = name
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    node = helper.make_node(placed.step.operator.name, inputs, placed.step.outputs, domain=placed.step.operator.domain or None)
+    node.attribute.extend(to_attribute(placed.step.operator, key, value) for key, value in placed.attributes.items())
+    return node
+
+
+def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | None, dict[str, int]]:
+    """The model with some sizes of its inputs named, sometimes without the rank of an input.
+
+    Equal sizes share one name, or each has its own.
+    """
+    random = drawing.random
+    sizes: dict[str, int] = {}
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    common = random.random() < 0.7
+    share = random.choice((0.5, 1.0, 1.0))
+    chosen = {size for info in model.graph.input for size in _sizes(drawing.facts[info.name]) if random.random() < share}
+    for info in result.graph.input:
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim):
+            size = dim.dim_value
+            if size in chosen if common else random.random() < share:
+                name = f"N{size}" if common else f"{info.name}_{axis}"
+                sizes[name] = size
+                dim.dim_param = name
+    if not sizes:
+        return None, {}
+    if random.random() < _UNRANKED:
+        random.choice(result.graph.input).type.tensor_type.ClearField("shape")
+        left = {dim.dim_param for info in result.graph.input for dim in info.type.tensor_type.shape.dim}
+        sizes = {name: size for name, size in sizes.items() if name in left}
+    for info in result.graph.output:
+        for dim in info.type.tensor_type.shape.dim:
+            dim.Clear()
+    return result, sizes

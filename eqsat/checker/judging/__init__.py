@@ -1,0 +1,1 @@
+"""Judging: both sides of an instance are computed and compared as the rule's label demands."""

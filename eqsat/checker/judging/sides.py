@@ -1,0 +1,65 @@
+"""Sides: the two sides of an instance, run together and disturbed together.
+
+The input is two programs. The output is the outputs of both for values, and for differences between
+them, how far disturbances explain those. A run that a disturbance made illegal is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from eqsat.checker.judging.differences import Difference
+from eqsat.checker.kernels.call import Array, Illegal
+from eqsat.checker.kernels.evaluate import Feeds, Mode, Program
+from eqsat.checker.kernels.noise import FixedNumberNoise, Noise, Rounding
+
+_DELTA = 1e-9  # far above rounding, and far below where a function bends
+# Error of a fixed number in units: half a unit for its own rounding, one for a guard that matches
+# within rounding.
+_UNITS = 4.0
+_PAIRS = 8
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The left and the right side."""
+
+    left: Program
+    right: Program
+
+    def explain(self, feeds: Feeds, differences: Sequence[Difference], seed: Sequence[int]) -> None:
+        """Disturbs rounding and fixed numbers, both ways, until all differences are explained or
+        clearly can not be.
+        """
+        for number in range(_PAIRS):
+            for delta in (_DELTA, -_DELTA):
+                for side, program in enumerate((self.left, self.right)):
+                    _disturb(differences, side, program, feeds, Rounding(np.random.default_rng([*seed, number, side]), delta))
+            if not _open(differences):
+                return
+            for units in (_UNITS, -_UNITS):
+                noise = FixedNumberNoise(np.random.default_rng([*seed, number]), units)
+                for difference, left, right in zip(differences, outputs(self.left, feeds, noise), outputs(self.right, feeds, noise), strict=False):
+                    difference.fixed_disturbed(left, right)
+            if not _open(differences):
+                return
+
+
+def _open(differences: Sequence[Difference]) -> bool:
+    return any(difference.unexplained.any() for difference in differences)
+
+
+def _disturb(differences: Sequence[Difference], side: int, program: Program, feeds: Feeds, noise: Rounding) -> None:
+    for difference, array in zip(differences, outputs(program, feeds, noise), strict=False):
+        difference.disturbed(side, array, _DELTA)
+
+
+def outputs(program: Program, feeds: Feeds, noise: Noise | None) -> list[Array]:
+    """The outputs of a run with reals; none if the values are illegal."""
+    try:
+        return program.run(feeds, Mode.REAL, noise).outputs
+    except Illegal:
+        return []

@@ -1,0 +1,1 @@
+"""Kernels: our own evaluation of operators, and the runtimes that compute the rest."""

@@ -1,0 +1,251 @@
+"""Evaluation: a model is read once and computed many times, node by node, on other inputs and in
+two modes.
+
+The input is a model of the newest opset without bodies, and arrays for its inputs. The output is a
+`Program`, and for each run of it a `Run`: the outputs, and what happened on the way. In the mode
+`BITS` every node computes in the types that the model declares. In the mode `REAL` floats are held
+in double precision throughout: only casts and quantization round to a declared type. The first
+engine that has a node computes it: eqsat/checker/kernels/reference.py, ONNX Runtime, the reference
+of onnx.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper, shape_inference
+
+from eqsat.checker.kernels import foreign, reference
+from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float
+from eqsat.checker.kernels.noise import Noise
+from eqsat.operators import Attributes, Operator, find_operator, read_attributes
+
+Feeds: TypeAlias = Mapping[str, Array]
+
+_OBJECTION = re.compile(r"\(op_type:(\w+)[^)\n]*\): (?:\[\w+\] )?(.+)")
+
+_FLOATS = frozenset({int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
+
+
+class Mode(Enum):
+    """The meaning of a float: a number of its declared type, or a real number."""
+
+    BITS = auto()
+    REAL = auto()
+
+
+class IllegalModel(Exception):
+    """ONNX's checker or inference refuses the model; the text is its reason."""
+
+
+class Step(NamedTuple):
+    """A node, ready to be computed."""
+
+    operator: Operator
+    attributes: Attributes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    dtypes: tuple[int, ...]
+    results: tuple[int, ...]
+    kernel: Kernel | None
+    rounds: bool
+
+
+@dataclass(slots=True)
+class Run:
+    """The outputs of one run of a program, and events in it.
+
+    Events are noted in undisturbed runs with reals.
+    """
+
+    outputs: list[Array]
+    exact: bool = True  # every float is the result of real arithmetic
+    infinite: bool = False  # some float is an infinity
+    empty: bool = False  # some tensor has no elements
+    vanished: bool = False  # some float may have underflowed
+
+    def note(self, values: Iterable[Array]) -> None:
+        """Notes all values of a run with reals."""
+        for array in values:
+            self.empty |= array.size == 0
+            if is_float(array):
+                self.exact = self.exact and reference.is_short(array)
+                self.infinite |= bool(np.isinf(array).any())
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """The declared type of a graph input or constant."""
+
+    dtype: int
+    shape: tuple[int, ...]
+
+
+class Program:
+    """A model that is ready to run.
+
+    Raises `IllegalModel` if ONNX's own inference refuses it, `Unsupported` if a type is not known.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        typed = _typed(model)
+        graph = typed.graph
+        self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
+        for value in (*graph.input, *graph.value_info, *graph.output):
+            self.types.setdefault(value.name, value.type.tensor_type.elem_type)
+        self.inputs: dict[str, Input] = {
+            value.name: Input(value.type.tensor_type.elem_type, tuple(size.dim_value for size in value.type.tensor_type.shape.dim))
+            for value in graph.input
+            if value.name not in self.constants
+        }
+        self.outputs: list[str] = [value.name for value in graph.output]
+        imports = {entry.domain: entry.version for entry in typed.opset_import}
+        self._steps: list[Step] = []
+        for node in graph.node:
+            step = self._step(node, imports)
+            if step.operator.standard and step.operator.name == "Constant":
+                self.constants[step.outputs[0]] = reference.KERNELS["Constant"](Call(step.operator, step.attributes, (), (), step.results))[0]
+            else:
+                self._steps.append(step)
+
+    def _step(self, node: onnx.NodeProto, imports: Mapping[str, int]) -> Step:
+        operator = find_operator(node.domain, node.op_type, imports.get(node.domain, 1))
+        attributes = read_attributes(operator, node.attribute)
+        if (
+            operator.schema is None
+            or not operator.pure
+            or any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute)
+        ):
+            raise Unsupported(f"{node.op_type} is random, has a body, or is not known")
+        if unknown := [name for name in node.output if name and not self.types.get(name)]:
+            raise Unsupported(f"the type of output {list(node.output).index(unknown[0])} of {node.op_type} is not known")
+        return Step(
+            operator,
+            attributes,
+            tuple(node.input),
+            tuple(node.output),
+            tuple(self.types[name] if name else 0 for name in node.input),
+            tuple(self.types[name] if name else 0 for name in node.output),
+            reference.KERNELS.get(operator.name) if operator.standard else None,
+            reference.rounds(operator.name, attributes),
+        )
+
+    @property
+    def numbers(self) -> Iterable[float]:
+        """The floating-point attributes of all nodes."""
+        for step in self._steps:
+            yield from (value for value in step.attributes.values() if isinstance(value, float))
+
+    def run(self, feeds: Feeds, mode: Mode, noise: Noise | None = None) -> Run:
+        """The outputs for `feeds`, which may redefine constants.
+
+        Raises `Illegal` if a node gives them no meaning, `Unsupported` if no engine has it.
+        """
+        run = Run([])
+        values: dict[str, Array] = {}
+        for name in (*self.inputs, *self.constants):
+            array = feeds[name] if name in feeds else self.constants[name]
+            if noise is not None and name not in feeds:
+                array = noise.constant(array)
+            values[name] = array if mode is Mode.BITS else _as_real(array)
+        with np.errstate(all="ignore"):
+            for step in self._steps:
+                values.update(zip(step.outputs, self._results(step, values, mode, noise, run), strict=False))
+            if mode is Mode.REAL and noise is None:
+                run.note(values.values())
+        run.outputs = [values[name] for name in self.outputs]
+        return run
+
+    def _results(self, step: Step, values: Mapping[str, Array], mode: Mode, noise: Noise | None, run: Run) -> list[Array]:
+        inputs = [values[name] if name else None for name in step.inputs]
+        if mode is Mode.REAL and step.operator.name in reference.ORDERED and any(x is not None and is_float(x) and np.isnan(x).any() for x in inputs):
+            raise Illegal(f"{step.operator.name} of a NaN, which has no place in any order")
+        attributes = step.attributes
+        if noise is not None and step.rounds:
+            settings = reference.SETTINGS.get(step.operator.name, ())
+            inputs = [x if x is None or position in settings else noise.rounding(x) for position, x in enumerate(inputs)]
+        if noise is not None and step.kernel is not None:
+            attributes = noise.attributes(attributes)
+        call = Call(step.operator, attributes, tuple(inputs), step.dtypes, step.results)
+        results = self._computed(call, step, mode)
+        if mode is Mode.BITS:
+            # Statistics of a normalization come in the type that they were computed in.
+            results = [_as_declared(x, dtype) for x, dtype in zip(results, step.results, strict=False)]
+        else:
+            results = [_as_real(x) for x in results]
+            run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
+            run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
+        return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
+
+    @staticmethod
+    def _computed(call: Call, step: Step, mode: Mode) -> list[Array]:
+        if step.kernel is not None:
+            try:
+                return [np.asarray(x) for x in step.kernel(call)]
+            except Unsupported:
+                pass  # a runtime may have this form of the operator
+            # numpy raises them for shapes that do not fit.
+            except (ValueError, IndexError) as error:
+                raise Illegal(str(error)) from None
+        return foreign.compute(call if mode is Mode.BITS else _in_double(call))
+
+
+def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model with the types of all values, as ONNX's own inference finds them."""
+    try:
+        return _inferred(model, propagates=True)
+    except IllegalModel as error:
+        # Integer elements wrap. An overflow during data propagation concerns no size, so it is no
+        # objection.
+        if "during data propagation" not in str(error):
+            raise
+    return _inferred(model, propagates=False)
+
+
+def _inferred(model: onnx.ModelProto, propagates: bool) -> onnx.ModelProto:
+    try:
+        return shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=propagates)
+    except Exception as error:  # inference raises exceptions of any type
+        raise IllegalModel(_objection(str(error))) from None
+
+
+def _objection(text: str) -> str:
+    """ONNX's message on the first node that it objects to; other messages follow from that one."""
+    found = _OBJECTION.search(text)
+    return f"{found[1]}: {found[2].strip()}" if found else " ".join(text.split())
+
+
+def _as_real(array: Array) -> Array:
+    return array.astype(np.float64) if is_float(array) and array.dtype != np.float64 else array
+
+
+def _as_declared(array: Array, dtype: int) -> Array:
+    kind = helper.tensor_dtype_to_np_dtype(dtype) if dtype else array.dtype
+    return array if array.dtype == kind else array.astype(kind)
+
+
+def _in_double(call: Call) -> Call:
+    """The call for a runtime: floats stay double if the operator admits that, else they are rounded
+    to their declared type.
+    """
+    schema = call.operator.schema
+    assert schema is not None
+    formals = list(schema.inputs)
+
+    def taken(position: int, value: Array | None) -> Array | None:
+        if value is None or not is_float(value):
+            return value
+        # The last formal of a variadic operator stands for all that follow.
+        admitted = formals[min(position, len(formals) - 1)].types
+        if "tensor(double)" in admitted and call.dtype(position) in _FLOATS:
+            return value
+        return value.astype(helper.tensor_dtype_to_np_dtype(call.dtype(position)))
+
+    return Call(call.operator, call.attributes, tuple(taken(position, value) for position, value in enumerate(call.inputs)), call.dtypes, call.results)

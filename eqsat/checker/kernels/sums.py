@@ -1,0 +1,58 @@
+"""Sums and products of many numbers in the one order that this package uses.
+
+The input is the terms, along one axis of an array; the output is their total, of the same data
+type. Each total is formed from the first term to the last, one rounding a step, whatever the
+position of the element or the shape of the array. So equal terms in equal order give equal bits; in
+another order they may not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from eqsat.checker.kernels.call import Array
+
+
+def total(terms: Array) -> Array:
+    """The sum over the first axis; 0 if it is empty. Integers wrap."""
+    if not len(terms):
+        return np.zeros(terms.shape[1:], terms.dtype)
+    # numpy's own sums are pairwise for some memory layouts; a running sum has only one order.
+    return np.asarray(np.add.accumulate(terms, axis=0, dtype=terms.dtype)[-1])
+
+
+def product(factors: Array) -> Array:
+    """The product over the first axis; 1 if it is empty. Integers wrap."""
+    if not len(factors):
+        return np.ones(factors.shape[1:], factors.dtype)
+    return np.asarray(np.multiply.accumulate(factors, axis=0, dtype=factors.dtype)[-1])
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """The larger of two numbers by IEEE 754-2019, in either operand order: a NaN wins, and +0 is
+    above -0.
+    """
+    larger: Array = np.maximum(a, b)
+    return np.where((a == 0) & (b == 0), a + b, larger).astype(larger.dtype) if larger.dtype.kind not in "biu" else larger
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """The smaller of two numbers, likewise: a NaN wins, and -0 is below +0."""
+    smaller: Array = np.minimum(a, b)
+    return np.where((a == 0) & (b == 0), -(-a + -b), smaller).astype(smaller.dtype) if smaller.dtype.kind not in "biu" else smaller
+
+
+def largest(values: Array) -> Array:
+    """The maximum over the first axis, which is not empty."""
+    result = values[0]
+    for value in values[1:]:
+        result = maximum(result, value)
+    return np.asarray(result)
+
+
+def smallest(values: Array) -> Array:
+    """The minimum over the first axis, which is not empty."""
+    result = values[0]
+    for value in values[1:]:
+        result = minimum(result, value)
+    return np.asarray(result)

@@ -1,0 +1,3 @@
+"""Choosing: extraction finds the cheapest graph of a saturated e-graph, and its constants are
+computed.
+"""

@@ -1,0 +1,261 @@
+"""Choosing: extraction picks one term for each class that the outputs need.
+
+Every term has a price (kernel launches, then bytes moved) and a number of stored bytes. A constant
+class may also be folded, which launches nothing and stores its bytes. The extractor minimizes the
+price; the stored bytes never exceed the limit, however much that would save.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from eqsat.choose.available import alone, refused
+from eqsat.choose.made_constants import MadeConstants
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.extract import Choice, Graph, Method, Node, extract
+from eqsat.facts.dims import Dim, evaluate, symbols
+from eqsat.facts.fact import UNKNOWN, Fact, byte_size
+from eqsat.model.tensors import dense_bytes
+from eqsat.operators import read_attributes
+from eqsat.runtime.worker import Worker
+from eqsat.spelling.opsets import write
+from eqsat.terms.forms import Written, source_fact
+from eqsat.terms.reading import input_facts, term_attributes, term_outputs
+from eqsat.terms.terms import CONSTANT, FOLDED, LITERAL, PROJECTION, Term
+from eqsat.traits import NEWEST
+
+_WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
+_ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
+_USUAL_SIZE = 64  # of a named dimension without a given size
+
+
+@dataclass(slots=True)
+class Chosen:
+    """A choice: one term for each needed class, children first, its cost, and the priced graph."""
+
+    terms: dict[int, Term]
+    choice: Choice
+    graph: Graph
+
+
+@dataclass(slots=True)
+class Prices:
+    """What prices depend on: launches of a term, its bodies included, and sizes for dimension
+    names.
+    """
+
+    launches: Callable[[Term], int]
+    sizes: Mapping[str, int]
+
+
+class Chooser:
+    """Chooses from one e-graph, repeatedly, as evaluation finds the sizes of constants."""
+
+    def __init__(self, encoding: Encoding, egraph: EGraph, prices: Prices, fold_limit: int, opset: int, worker: Worker) -> None:
+        self._encoding = encoding
+        self._egraph = egraph
+        self._prices = prices
+        self._fold_limit = fold_limit  # bytes
+        self.original = original_terms(encoding, egraph)
+        # A term that the original lacks must be writable in its opset, and ONNX Runtime must have
+        # the kernel.
+        own = own_terms(encoding, egraph)
+        self._unwritable = _unwritable(encoding, egraph, [term for term in egraph.terms if term.head >= 0 and term not in own], opset, worker)
+        # The bytes of a class as evaluated; infinite if evaluation failed.
+        self.folded_bytes: dict[int, float] = {}
+        self.ways = list(egraph.terms)
+        """All terms to choose from: those of the e-graph, then the folded ones."""
+        stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
+        # The reference of the value to evaluate, by foldable class.
+        self.witness: dict[int, int] = {}
+        for reference in foldable(encoding, fold_limit):
+            eclass = egraph.class_of[reference]
+            if eclass not in stored and eclass not in self.witness:
+                self.witness[eclass] = reference
+                self.ways.append(Term(FOLDED, (), (), eclass))
+        self.made_constants = MadeConstants(encoding, egraph, {*stored, *self.witness}, fold_limit)
+        self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.made_constants.values]
+
+    def fact(self, eclass: int) -> Fact:
+        """The fact of a class of values."""
+        knowledge = self._encoding.terms.facts.get(self._egraph.facts[eclass])
+        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+
+    def stored_bytes(self, eclass: int) -> float:
+        """The bytes that folding a class stores: as evaluated, or else by its type."""
+        known = self.folded_bytes.get(eclass)
+        return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
+
+    def choose(self, roots: list[int], stored: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
+        """The cheapest choice for `roots` that stores at most `stored` bytes."""
+        nodes: list[Node] = []
+        initial: dict[int, int] = {}
+        # All folded constants are in memory at once, so they have a second limit, if they can reach
+        # it.
+        folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
+        for index, term in enumerate(self.ways):
+            if self.original.get(term.eclass) is term:
+                initial[term.eclass] = index
+            storage = self._storage(term)
+            if math.isinf(storage):
+                nodes.append(Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding)))
+            else:
+                launches, moved = self._cost(term)
+                amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
+                nodes.append(Node(term.eclass, launches, term.children, amounts, moved))
+        graph = Graph(len(self._egraph.facts), nodes, roots, (stored, self._fold_limit / 2) if folding else (stored,))
+        choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
+        return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph)
+
+    def _storage(self, term: Term) -> float:
+        encoding = self._encoding
+        if term in self._unwritable:
+            return math.inf
+        if term.head == CONSTANT:
+            return 0.0 if term.data[0] in encoding.captured else float(min(encoding.contents[term.data[0]][1].tensor.nbytes, _ABSURD))
+        if term.head == LITERAL:
+            literal = encoding.terms.literals.get(term.data[0])
+            return float(dense_bytes(literal.dtype, math.prod(literal.shape))) if literal.concrete else math.inf
+        if term.head == FOLDED:
+            return self.stored_bytes(term.eclass)
+        return 0.0
+
+    def _cost(self, term: Term) -> tuple[float, float]:
+        if term.head < 0:
+            return 0.0, 0.0
+        # Every value that a term reads or writes is moved once.
+        moved = self._moved(self._egraph.facts[term.eclass]) + sum(self._moved(self._egraph.facts[child]) for child in term.children)
+        return float(min(self._prices.launches(term), _ABSURD)), moved
+
+    def _moved(self, handle: int) -> float:
+        terms = self._encoding.terms
+        knowledge = terms.facts.get(handle)
+        if knowledge is None:
+            return 0.0
+        if isinstance(knowledge, Fact):
+            return self._bytes(knowledge)
+        if isinstance(knowledge, tuple):
+            return sum(self._bytes(fact) for fact in knowledge)
+        return sum(self._moved(head) for head in terms.chain(handle))
+
+    def _bytes(self, fact: Fact) -> float:
+        if fact.shape is None or not fact.dtype:
+            return 0.0
+        count = 1
+        for size in fact.shape:
+            count *= self._size(size)
+        return float(min(dense_bytes(fact.dtype, count), _ABSURD))
+
+    def _size(self, size: Dim) -> int:
+        if size is None:
+            return _USUAL_SIZE
+        if isinstance(size, int):
+            # A model may declare a negative size; it fails when it runs, not here.
+            return max(size, 0)
+        found = evaluate(size, {name: self._prices.sizes.get(name, _USUAL_SIZE) for name in symbols(size)})
+        return max(found or 0, 0)
+
+
+def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
+    """The terms of the original, in its order."""
+    by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
+    return {by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]: None for entry in encoding.entries}
+
+
+def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
+    """For each class, the original's first term for it. This choice is valid and has no cycles."""
+    found: dict[int, Term] = {}
+    for term in own_terms(encoding, egraph):
+        found.setdefault(term.eclass, term)
+    return found
+
+
+def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | None:
+    """How an opset spells a term that the original does not have, given the facts of its children;
+    None if it can not.
+    """
+    terms = encoding.terms
+    signature = terms.signatures[term.head]
+    if not _has_laws(encoding, term):
+        # No rule makes such a term, so an equal one is in the original.
+        return Written(signature.operator, {}, ())
+    if not signature.operator.standard or signature.operator.opset != NEWEST:
+        return None
+    return write(signature.operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
+
+
+def _has_laws(encoding: Encoding, term: Term) -> bool:
+    """Whether a rule may make such a term."""
+    signature = encoding.terms.signatures[term.head]
+    return signature.operator.pure and not signature.lawless
+
+
+def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None, ...]:
+    """The facts of a term's inputs, without absent ones at the end."""
+    terms = encoding.terms
+    signature = terms.signatures[term.head]
+    handles = [egraph.facts[child] for child in term.children[: signature.inputs]]
+    if signature.rest:
+        handles += terms.chain(egraph.facts[term.children[-1]])
+    return input_facts(terms, handles)
+
+
+def _outputs(encoding: Encoding, term: Term) -> int:
+    """How many outputs a node of a term lists."""
+    signature = encoding.terms.signatures[term.head]
+    named = None if signature.single else term_outputs(encoding.terms, term.head, term.data)
+    return len(named or (1,))
+
+
+def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: int, worker: Worker) -> set[Term]:
+    """The terms that the opset can not spell, or that ONNX Runtime lacks a kernel for.
+
+    Kernels count only if ONNX Runtime has one for each node of the original.
+    """
+    # The answer depends on the facts of the children only, and repeated layers ask it many times.
+    alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
+    for term in terms:
+        if _has_laws(encoding, term):
+            alike.setdefault((term.head, term.data, tuple(egraph.facts[child] for child in term.children)), []).append(term)
+    found: set[Term] = set()
+    models: dict[bytes, list[Term]] = {}
+    for same in alike.values():
+        spelled = written(encoding, egraph, same[0], opset)
+        if spelled is None:
+            found.update(same)
+            continue
+        facts = _inputs(encoding, egraph, same[0])
+        model = alone(spelled.operator, spelled.attributes, [source_fact(source, facts) for source in spelled.inputs], _outputs(encoding, same[0]))
+        if model is not None:
+            models.setdefault(model, []).extend(same)
+    lacking = refused(models, worker)
+    if lacking and not refused(_own_nodes(encoding), worker):
+        found.update(term for model in lacking for term in models[model])
+    return found
+
+
+def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
+    """The single-node models of the original's nodes."""
+    for node in encoding.nodes.values():
+        facts = [encoding.fact(name) if name else None for name in node.inputs]
+        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), facts, len(node.outputs))
+        if model is not None:
+            yield model
+
+
+def foldable(encoding: Encoding, limit: int) -> list[int]:
+    """The references of constant tensors whose evaluation needs no value above `limit` bytes."""
+    heavy: set[int] = set()
+    found: list[int] = []
+    terms = encoding.terms
+    for entry in encoding.entries:
+        knowledge = terms.facts.get(encoding.facts[entry.eclass])
+        facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+        if any((byte_size(fact) or 0) > limit for fact in facts) or any(child in heavy for child in entry.children):
+            heavy.add(entry.eclass)
+        elif isinstance(knowledge, Fact) and knowledge.const and knowledge.other is None and (entry.head >= 0 or entry.head == PROJECTION):
+            found.append(entry.eclass)
+    return found

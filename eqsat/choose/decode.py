@@ -1,0 +1,396 @@
+"""Decoding: the chosen terms become a graph that stays as close to the original as possible.
+
+A term of the original is written as the original wrote it: the same node, name, attributes and
+annotations, with new inputs where they changed. Values keep their names, and outputs always do.
+Nodes keep their original order as far as the new dependencies allow.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import defs, helper
+
+from eqsat.choose.choose import Chosen, written
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.facts.fact import Fact, dtype_name
+from eqsat.model.model import Constant, Graph, Node
+from eqsat.model.names import FreshNames, rename_captures, stored_names
+from eqsat.model.tensors import from_array
+from eqsat.operators import Operator, find_operator, to_attributes
+from eqsat.terms.forms import Written
+from eqsat.terms.reading import term_attributes, term_inputs, term_outputs
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, PROJECTION, Literal, Signature, Term
+
+
+class Undecodable(Exception):
+    """The graph's opset can not express the choice."""
+
+
+@dataclass(slots=True)
+class Place:
+    """The position of a graph in the model, which decides how it may be written."""
+
+    outermost: bool = True  # whether the graph is no body: its file size is accounted for by itself
+    # New constants become Constant nodes: functions have no initializers, and old IR versions tie
+    # those to inputs.
+    constant_nodes: bool = False
+
+
+@dataclass(slots=True)
+class Decoded:
+    """A graph as protobuf, and for each value of the original the name that holds it now."""
+
+    graph: onnx.GraphProto
+    became: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class _Decoder:
+    def __init__(
+        self, encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+    ) -> None:
+        self.encoding = encoding
+        self.egraph = egraph
+        self.terms = chosen.terms
+        self.folded = folded
+        self.fresh = fresh
+        self.place = place
+        self.source: Graph = encoding.graph
+        self.names_of: dict[int, list[str]] = {}
+        for name, reference in encoding.values.items():
+            self.names_of.setdefault(egraph.class_of[reference], []).append(name)
+        self.origins = self._origins()
+        self.nodes_of: dict[int, list[Node]] = {}
+        for reference, node in encoding.nodes.items():
+            self.nodes_of.setdefault(egraph.class_of[reference], []).append(node)
+        self.projections: dict[int, list[tuple[int, int]]] = {}
+        for value, term in self.terms.items():
+            if term.head == PROJECTION:
+                self.projections.setdefault(term.children[0], []).append((value, term.data[0]))
+        self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
+        self.name: dict[int, str] = {}
+        self.outputs = set(self.source.outputs)
+        self.inputs = set(self.source.inputs)
+        self.opset = opset
+        # The opset's spelling of each term that the original lacks. It may turn inputs into
+        # attributes.
+        self.written = {eclass: self._written(term) for eclass, term in self.terms.items() if term.head >= 0 and eclass not in self.origins}
+        self.producer = {name: node for node in self.source.nodes for name in node.outputs if name}
+        self.extra: dict[Literal, str] = {}
+        self.own = {*self.source.inputs, *self.source.constants, *self.source.sparse}
+        for node in self.source.nodes:
+            self.own.update(node.outputs)
+
+    def _origins(self) -> dict[int, int]:
+        """For each class whose chosen term is the original's, the reference of its first node."""
+        class_of = self.egraph.class_of
+        origins: dict[int, int] = {}
+        for entry in self.encoding.entries:
+            eclass = class_of[entry.eclass]
+            term = self.terms.get(eclass)
+            if entry.head >= 0 and eclass not in origins and term is not None and (term.head, term.data) == (entry.head, entry.data):
+                if term.children == tuple(class_of[child] for child in entry.children):
+                    origins[eclass] = entry.eclass
+        return origins
+
+    def decode(self) -> Decoded:
+        graph = onnx.GraphProto()
+        for field_name in ("name", "doc_string"):
+            if self.source.proto.HasField(field_name):
+                setattr(graph, field_name, getattr(self.source.proto, field_name))
+        graph.metadata_props.extend(self.source.proto.metadata_props)
+        for eclass, term in self.terms.items():
+            if term.head not in (CONS, NIL, ABSENT) and (term.head < 0 or self.encoding.terms.signatures[term.head].single):
+                self.name[eclass] = self._name(eclass, term)
+        nodes: list[onnx.NodeProto] = []
+        needed = self._needed()
+        for eclass in self._order():
+            if eclass not in needed:
+                continue
+            term = self.terms[eclass]
+            if term.head in (CONSTANT, LITERAL, FOLDED):
+                self._constant(graph, nodes, eclass, term, self.name[eclass])
+            elif term.head == INPUT:
+                self._leaf(graph, nodes, self.name[eclass])
+            elif term.head >= 0:
+                nodes.append(self._node(graph, nodes, eclass, term))
+        emitted: set[str] = set()
+        for name in self.source.outputs:
+            eclass = self.egraph.class_of[self.encoding.values[name]]
+            given = self.name[eclass]
+            if given != name and name not in emitted:
+                if self._is_stored(self.terms[eclass]):
+                    self._constant(graph, nodes, eclass, self.terms[eclass], name)
+                else:
+                    nodes.append(self._identity(eclass, given, name))
+            emitted.add(name)
+        graph.node.extend(nodes)
+        self._interface(graph)
+        return Decoded(graph, self._became())
+
+    def _written(self, term: Term) -> Written:
+        found = written(self.encoding, self.egraph, term, self.opset)
+        if found is None:
+            raise Undecodable(f"opset {self.opset} has no such {self.encoding.terms.signatures[term.head].operator.name}")
+        return found
+
+    def _sources(self, eclass: int) -> list[int | Literal]:
+        """The inputs of a node as it is spelled: classes, and constants of the spelling. Class 0 is
+        absent.
+        """
+        term = self.terms[eclass]
+        signature = self.encoding.terms.signatures[term.head]
+        classes = term_inputs(signature, term, self.terms)
+        spelled = self.written.get(eclass)
+        if spelled is None or signature.lawless:
+            return list(classes)
+        absent = self.egraph.class_of[0]
+        return [absent if source is None else classes[source] if isinstance(source, int) else source for source in spelled.inputs]
+
+    def _needed(self) -> set[int]:
+        """The classes that the outputs of the spelled graph need."""
+        needed: set[int] = set()
+        waiting = [self.egraph.class_of[self.encoding.values[name]] for name in self.source.outputs]
+        while waiting:
+            eclass = waiting.pop()
+            if eclass in needed or eclass not in self.terms:
+                continue
+            needed.add(eclass)
+            term = self.terms[eclass]
+            waiting += [source for source in self._sources(eclass) if isinstance(source, int)] if term.head >= 0 else term.children
+        return needed
+
+    def _became(self) -> dict[str, str]:
+        class_of = self.egraph.class_of
+        return {name: self.name[class_of[reference]] for name, reference in self.encoding.values.items() if class_of[reference] in self.name}
+
+    def _name(self, eclass: int, term: Term) -> str:
+        names = self.names_of.get(eclass, [])
+        if term.head == INPUT:
+            # An outer value or an input can not be renamed, so an output with the same value is a
+            # node of its own.
+            return next(name for name in names if self.encoding.values[name] == term.data[0])
+        if term.head == CONSTANT:
+            stored, _ = self.encoding.contents[term.data[0]]
+            if term.data[0] in self.encoding.captured:
+                return stored
+            own = [name for name in names if name in self.source.constants and name not in self.inputs]
+            outputs = [name for name in names if name in self.outputs]
+            return next(iter([*(name for name in outputs if name in own), *outputs, *own, *names, stored]))
+        names = [name for name in names if name in self.own and name not in self.inputs]
+        outputs = [name for name in names if name in self.outputs]
+        if outputs:
+            return outputs[0]
+        origin = self.origins.get(eclass)
+        if origin is not None:
+            return self.encoding.nodes[origin].outputs[0]
+        return names[0] if names else self.fresh.make("folded" if term.head in (FOLDED, LITERAL) else "value")
+
+    def _order(self) -> list[int]:
+        """The classes, children first; ready ones are ordered by their place in the original."""
+        users: dict[int, list[int]] = {}
+        missing: dict[int, int] = {}
+        ready: list[tuple[int, int]] = []
+
+        def rank(eclass: int) -> int:
+            term = self.terms[eclass]
+            if term.head < 0:
+                return -1
+            return self.rank[self.origins[eclass]] if eclass in self.origins else len(self.rank)
+
+        for eclass, term in self.terms.items():
+            needed = set(term.children)
+            missing[eclass] = len(needed)
+            for child in needed:
+                users.setdefault(child, []).append(eclass)
+            if not needed:
+                heapq.heappush(ready, (rank(eclass), eclass))
+        order: list[int] = []
+        while ready:
+            _, eclass = heapq.heappop(ready)
+            order.append(eclass)
+            for user in users.get(eclass, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    heapq.heappush(ready, (rank(user), user))
+        return order
+
+    def _leaf(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str) -> None:
+        if name in self.source.sparse and name not in self.source.overridable:
+            graph.sparse_initializer.append(self.source.sparse[name])
+        elif name in self.source.constants and name not in self.source.inputs:
+            self._store(graph, nodes, name, self.source.constants[name])
+
+    def _is_stored(self, term: Term) -> bool:
+        return term.head in (LITERAL, FOLDED) or (term.head == CONSTANT and term.data[0] not in self.encoding.captured)
+
+    def _constant(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term, name: str) -> None:
+        if term.head == CONSTANT:
+            if term.data[0] in self.encoding.captured:
+                return
+            found = self.source.constants.get(name)
+            self._store(graph, nodes, name, found if found is not None else self.encoding.contents[term.data[0]][1])
+            return
+        array = self.encoding.terms.literals.get(term.data[0]).array if term.head == LITERAL else self.folded[eclass]
+        self._array(graph, nodes, name, array)
+
+    def _array(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, array: np.ndarray[Any, Any]) -> None:
+        tensor = from_array(array, name)
+        if self.place.constant_nodes:
+            nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
+        else:
+            graph.initializer.append(tensor.proto)
+
+    def _store(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, constant: Constant) -> None:
+        if constant.node is not None:
+            node = onnx.NodeProto()
+            node.CopyFrom(constant.node)
+            node.output[0] = name
+            nodes.append(node)
+        elif self.place.constant_nodes and name not in self.source.constants:
+            proto = onnx.TensorProto()
+            proto.CopyFrom(constant.tensor.proto)
+            nodes.append(helper.make_node("Constant", [], [name], value=proto))
+        else:
+            proto = graph.initializer.add()
+            proto.CopyFrom(constant.tensor.proto)
+            proto.name = name
+
+    def _identity(self, eclass: int, given: str, name: str) -> onnx.NodeProto:
+        node = self.producer.get(name)
+        if node is not None and node.operator.name == "Identity" and node.operator.standard:
+            copy = onnx.NodeProto()
+            copy.CopyFrom(node.proto)
+            copy.input[0] = given
+            return copy
+        if not self._can_be_copied(eclass):
+            raise Undecodable(f"'{name}' and '{given}' are one value, of a type that this opset's Identity does not take")
+        return helper.make_node("Identity", [given], [name])
+
+    def _can_be_copied(self, eclass: int) -> bool:
+        """Whether Identity takes the values of a class in the graph's opset."""
+        knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
+        operator = find_operator("", "Identity", self.opset)
+        if not isinstance(knowledge, Fact) or operator.schema is None:
+            return False
+        if knowledge.other is not None:
+            return False
+        kinds = {kind for constraint in operator.schema.type_constraints for kind in constraint.allowed_type_strs}
+        return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds
+
+    def _extra(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], literal: Literal) -> str:
+        """The name of a constant that only a node's spelling needs."""
+        name = self.extra.get(literal)
+        if name is None:
+            name = self.extra[literal] = self.fresh.make("folded")
+            self._array(graph, nodes, name, literal.array)
+        return name
+
+    def _node(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> onnx.NodeProto:
+        signature = self.encoding.terms.signatures[term.head]
+        inputs = [self.name.get(source, "") if isinstance(source, int) else self._extra(graph, nodes, source) for source in self._sources(eclass)]
+        origin = self.origins.get(eclass)
+        proto = onnx.NodeProto()
+        if origin is not None:
+            node = self.encoding.nodes[origin]
+            proto.CopyFrom(node.proto)
+            if signature.opaque:
+                self._rename(node, proto, inputs)
+                inputs = inputs[: len(node.inputs)]
+        else:
+            node = None
+            self._make(proto, eclass, signature, term)
+        # A node of a function keeps its last input: an absent one can stand for a default there.
+        while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
+            inputs.pop()
+        del proto.input[:]
+        proto.input.extend(inputs)
+        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node)
+        del proto.output[:]
+        proto.output.extend(outputs)
+        return proto
+
+    def _rename(self, node: Node, proto: onnx.NodeProto, inputs: list[str]) -> None:
+        mapping = dict(zip(node.captures, inputs[len(node.inputs) :], strict=True))
+        for attribute in proto.attribute:
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) else ():
+                rename_captures(graph, mapping)
+
+    def _outputs(self, eclass: int, signature: Signature, term: Term, node: Node | None) -> list[str]:
+        used: dict[int, str] = {}
+        for value, index in self.projections.get(eclass, ()):
+            used[index] = self.name[value]
+        # If the set of named outputs decides what a node computes, all of them stay, even unused
+        # ones.
+        kept = term_outputs(self.encoding.terms, term.head, term.data) or ()
+        written = node.outputs if node is not None else ()
+        count = max([index + 1 for index in used] + [len(written), len(kept)])
+        names: list[str] = []
+        for index in range(count):
+            if index in used:
+                names.append(used[index])
+            elif kept[index : index + 1] == (1,) or _required(signature.operator, index):
+                # The value is not used, or another node provides it under its own name.
+                names.append(self.fresh.make(f"{(written[index] if index < len(written) else '') or 'value'}_unused"))
+            else:
+                names.append("")
+        while names and not names[-1] and not kept:
+            names.pop()
+        return names
+
+    def _make(self, proto: onnx.NodeProto, eclass: int, signature: Signature, term: Term) -> None:
+        """Makes a node that the original lacks. It takes the name of the original's node of the
+        same operator for this value, if there is one.
+        """
+        spelled = self.written[eclass]
+        operator = spelled.operator
+        proto.op_type, proto.domain = operator.name, operator.domain
+        lender = next((node for node in self.nodes_of.get(eclass, ()) if (node.operator.domain, node.operator.name) == (operator.domain, operator.name)), None)
+        if lender is not None:
+            proto.name, proto.doc_string = lender.proto.name, lender.proto.doc_string
+            proto.metadata_props.extend(lender.proto.metadata_props)
+        attributes = term_attributes(self.encoding.terms, term.head, term.data) if signature.lawless else spelled.attributes
+        proto.attribute.extend(to_attributes(operator, attributes))
+
+    def _interface(self, graph: onnx.GraphProto) -> None:
+        source = self.source.proto
+        stored = set(stored_names(graph))
+        defined = {*stored, *(name for node in graph.node for name in node.output)}
+        inputs = set(self.source.inputs)
+        for name in sorted(self.source.overridable):
+            if name in self.source.sparse:
+                graph.sparse_initializer.append(self.source.sparse[name])
+            else:
+                graph.initializer.append(self.source.constants[name].tensor.proto)
+        # Old IR versions list constants among the inputs. Such an entry goes with its constant, or
+        # it would become a required input.
+        graph.input.extend(info for info in source.input if info.name in inputs or info.name in stored)
+        graph.output.extend(source.output)
+        graph.value_info.extend(info for info in source.value_info if info.name in defined)
+        for note in source.quantization_annotation:
+            names = [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
+            if all(name in defined or name in inputs for name in names):
+                graph.quantization_annotation.append(note)
+
+
+def _required(operator: Operator, index: int) -> bool:
+    schema = operator.schema
+    if schema is None or not schema.outputs:
+        return True
+    formal = schema.outputs[min(index, len(schema.outputs) - 1)]
+    return formal.option != defs.OpSchema.FormalParameterOption.Optional
+
+
+def decode(
+    encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+) -> Decoded:
+    """The graph that `chosen` describes, in `opset`. `folded` has the elements of the classes to
+    store.
+    """
+    return _Decoder(encoding, egraph, chosen, folded, fresh, place, opset).decode()

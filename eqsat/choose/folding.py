@@ -1,0 +1,191 @@
+"""Folding: constant values of a graph are evaluated, exactly as the original computes them.
+
+The input is a graph and the names of constant values; the output is their elements. ONNX Runtime
+computes them in the worker process, with its optimizations off, node by node in the declared types.
+Values that it can not evaluate are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.model.model import Constant, Graph, Model, Node, attribute_graphs, function_key
+from eqsat.model.tensors import from_array
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+
+_SECONDS = 20.0  # for one call
+_ALL_SECONDS = 60.0  # for all values of a graph: constants are not worth a longer wait
+
+
+class Folding:
+    """Evaluates constant values of one graph and remembers them."""
+
+    def __init__(
+        self, model: Model, graph: Graph, captured: Mapping[str, Constant], opsets: Sequence[onnx.OperatorSetIdProto], worker: Worker, memory: int
+    ) -> None:
+        self._model = model
+        self._constants = {**captured, **graph.constants}
+        self._nodes = graph.nodes
+        self._producer: dict[str, int] = {name: place for place, node in enumerate(graph.nodes) for name in node.outputs if name}
+        self._opsets = opsets
+        self._worker = worker
+        self._memory = memory
+        self._known: dict[str, np.ndarray[Any, Any]] = {}
+        self._failed: set[str] = set()
+        self._spent = 0.0
+        self.exhausted = False  # whether time ran out before all constants were evaluated
+
+    def evaluate(self, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
+        """The elements of the named values; those that fail are missing."""
+        wanted = [name for name in dict.fromkeys(names) if name not in self._known and name not in self._failed]
+        batches = [wanted] if wanted else []
+        while batches:
+            batch = batches.pop()
+            if self._spent > _ALL_SECONDS:
+                self.exhausted = True
+                self._failed.update(batch)
+                continue
+            start = time.monotonic()
+            try:
+                arrays = self._run(batch)
+            except (RemoteError, WorkerDied, WorkerTimeout):
+                # One value that fails takes its batch with it: the others are tried again without
+                # it.
+                if len(batch) == 1:
+                    self._failed.add(batch[0])
+                else:
+                    batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                continue
+            finally:
+                self._spent += time.monotonic() - start
+            for name, array in zip(batch, arrays, strict=True):
+                if isinstance(array, np.ndarray):
+                    self._known[name] = array
+                else:
+                    self._failed.add(name)
+        return {name: self._known[name] for name in names if name in self._known}
+
+    def compute(self, models: Mapping[int, onnx.ModelProto]) -> dict[int, np.ndarray[Any, Any]]:
+        """The results of models without inputs, by their keys; those that fail are missing."""
+        found: dict[int, np.ndarray[Any, Any]] = {}
+        batches = [list(models)] if models else []
+        while batches:
+            batch = batches.pop()
+            if self._spent > _ALL_SECONDS:
+                self.exhausted = True
+                continue
+            start = time.monotonic()
+            try:
+                serialized = [models[key].SerializeToString() for key in batch]
+                arrays = self._worker.call("eqsat.choose.folding:compute_results", serialized, timeout=_SECONDS, memory=self._memory)
+            except (RemoteError, WorkerDied, WorkerTimeout):
+                if len(batch) > 1:
+                    batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
+                continue
+            finally:
+                self._spent += time.monotonic() - start
+            found |= {key: array for key, array in zip(batch, arrays, strict=True) if isinstance(array, np.ndarray)}
+        return found
+
+    def _run(self, names: Sequence[str]) -> list[Any]:
+        model = self._constant_model(names)
+        if model is None:
+            raise RemoteError("ValueError", "not made of constants")
+        answer: list[Any] = self._worker.call("eqsat.choose.folding:compute", model.SerializeToString(), list(names), timeout=_SECONDS, memory=self._memory)
+        return answer
+
+    def _constant_model(self, names: Sequence[str]) -> onnx.ModelProto | None:
+        nodes: dict[int, Node] = {}
+        used: dict[str, None] = {}
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in used or not name:
+                continue
+            used[name] = None
+            if name in self._known or name in self._constants:
+                continue
+            place = self._producer.get(name)
+            if place is None:
+                return None
+            node = self._nodes[place]
+            if refers(node.proto):
+                # An attribute parameter of the surrounding function has a value only at a call.
+                return None
+            nodes[place] = node
+            waiting += [*node.inputs, *node.captures]
+        proto = onnx.ModelProto(ir_version=max(self._model.proto.ir_version, 4))
+        proto.opset_import.extend(self._opsets)
+        if any(calls(node.proto, self._model) for node in nodes.values()):
+            proto.functions.extend(function.proto for function in self._model.functions.values())
+        proto.graph.name = "constants"
+        for name in used:
+            if name in self._known:
+                proto.graph.initializer.append(from_array(self._known[name], name).proto)
+            elif name in self._constants:
+                tensor = self._constants[name].tensor
+                if tensor.hollow or tensor.nbytes > self._memory:
+                    return None
+                proto.graph.initializer.append(tensor.inline(name).proto)
+        given = {tensor.name for tensor in proto.graph.initializer}
+        for place in sorted(nodes):
+            copy = onnx.NodeProto()
+            copy.CopyFrom(nodes[place].proto)
+            for index, name in enumerate(copy.output):
+                if name in given:
+                    copy.output[index] = f"{name} (known)"
+            proto.graph.node.append(copy)
+        proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+        return proto
+
+
+def calls(node: onnx.NodeProto, model: Model) -> bool:
+    """Whether a node, or one in its bodies, calls a function of the model."""
+    waiting = [node]
+    while waiting and model.functions:
+        current = waiting.pop()
+        if function_key(current.domain, current.op_type, current.overload) in model.functions:
+            return True
+        waiting.extend(inner for _, graph in attribute_graphs(current) for inner in graph.node)
+    return False
+
+
+def refers(node: onnx.NodeProto) -> bool:
+    """Whether a node, or one in its bodies, takes an attribute from the function around it."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        if any(attribute.ref_attr_name for attribute in current.attribute):
+            return True
+        waiting.extend(inner for _, graph in attribute_graphs(current) for inner in graph.node)
+    return False
+
+
+def compute(model: bytes, names: list[str]) -> list[Any]:
+    """Runs inside the worker: the values of a model without inputs.
+
+    ONNX Runtime computes them, so the bits are the runtime's.
+    """
+    from eqsat.runtime.session import open_runtime
+
+    return open_runtime(model).run({}, names)
+
+
+def compute_results(models: list[bytes]) -> list[Any]:
+    """Runs inside the worker: the results of models without inputs; None if the runtime refuses
+    one.
+    """
+    from eqsat.runtime.session import open_runtime
+
+    found: list[Any] = []
+    for model in models:
+        try:
+            found += open_runtime(model).run({}, ["result"])
+        except Exception:
+            found.append(None)
+    return found

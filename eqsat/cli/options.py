@@ -1,0 +1,124 @@
+"""The options of the command line that come from `Settings`, and the values that options take.
+
+Every setting that says how it is written becomes an option. What was given comes back as keyword arguments of `Settings`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqsat.errors import InputError
+from eqsat.settings import Settings, flag_of, option_of
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def size(text: str) -> int:
+    """A number of bytes: 1000, 64k, 2M, 1.5G."""
+    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
+    try:
+        number = float(text[:-1] if factor > 1 else text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of bytes such as 1000, 64k, 2M or 1.5G") from None
+    if not 0 <= number * factor < 1 << 62:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a sensible number of bytes")
+    return int(number * factor)
+
+
+def seconds(text: str) -> float:
+    """A number of seconds."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number < 1e9:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return number
+
+
+def count(text: str) -> int:
+    """A positive number."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number")
+    return int(text)
+
+
+def _dimension(text: str) -> tuple[str, int]:
+    name, _, given = text.partition("=")
+    if not name or not given.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=SIZE")
+    return name, int(given)
+
+
+_FORMS: Mapping[str, Callable[[str], Any]] = {"S": seconds, "N": count, "BYTES": size, "NAME=SIZE": _dimension}
+"""How the value of an option is read; every other form is a text."""
+
+
+def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
+    """Adds an option for each setting that says how it is written, or for those that `only` names."""
+    for setting in fields(Settings):
+        option = option_of(setting)
+        if option is None or (only and setting.name not in only):
+            continue
+        flag = flag_of(setting)
+        if not option.form and not option.choices:
+            parser.add_argument(flag, dest=setting.name, action="store_true", help=option.help)
+            continue
+        parser.add_argument(
+            flag,
+            dest=setting.name,
+            metavar=option.form or None,
+            type=_FORMS.get(option.form, str),
+            choices=option.choices or None,
+            action="append" if option.repeats else "store",
+            help=option.help + (" (repeatable)" if option.repeats else f" (default: {setting.default})" if option.choices else ""),
+        )
+
+
+def given_settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The keyword arguments of `Settings` that the options give; `InputError` where a value can not be used."""
+    given: dict[str, Any] = {}
+    for setting in fields(Settings):
+        value = getattr(options, setting.name, None)
+        if value is None or option_of(setting) is None:
+            continue
+        if setting.name == "inputs":
+            value = _load_inputs(value)
+        elif setting.name == "rules":
+            value = [Path(path) for path in value]
+        elif setting.default_factory is not MISSING:
+            value = _sizes(flag_of(setting), value)
+        elif setting.default is True:
+            value = not value
+        given[setting.name] = value
+    return given
+
+
+def _load_inputs(path: str) -> dict[str, np.ndarray[Any, Any]]:
+    """The arrays of an .npz file, by name."""
+    import zipfile
+
+    import numpy as np
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InputError(f"{path}: holds one array; inputs are an .npz file with one array for each input")
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
+    except (ValueError, zipfile.BadZipFile, EOFError) as error:
+        raise InputError(f"{path}: not an .npz file of plain arrays ({error})") from None
+
+
+def _sizes(flag: str, pairs: Sequence[tuple[str, int]]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for name, given in pairs:
+        if sizes.setdefault(name, given) != given:
+            raise InputError(f"{flag} gives '{name}' two sizes, {sizes[name]} and {given}")
+    return sizes

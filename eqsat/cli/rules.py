@@ -1,0 +1,271 @@
+"""The command line of the rule language: `eqsat rules list|show|check|format|why`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqsat.cli.options import count
+from eqsat.cli.progress import shown_progress
+from eqsat.errors import InputError
+
+if TYPE_CHECKING:
+    from eqsat.checker.check import Verdict
+    from eqsat.language.library import Library
+    from eqsat.language.resolve import Resolved
+
+
+def _seed(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number, 0 or more")
+    return int(text)
+
+
+def add_rules(commands: Any) -> None:
+    """Adds `rules` and all that it can do to the commands of a parser."""
+    rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
+    actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
+
+    listing = actions.add_parser("list", help="the rules, by group, with what they are for")
+    _add_sources(listing)
+    listing.set_defaults(command=_list)
+
+    show = actions.add_parser("show", help="one rule as text, or as what runs")
+    show.add_argument("name", metavar="NAME")
+    show.add_argument("--egglog", action="store_true", help="what the rule compiles to")
+    _add_sources(show)
+    show.set_defaults(command=_show)
+
+    check = actions.add_parser("check", help="try rules on random instances against what ONNX Runtime computes")
+    check.add_argument("paths", metavar="PATH", nargs="*", help="rule files, or folders of them (default: the built-in rules)")
+    check.add_argument("--n", metavar="N", type=count, default=None, help="instances of each rule that must fire (default: 300)")
+    check.add_argument("--seed", metavar="S", type=_seed, default=0, help="another seed draws other instances (default: 0)")
+    check.add_argument("--save", metavar="DIR", help="where models that refute a rule are written (default: a new temporary folder)")
+    check.add_argument("--json", action="store_true", help="print one JSON object")
+    check.set_defaults(command=_check)
+
+    layout = actions.add_parser("format", help="write rule files in the one layout")
+    layout.add_argument("paths", metavar="PATH", nargs="+", help="rule files, or folders of them")
+    layout.add_argument("--check", action="store_true", help="write nothing; exit with 2 where a file is laid out otherwise")
+    layout.add_argument("--json", action="store_true", help="print one JSON object")
+    layout.set_defaults(command=_format)
+
+    why = actions.add_parser("why", help="where a rule matches on a model, nearly matches, and what stops it")
+    why.add_argument("name", metavar="NAME")
+    why.add_argument("model", metavar="MODEL", help="an ONNX file")
+    _add_sources(why)
+    why.set_defaults(command=_why)
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--rules", metavar="FILE.rules", action="append", default=[], help="the rules of this file as well (repeatable)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _library(options: argparse.Namespace) -> Library:
+    from eqsat.language.library import built_in, load
+
+    return load(map(Path, options.rules), built_in())
+
+
+def _list(options: argparse.Namespace) -> int:
+    library = _library(options)
+    if options.json:
+        groups = [
+            {
+                "group": group.name,
+                "about": " ".join(group.file.preamble),
+                "rules": [
+                    {
+                        "name": rule.name,
+                        "label": rule.label.value,
+                        "both": rule.both,
+                        "about": " ".join(rule.documentation),
+                        "members": [entry.listed.name for entry in group.entries if rule.ranges and entry.listed.family == rule.name],
+                    }
+                    for rule in group.file.rules
+                ],
+            }
+            for group in library.groups
+        ]
+        print(json.dumps({"groups": groups}))
+        return 0
+    for group in library.groups:
+        print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
+        for rule in group.file.rules:
+            members = sum(entry.listed.family == rule.name for entry in group.entries)
+            name = f"{rule.name} ({members} members)" if rule.ranges else rule.name
+            print(f"  {rule.label.value:6}  {name:32}  {' '.join(rule.documentation)}")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    from eqsat.language.expansion import definitions_for
+    from eqsat.language.printer import show, show_definition
+
+    library = _library(options)
+    found = library.members(options.name)
+    file, rule = library.written(options.name)
+    members = [resolved.rule.name for resolved in found if rule.ranges]
+    if not options.egglog:
+        # A member is shown as what it is, a family and a rule as they are written.
+        text = "\n\n".join([*map(show_definition, definitions_for(rule, file)), show(rule)]) if rule.name == options.name else show(found[0].rule)
+        record = {"name": options.name, "file": rule.file, "line": rule.place.line, "text": text, "members": members}
+        print(json.dumps(record) if options.json else "\n".join([text, *([f"\nmembers: {', '.join(members)}"] if len(members) > 1 else [])]))
+        return 0
+    from eqsat.egraph.emit import rule_text
+    from eqsat.language.compile import compile_rule
+
+    programs = [rule_text(compiled) for resolved in found for compiled in compile_rule(resolved)]
+    print(json.dumps({"name": options.name, "egglog": programs}) if options.json else "\n\n".join(programs))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    from eqsat.checker.check import FIRED, check
+    from eqsat.language.library import built_in, load, rule_files
+
+    library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
+    rules = library.rules
+    if not rules:
+        raise InputError(f"{' and '.join(options.paths)}: no rule stands there")
+    names = {(found.rule.file, found.rule.family) for found in rules}
+    done = 0
+    with shown_progress(options.json) as progress:
+
+        def found(verdict: Verdict) -> None:
+            nonlocal done
+            done += 1
+            progress(f"{done} of {len(names)} rules: {verdict.rule}")
+
+        verdicts = check(rules, options.n or FIRED, options.seed, found)
+    files = _save(verdicts, options.save)
+    if options.json:
+        print(json.dumps({"passed": all(verdict.passed for verdict in verdicts), "rules": [_record(verdict, files) for verdict in verdicts]}))
+    else:
+        for verdict in verdicts:
+            print("\n".join(_lines(verdict, files)))
+        wrong = sum(not verdict.passed for verdict in verdicts)
+        print(f"{len(verdicts)} rules, {sum(verdict.fired for verdict in verdicts)} instances: " + (f"{wrong} did not pass" if wrong else "all passed"))
+    return 0 if all(verdict.passed for verdict in verdicts) else 2
+
+
+def _save(verdicts: Sequence[Verdict], folder: str | None) -> dict[str, str]:
+    """By rule, the file that holds its counterexample."""
+    refuted = [verdict for verdict in verdicts if verdict.counterexample is not None]
+    if not refuted:
+        return {}
+    target = Path(folder) if folder else Path(tempfile.mkdtemp(prefix="eqsat-refuted-"))
+    files: dict[str, str] = {}
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        for verdict in refuted:
+            assert verdict.counterexample is not None
+            path = target / f"{verdict.rule}.onnx"
+            path.write_bytes(verdict.counterexample.model)
+            files[verdict.rule] = str(path)
+    except OSError as error:
+        raise InputError(f"{target}: can not write counterexamples there: {error.strerror}") from None
+    return files
+
+
+def _record(verdict: Verdict, files: dict[str, str]) -> dict[str, Any]:
+    record = {name: value for name, value in asdict(verdict).items() if name != "counterexample"}
+    example = verdict.counterexample
+    if example is not None:
+        record["counterexample"] = {"left": example.left, "right": example.right, "origin": example.origin, "file": files[verdict.rule]}
+        record["counterexample"] |= {"evidence": example.evidence, "note": example.note}
+    return record
+
+
+def _lines(verdict: Verdict, files: dict[str, str]) -> list[str]:
+    head = f"{verdict.status:16}  {verdict.rule:32}  {verdict.label}, fired {verdict.fired} of {verdict.drawn}"
+    if verdict.members > 1:
+        head += f", {verdict.members} members" + (f", {len(verdict.wrong)} of them did not pass: {', '.join(verdict.wrong)}" if verdict.wrong else "")
+    if verdict.passed:
+        return [head]
+    lines = [head, *(f"    {line}" for line in f"{verdict.file}:{verdict.line}: {verdict.reason}".splitlines())]
+    example = verdict.counterexample
+    if example is not None:
+        lines += [f"    {line}" for text in (example.left, example.right) for line in text.strip().splitlines()]
+        lines += [f"    {example.note}"] if example.note else []
+        lines.append(f"    {files[verdict.rule]} holds both sides: {example.evidence}")
+    return lines
+
+
+def _format(options: argparse.Namespace) -> int:
+    from eqsat.language.library import read_text, rule_files
+    from eqsat.language.parse import parse
+    from eqsat.language.printer import show_file
+    from eqsat.language.problems import Problem, RuleErrors
+
+    changed: dict[Path, str] = {}
+    problems: list[Problem] = []
+    for path in rule_files(map(Path, options.paths)):
+        try:
+            before = read_text(path)
+            after = show_file(parse(before, str(path)))
+        except RuleErrors as error:
+            problems += error.problems
+            continue
+        if before != after:
+            changed[path] = after
+    if problems:
+        raise RuleErrors(problems)
+    for path, after in changed.items():
+        if not options.check:
+            _rewrite(path, after)
+        if not options.json:
+            print(path)
+    if options.json:
+        print(json.dumps({"changed": list(map(str, changed))}))
+    return 2 if options.check and changed else 0
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """The file has this text, or its old one if anything goes wrong; a link stays a link."""
+    from eqsat.model.write import replacing
+
+    try:
+        with replacing(path.resolve()) as file:
+            file.write(text.encode())
+    except OSError as error:
+        raise InputError(f"{path}: can not write it: {error.strerror}") from None
+
+
+def _why(options: argparse.Namespace) -> int:
+    from eqsat.why.why import why
+
+    source = Path(options.model)
+    if not source.exists():
+        raise InputError(f"{source}: no such file")
+    with shown_progress(options.json) as progress:
+        progress("matching")
+        library = _library(options)
+        found = library.members(options.name)
+        answers = [why(resolved, source, library) for resolved in _present(found, source)]
+    if options.json:
+        records = [answer.to_json() for answer in answers]
+        print(json.dumps(records[0] if len(found) == 1 else {"rule": options.name, "members": records}))
+        return 0
+    if not answers:
+        print(f"rule {options.name}: the model has the operators of none of its {len(found)} members")
+    for answer in answers:
+        sys.stdout.write("".join(f"{line}\n" for line in answer.lines()))
+    return 0
+
+
+def _present(members: Sequence[Resolved], source: Path) -> list[Resolved]:
+    """Those members of a family whose own operators the model has; a rule that is none is asked for whatever there is."""
+    if len(members) == 1:
+        return list(members)
+    from eqsat.why.why import operators_of
+
+    present = operators_of(source)
+    return [member for member in members if present.issuperset(member.rule.operators)]

@@ -1,0 +1,68 @@
+"""The report of a run, or a verdict, as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_NAMES = 8  # of rules that the terminal shows
+
+
+def summary(report: Mapping[str, Any]) -> list[str]:
+    """What a person wants to know of a run, a line each."""
+    nodes, size, verify = report["nodes"], report["bytes"], report["verify"]
+    lines = [
+        f"nodes   {nodes['before']} -> {nodes['after']}",
+        f"bytes   {size['before']} -> {size['after']}",
+        f"verify  {verification(verify)}",
+        f"time    {report['seconds']['total']:.2f} s",
+    ]
+    if fired := _fired(report["rules"]):
+        lines.insert(2, f"rules   {fired}")
+    if report["finite"]:
+        lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
+    if report["limits"]["hit"]:
+        lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
+    lines += [f"note    {note}" for note in report["notes"]]
+    if report["output"]:
+        lines.append(f"wrote   {report['output']}")
+    return lines
+
+
+def details(report: Mapping[str, Any]) -> list[str]:
+    """What each rule and each step of the saturation came to, a line each: those that took longest first, and the steps in their order."""
+    lines = ["", "rule                                matches  seconds"]
+    for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
+        lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
+    lines += ["", "graph phase        step         e-nodes  classes  seconds"]
+    for step in report["saturation"]["steps"]:
+        lines.append(f"{step['graph']:>5} {step['phase']:<12} {step['step']:<10} {step['nodes']:>9} {step['classes']:>8} {step['seconds']:>8.3f}")
+    return lines
+
+
+def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
+    """The rules that fired and are not known to be of no use, those with most matches first."""
+    useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
+    names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
+    return _some(names)
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def verification(verdict: Mapping[str, Any]) -> str:
+    """The verdict in one line."""
+    status = verdict["status"]
+    if status != "equal":
+        return f"{status}: {verdict.get('reason') or 'no reason given'}" if status != "skipped" else "skipped"
+    outputs = verdict.get("outputs", [])
+    bitwise = all(output.get("bitwise", True) for output in outputs)
+    idle = [output["name"] for output in outputs if output.get("exercised") is False]
+    text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
+    if not verdict.get("runs"):
+        text = "equal: what changed needs no running to be seen as the same"
+    elif verdict.get("regions") is not None:
+        text += f", in {verdict['regions']} regions that changed"
+    return text + (f"; not exercised: {', '.join(idle)}" if idle else "")

@@ -1,0 +1,1 @@
+"""Simplification of control flow, sequences and optionals into plain nodes."""

@@ -1,0 +1,1 @@
+"""The e-graph: egglog holds an encoded graph, rules saturate it, and plain tables come back."""

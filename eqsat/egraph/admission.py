@@ -1,0 +1,122 @@
+"""Admission: a rule enters the program of a run once the e-graph has all operators of its left
+side.
+
+Most rules of a library never meet their operators in one graph, yet each rule that egglog is given
+costs it time and memory. A rule whose left side needs an operator that another rule makes therefore
+enters after that operator was made. The actions of a growing rule enter when one of its matches is
+picked for the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from eqsat.egraph.candidates import Candidates
+from eqsat.egraph.emit import emit, emit_apply, emit_search
+from eqsat.egraph.engine import GROW, SEARCH, SETTLE, SIMPLIFY
+from eqsat.egraph.finiteness import Finiteness
+from eqsat.egraph.limits import Watch
+from eqsat.egraph.phases import Phase
+from eqsat.egraph.program import Program
+from eqsat.language.compile import Direction
+from eqsat.language.firing import Firing
+from eqsat.language.syntax import Label
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """The rules of a run.
+
+    A rule may fire only if its label promises at least `least`. With `trial` each rule runs once,
+    and no classes are joined.
+    """
+
+    rules: Sequence[Direction] = ()
+    least: Label = Label.FINITE
+    trial: bool = False
+    # Group by rule name; rules without a group form one group together.
+    groups: Mapping[str, str] = field(default_factory=dict[str, str])
+    phases: Sequence[Phase] = (Phase(),)
+
+    def group(self, number: int) -> str:
+        return self.groups.get(self.rules[number].name, "")
+
+
+class Admission:
+    """Lets the rules of a run into one program; a rule waits until all its operators are there."""
+
+    def __init__(self, program: Program, ruleset: RuleSet, watch: Watch) -> None:
+        self.firings: dict[int, Firing] = {}
+        self.candidates: dict[int, Candidates] = {}  # of the growing rules
+        self.shrinks = False  # whether a rule entered that runs until nothing changes
+        self._program = program
+        self._ruleset = ruleset
+        self._watch = watch
+        self._finiteness = Finiteness(program.encoding)
+        self._waiting = list(range(len(ruleset.rules)))
+        self._seen = 0  # number of signatures when rules were last admitted
+        self._applied: set[int] = set()
+        # Groups that all phases treat alike share their rulesets.
+        kinds: dict[tuple[tuple[bool, bool], ...], int] = {}
+        self._kinds: dict[str, int] = {}
+        for number in self._waiting:
+            group = ruleset.group(number)
+            if group not in self._kinds:
+                self._kinds[group] = kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in ruleset.phases), len(kinds))
+        if not ruleset.trial:
+            for kind in range(len(kinds)):
+                for name in (SIMPLIFY, SETTLE, SEARCH):
+                    program.ruleset(f"{name}_{kind}")
+
+    def admit(self) -> bool:
+        """Lets in the rules whose operators are all there. Returns whether there were any."""
+        seen = self._program.seen
+        if len(seen) == self._seen:
+            return False
+        self._seen = len(seen)
+        signatures = {self._program.encoding.terms.signatures[index] for index in seen}
+        operators = {signature.operator.name for signature in signatures}
+        # The names of operators rule out most rules. Only for the others are signatures compared.
+        rules = self._ruleset.rules
+        entering = [number for number in self._waiting if rules[number].operators <= operators and rules[number].compiled.pattern.signatures <= signatures]
+        for number in entering:
+            self._enter(number)
+        gone = set(entering)
+        self._waiting = [number for number in self._waiting if number not in gone]
+        return bool(entering)
+
+    def apply(self, number: int) -> None:
+        """Adds the actions of a growing rule, when a match of it is first picked."""
+        if number not in self._applied:
+            self._applied.add(number)
+            emit_apply(self._program, self.firings[number], number, self.candidates[number].halves)
+
+    def shrinking(self, phase: Phase) -> list[str]:
+        """The rulesets that run until nothing changes in a phase."""
+        groups = [group for group in self._kinds if phase.has(group)]
+        settling = [group for group in groups if phase.settles(group)]
+        return list(dict.fromkeys([*(f"{SIMPLIFY}_{self._kinds[group]}" for group in groups), *(f"{SETTLE}_{self._kinds[group]}" for group in settling)]))
+
+    def searching(self, phase: Phase) -> list[str]:
+        """The rulesets that search in a phase."""
+        return list(dict.fromkeys(f"{SEARCH}_{kind}" for group, kind in self._kinds.items() if phase.has(group)))
+
+    def growing(self, phase: Phase) -> dict[int, Candidates]:
+        """The candidates of the growing rules of a phase, by the number of the rule."""
+        return {number: one for number, one in self.candidates.items() if phase.has(self._ruleset.group(number))} if phase.rounds else {}
+
+    def _enter(self, number: int) -> None:
+        program, ruleset, watch = self._program, self._ruleset, self._watch
+        group, encoding = ruleset.group(number), program.encoding
+        firing = Firing(ruleset.rules[number].compiled, encoding.terms, encoding.derivation, ruleset.least, self._finiteness.special, ruleset.trial)
+        self.firings[number] = firing
+        made, kind = firing.compiled.made, self._kinds[group]
+        if ruleset.trial:
+            emit(program, firing, number, watch.answering(firing), GROW, trial=True)
+        elif firing.compiled.growth < 0 or (not firing.compiled.growth and any(phase.settles(group) for phase in ruleset.phases)):
+            self.shrinks = True
+            emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY if firing.compiled.growth else SETTLE}_{kind}")
+        else:
+            one = self.candidates[number] = Candidates(firing)
+            emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{kind}")

@@ -1,0 +1,79 @@
+"""The engine runs an egglog program step by step, records the steps and reads the tables."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from eqsat.egraph.program import EACH, Program
+from eqsat.egraph.record import Iteration, Record
+from eqsat.language.compile import Direction
+
+LAWS, SIMPLIFY, SETTLE, SEARCH, GROW = "laws", "simplify", "settle", "search", "grow"
+
+
+class Engine:
+    """egglog with one program loaded; each step is recorded."""
+
+    def __init__(self, bindings: Any, program: Program, folder: str, rules: Sequence[Direction], record: Record) -> None:
+        self.program = program
+        self.nodes = self.classes = 0
+        self._bindings = bindings.EGraph(fact_directory=folder)
+        self._rules = rules
+        self._record = record
+        self._given = 0  # commands of the program that egglog has
+        self.extend()
+        self.run("(run-schedule (saturate (run load)))")
+        self._measure()
+
+    def extend(self) -> None:
+        """Gives egglog the new commands of the program."""
+        commands = self.program.commands
+        for command in commands[self._given :]:
+            self.run(command)
+        self._given = len(commands)
+
+    def run(self, text: str) -> Any:
+        """Runs commands and returns egglog's answer."""
+        return self._bindings.run_program(*self._bindings.parse_program(text))
+
+    def step(self, ruleset: str, phase: str = "", step: str = LAWS) -> bool:
+        """Runs a ruleset once. Returns whether anything changed."""
+        self.extend()
+        clock = time.perf_counter()
+        report = self.run(f"(run-schedule (run {ruleset}))")[0].report
+        self.complete()
+        self._measure()
+        self._record.iterations.append(Iteration(phase, step, self.nodes, self.classes, time.perf_counter() - clock))
+        for rule, count in report.num_matches_per_rule.items():
+            kind, _, rest = rule.partition(" ")
+            if kind == "rule":
+                title = self._rules[int(rest)].name
+                self._record.fired[title] = self._record.fired.get(title, 0) + count
+            elif kind != "search":
+                self._record.matches[kind] = self._record.matches.get(kind, 0) + count
+        return bool(report.updated)
+
+    def complete(self) -> None:
+        """Makes the lists to their ends that rules have begun."""
+        if EACH in self.program.rulesets:
+            self.run(f"(run-schedule (saturate (run {EACH})))")
+
+    def tables(self) -> Any:
+        return self._bindings.freeze().functions
+
+    def integer(self, value: Any) -> int:
+        """The integer in a column of egglog integers or of Python objects."""
+        result: int = self._bindings.value_to_i64(value)
+        return result
+
+    def number(self, value: Any) -> int:
+        """The integer in a column of Python objects."""
+        result: int = self._bindings.value_to_pyobject(value)
+        return result
+
+    def _measure(self) -> None:
+        sizes = dict(self.run("(print-size)")[0].sizes)
+        self.nodes = sum(sizes.get(name, 0) for name in self.program.terms)
+        self.classes = sizes["fact"] + sizes["facts"]

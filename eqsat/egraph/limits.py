@@ -1,0 +1,107 @@
+"""Limits of a run, watched between and inside iterations.
+
+Counts come first, because they end a run at the same place each time. Time and memory are a second
+fence against costs that no count foresees.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+_MATCHES_PER_NODE = 200  # growth of the match limit for each e-node of the graph
+_CALLS = 1 << 9  # callbacks between two looks at the clock
+_CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two looks at the memory in use
+
+
+@dataclass(slots=True)
+class Limits:
+    """The limits of a run. `deadline` is a time of `time.monotonic`."""
+
+    deadline: float | None = None
+    nodes: int = 2_000_000  # e-nodes
+    # Bytes by which this process may grow during the run, where the system reports memory.
+    memory: int | None = None
+    # Matches of left sides before their conditions are checked; larger graphs may have more.
+    matches: int = 200_000
+
+
+class Stop(Exception):
+    """A limit was reached inside an iteration. Only the rest of that iteration is lost."""
+
+
+class Watch:
+    """Checks the limits in every callback, since one iteration alone could exceed them."""
+
+    def __init__(self, limits: Limits, size: int) -> None:
+        self.allowance = math.inf  # e-nodes that rules may still make; set anew for each step
+        self.hit: str | None = None
+        self._limits = limits
+        self._most_matches = limits.matches + _MATCHES_PER_NODE * size
+        self._most_bytes = math.inf if limits.memory is None else resident_bytes() + limits.memory
+        self._matches = 0
+        self._calls = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether rules have made as many e-nodes as they may."""
+        return self.allowance < 0
+
+    def watched(self, function: Callable[..., int]) -> Callable[..., int]:
+        """Wraps a callback so that it ends the run when time or memory is used up."""
+
+        def call(*handles: int) -> int:
+            self._look()
+            return function(*handles)
+
+        return call
+
+    def answering(self, answer: Callable[..., int], made: int = 0) -> Callable[..., int]:
+        """Wraps the callback that decides about matches.
+
+        Each match that fires makes `made` e-nodes. Once the allowance is used up, the answer is -1.
+        """
+
+        def fire(*handles: int) -> int:
+            self._look()
+            self._matches += 1
+            if self._matches > self._most_matches:
+                self.hit = "matches"
+                raise Stop
+            if self.allowance < 0:
+                return -1
+            found = answer(*handles)
+            if found >= 0:
+                self.allowance -= made
+            return found
+
+        return fire
+
+    def reached(self, nodes: int) -> str | None:
+        """The limit that an e-graph of `nodes` e-nodes reaches between iterations, or None."""
+        if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
+            return "time"
+        if self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
+            return "memory"
+        return "nodes" if nodes > self._limits.nodes else None
+
+    def _look(self) -> None:
+        self._calls += 1
+        if self._calls % _CALLS:
+            return
+        if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
+            self.hit = "time"
+        elif not self._calls % _CALLS_BETWEEN_SIZES and self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
+            self.hit = "memory"
+        if self.hit is not None:
+            raise Stop
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds now; 0 where the system does not report it."""
+    statistics = Path("/proc/self/statm")
+    return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0

@@ -1,0 +1,123 @@
+"""Phases: which rules run, in which order, and how far; a file defines them for each effort.
+
+The project's own file is rules/phases.toml; it also documents the fields.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from eqsat.errors import InputError
+from eqsat.settings import EFFORTS
+from eqsat.shipped import RULES
+
+BUILT_IN = RULES / "phases.toml"
+EVERYTHING = "*"
+UNLIMITED = (1e9, 0.0)
+"""More e-nodes than any run may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Groups of rules that run together, and their limits.
+
+    A limit is a pair: a constant, and an amount for each e-node that the phase begins with.
+    """
+
+    name: str = "all"
+    groups: tuple[str, ...] = (EVERYTHING,)
+    settle: tuple[str, ...] = ()
+    rounds: int = 0
+    firings: tuple[float, float] = (0, 0)
+    nodes: tuple[float, float] = UNLIMITED
+
+    def has(self, group: str) -> bool:
+        """Whether the rules of a group take part."""
+        return EVERYTHING in self.groups or group in self.groups
+
+    def settles(self, group: str) -> bool:
+        """Whether size-preserving rules of a group run until nothing changes."""
+        return self.has(group) and (EVERYTHING in self.settle or group in self.settle)
+
+    def most_firings(self, size: int) -> int:
+        """How often a growing rule may fire in a round, if the phase began with `size` e-nodes."""
+        return int(self.firings[0] + self.firings[1] * size)
+
+    def most_nodes(self, size: int) -> int:
+        """The e-nodes up to which the phase may grow an e-graph of `size` e-nodes."""
+        return int(size + self.nodes[0] + self.nodes[1] * size)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The phases of an effort, and the largest number of turns. Each turn starts from the result of
+    the last.
+    """
+
+    phases: tuple[Phase, ...]
+    turns: int = 1
+
+    def check(self, groups: Iterable[str]) -> None:
+        """Raises `InputError` if a phase names a group that is not among these."""
+        known = {*groups, EVERYTHING}
+        for phase in self.phases:
+            if strange := [group for group in (*phase.groups, *phase.settle) if group not in known]:
+                raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
+
+
+def load(effort: str = "normal", path: Path | None = None) -> Plan:
+    """The plan of an effort, from a file or from the project's own. Raises a one-line `InputError`
+    for a bad file.
+    """
+    source = BUILT_IN if path is None else path
+    try:
+        table = tomllib.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{source}: can not read it: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{source}: not a TOML file: {error}") from None
+    if unknown := sorted(set(table) - {*EFFORTS, "turns"}):
+        raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")
+    turns = table.get("turns", {})
+    most = cast(dict[str, Any], turns).get(effort, 1) if isinstance(turns, dict) else None
+    if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1000:
+        raise InputError(f"{source}: turns is a table with a whole number from 1 to 1000 for each effort")
+    rows = table.get(effort)
+    if not isinstance(rows, list) or not rows:
+        raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
+    return Plan(tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)), most)
+
+
+def _phase(where: str, row: object) -> Phase:
+    if not isinstance(row, dict):
+        raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
+    fields = cast(dict[str, Any], row)
+    wanted = {"name", "groups", "settle", "rounds", "firings", "nodes"}
+    if unknown := sorted(set(fields) - wanted):
+        raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
+    name, rounds = fields.get("name", ""), fields.get("rounds", 0)
+    if not isinstance(name, str) or not name:
+        raise InputError(f"{where}: name is a text that is not empty")
+    groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
+    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 0 <= rounds <= 1000:
+        raise InputError(f"{where}: rounds is a whole number from 0 to 1000")
+    return Phase(
+        name, groups, settle, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", list(UNLIMITED)))
+    )
+
+
+def _names(where: str, field: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in cast(list[Any], value)):
+        raise InputError(f'{where}: {field} is a list of names of groups, or ["{EVERYTHING}"]')
+    return tuple(cast(list[str], value))
+
+
+def _pair(where: str, field: str, value: object) -> tuple[float, float]:
+    items = cast(list[Any], value) if isinstance(value, list) else []
+    if len(items) != 2 or not all(isinstance(item, (int, float)) and not isinstance(item, bool) and 0 <= item <= 1e9 for item in items):
+        raise InputError(f"{where}: {field} is two numbers from 0: [so many, and so many for each e-node at its begin]")
+    return float(items[0]), float(items[1])

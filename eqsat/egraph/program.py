@@ -1,0 +1,309 @@
+"""The egglog program of one encoding: sorts, tables, constructors of the operators in use, and
+laws.
+
+Laws hold for every set of rules. A fact follows from each term. Values that are known to equal the
+same integers are one class. A literal may stand for the nodes that compute a shape, if its sizes
+are known by name.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import pickle
+import re
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.shape_literals import realized
+from eqsat.facts.fact import Fact
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
+from eqsat.traits import SYMMETRIC
+
+# egglog unpickles its callbacks, so it gets a number that leads to the function during the run.
+_callbacks: dict[int, Callable[..., object]] = {}
+_tokens = itertools.count()
+
+HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
+"""The tables of terms that are not operators, and the heads of these terms."""
+
+EACH = "each"
+"""The ruleset that makes lists item by item: right after a rule that begins one."""
+
+
+def _resolve(token: int) -> Callable[..., object]:
+    return _callbacks[token]
+
+
+class _Pointer:
+    def __init__(self, token: int) -> None:
+        self.token = token
+
+    def __reduce__(self) -> tuple[Callable[[int], Callable[..., object]], tuple[int]]:
+        return _resolve, (self.token,)
+
+
+class Program:
+    """The egglog text and tables of one encoding, with the tables as files in `folder`.
+
+    The callbacks of laws go through `watched`, which may end a run by an exception. `close`
+    releases the callbacks.
+    """
+
+    def __init__(self, encoding: Encoding, folder: Path, watched: Callable[[Callable[..., int]], Callable[..., int]] = lambda function: function) -> None:
+        self.encoding = encoding
+        # Head and attributes of the terms that share one constructor.
+        self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()
+        self.constructors: dict[int, str] = {}  # by signature
+        self.rulesets: set[str] = set()
+        self.seen: set[int] = set()  # signatures that the e-graph has terms of
+        self._watched = watched
+        self._folder = folder
+        self._text: list[str] = []
+        self._names: dict[str, str] = {}  # readable name, by token
+        self._references: dict[Callable[..., object], str] = {}
+        self._own: list[int] = []
+        self._views: set[int] = set()
+        self._start()
+
+    @property
+    def commands(self) -> Sequence[str]:
+        """The commands of the program.
+
+        egglog gets them one by one: as a single text they take time and memory that grow with the
+        square of the number of rules.
+        """
+        return self._text
+
+    def close(self) -> None:
+        """Releases the callbacks; the program can not run any more."""
+        for token in self._own:
+            del _callbacks[token]
+        self._own.clear()
+
+    def readable(self, beginning: str, inside: str) -> list[str]:
+        """The commands that start with `beginning` and hold `inside`, with names in place of
+        callbacks.
+        """
+        found = [text for text in self._text if text.startswith(beginning) and inside in text]
+        for token, name in self._names.items():
+            found = [text.replace(token, name) for text in found]
+        return found
+
+    def callback(self, function: Callable[..., object], name: str) -> str:
+        """The global that rules use to refer to a Python function.
+
+        Each copy of the function itself would cost egglog memory that grows with the square of
+        their number.
+        """
+        known = self._references.get(function)
+        if known is not None:
+            return known
+        reference = self._references[function] = f"$c{len(self._own)}_"
+        self.add(f"(let {reference} {self._pointer(function)})")
+        self._names[reference] = name
+        return reference
+
+    def _pointer(self, function: Callable[..., object]) -> str:
+        token = next(_tokens)
+        _callbacks[token] = function
+        self._own.append(token)
+        return f'(py-object "{base64.b64encode(pickle.dumps(_Pointer(token))).decode()}")'
+
+    def add(self, text: str) -> None:
+        """Appends a command."""
+        self._text.append(text)
+
+    @property
+    def terms(self) -> list[str]:
+        """The tables that hold e-nodes."""
+        return [*HEADS, "Opaque", *self.constructors.values()]
+
+    def declare(self, text: str) -> None:
+        """Appends a command, once."""
+        if text not in self._text:
+            self.add(text)
+
+    def ruleset(self, name: str) -> None:
+        """Declares a ruleset if it is new."""
+        if name not in self.rulesets:
+            self.rulesets.add(name)
+            self.add(f"(ruleset {name})")
+
+    def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
+        """Appends a rule to a ruleset."""
+        self.ruleset(ruleset)
+        self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
+
+    def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
+        """Appends a table, and the rule that turns its rows into terms, if it has any rows."""
+        found = list(rows)
+        if not found:
+            return
+        self.table(name, columns)
+        self.add(self.fill(name, found))
+        self.rule("load", f"load {name}", f"(t_{name} {columns})", action)
+
+    def table(self, name: str, columns: str) -> None:
+        """Appends an empty table of integers."""
+        self.add(f"(relation t_{name} ({' '.join('i64' for _ in columns.split())}))")
+
+    def fill(self, name: str, rows: Iterable[tuple[int, ...]]) -> str:
+        """The command that adds rows to a table.
+
+        The rows go through a file: single commands take time and memory that grow with the square
+        of their number.
+        """
+        with (self._folder / f"{name}.tsv").open("w") as file:
+            file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
+        return f'(input t_{name} "{name}.tsv")'
+
+    def _start(self) -> None:
+        encoding, derivation = self.encoding, self.encoding.derivation
+        merge = self._pointer(derivation.merge)
+        self.add(f"""
+            (sort T) (sort L)
+            (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
+            (constructor Input (i64) T) (constructor Constant (i64) T) (constructor Literal (PyObject) T)
+            (constructor Projection (i64 T) T) (constructor Absent () T)
+            (constructor Cons (T L) L) (constructor Nil () L) (constructor Opaque (i64 L) T)
+            (function fact (T) PyObject :merge (py-call {merge} old new))
+            (function facts (L) PyObject :merge (py-call {merge} old new))
+            (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
+            (ruleset load)
+        """)
+        self.rulesets.add("load")
+        entries = [*encoding.entries, *encoding.forms]
+        rows: dict[int, list[tuple[int, ...]]] = {}
+        for entry in entries:
+            rows.setdefault(entry.head, []).append((entry.eclass, *entry.data, *entry.children))
+        lists = {entry.eclass for entry in entries if entry.head in (CONS, NIL)}
+        self.load("Fact", "v f", "(set (fact (Ref v)) (py-from-int f))", ((v, f) for v, f in enumerate(encoding.facts) if v not in lists))
+        self.load("Facts", "v f", "(set (facts (RefList v)) (py-from-int f))", ((v, f) for v, f in enumerate(encoding.facts) if v in lists))
+        self.load("Same", "a b", "(union (Ref a) (Ref b))", encoding.same)
+        self.load("Input", "v i", "(union (Ref v) (Input i))", rows.get(INPUT, []))
+        self.load("Constant", "v c", "(union (Ref v) (Constant c))", rows.get(CONSTANT, []))
+        self.load("Literal", "v l", "(union (Ref v) (Literal (py-from-int l)))", rows.get(LITERAL, []))
+        self.load("Projection", "v i n", "(union (Ref v) (Projection i (Ref n)))", rows.get(PROJECTION, []))
+        self.load("Cons", "l h t", "(union (RefList l) (Cons (Ref h) (RefList t)))", rows.get(CONS, []))
+        # Each constructor costs egglog memory, so the terms that no rule can match share one.
+        opaque = [entry for entry in entries if self._is_lawless(entry)]
+        self.load(
+            "Opaque",
+            "o k l",
+            "(union (Ref o) (Opaque k (RefList l)))",
+            ((e.eclass, self.opaque.intern((e.head, e.data), (e.head, e.data)), *e.children) for e in opaque),
+        )
+        for head, found in rows.items():
+            if head >= 0 and not encoding.terms.signatures[head].lawless:
+                self._rows(head, found)
+        self._literals()
+        link = self.callback(self._watched(derivation.link), "link")
+        self.rule("laws", "list", "(= l (Cons h t)) (= f (fact h)) (= g (facts t))", f"(set (facts l) (py-call {link} f g))")
+        project = self.callback(derivation.project, "project")
+        self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
+
+    def _is_lawless(self, entry: Term) -> bool:
+        return entry.head >= 0 and self.encoding.terms.signatures[entry.head].lawless
+
+    def _rows(self, index: int, rows: list[tuple[int, ...]]) -> None:
+        signature = self.encoding.terms.signatures[index]
+        name = self.constructor(index)
+        self.seen.add(index)
+        attributes, inputs, rest = _columns(signature)
+        loaded = " ".join([*(f"(py-from-int {a})" for a in attributes), *(f"(Ref {x})" for x in inputs), *(f"(RefList {r})" for r in rest)])
+        self.load(name, " ".join(["o", *attributes, *inputs, *rest]), f"(union (Ref o) ({name} {loaded}))", rows)
+
+    def constructor(self, index: int) -> str:
+        """The constructor of a signature's terms; its first use declares it with its laws."""
+        name = self.constructors.get(index)
+        if name is not None:
+            return name
+        signature = self.encoding.terms.signatures[index]
+        name = self.constructors[index] = f"op{index}_{re.sub(r'[^A-Za-z0-9_]', '_', signature.operator.name)}"
+        attributes, inputs, rest = _columns(signature)
+        sorts = " ".join(["PyObject"] * len(attributes) + ["T"] * len(inputs) + ["L"] * len(rest))
+        self.add(f"(constructor {name} ({sorts}) T)")
+        facts = [f"(= f{x} (fact {x}))" for x in inputs] + [f"(= f{r} (facts {r}))" for r in rest]
+        derive = self.callback(self._watched(self._deriver(index)), "derive")
+        arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
+        term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
+        self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments}))")
+        if signature.operator.standard and signature.operator.name in ("Reshape", "Expand") and signature.inputs == 2:
+            self._parameter(index, signature, name, term)
+        return name
+
+    def view(self, index: int) -> str:
+        """The relation of a commutative operator's terms in both operand orders: (left, right,
+        term).
+        """
+        constructor = self.constructor(index)
+        name = f"either_{constructor}"
+        if index not in self._views:
+            self._views.add(index)
+            listed = self.encoding.terms.signatures[index].operator.name in SYMMETRIC
+            operands = "(Cons a (Cons b (Nil)))" if listed else "a b"
+            self.add(f"(relation {name} (T T T))")
+            self.rule("laws", f"either {constructor}", f"(= e ({constructor} {operands}))", f"({name} a b e) ({name} b a e)")
+        return name
+
+    def _deriver(self, index: int) -> Callable[..., int]:
+        derivation = self.encoding.derivation
+
+        def derive(*columns: int) -> int:
+            self.seen.add(index)
+            return derivation.term(index, *columns)
+
+        return derive
+
+    def _parameter(self, index: int, signature: Signature, name: str, term: str) -> None:
+        """Lets a literal stand for a computed shape input, if the sizes are known by name."""
+        terms = self.encoding.terms
+        split = len(signature.attributes)
+
+        def literal(*columns: int) -> int:
+            facts = [terms.facts.get(handle) for handle in columns[split:]]
+            attributes = {name: terms.attributes.get(handle) for name, handle in zip(signature.attributes, columns[:split], strict=True)}
+            x, shape = facts
+            assert isinstance(x, Fact) and isinstance(shape, Fact)
+            found = realized(signature.operator.name, attributes, x, shape)
+            return -1 if found is None else terms.literal(found)
+
+        arguments = " ".join([*(f"a{i}" for i in range(split)), "fx0", "fx1"])
+        # In the literal a zero copies a size, whatever a zero meant in the computed shape.
+        copies = terms.attribute(0)
+        attributes = " ".join(f"(py-from-int {copies})" if name == "allowzero" else f"a{i}" for i, name in enumerate(signature.attributes))
+        possible = self.callback(lambda *columns: literal(*columns) >= 0, "has-literal")
+        made = f"(py-call {self.callback(literal, 'literal')} {arguments})"
+        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} {made})"
+        self.rule(
+            "laws",
+            f"parameter {name}",
+            f"{term} (= fx0 (fact x0)) (= fx1 (fact x1)) (= true (py-to-bool (py-call {possible} {arguments})))",
+            f"(let s (Literal {made})) (set (fact s) {fact}) (union o ({name} {attributes} x0 s))",
+        )
+
+    def _literals(self) -> None:
+        """Joins values that are known to equal the same integers with their literal."""
+        known, literal = self.callback(self._has_literal, "has-literal"), self.callback(self._literal, "literal")
+        self.rule("laws", "literal", f"(= f (fact x)) (= true (py-to-bool (py-call {known} f)))", f"(union x (Literal (py-call {literal} f)))")
+
+    def _literal_fact(self, handle: int) -> int:
+        return self.encoding.terms.fact(fact_of(self.encoding.terms.literals.get(handle)))
+
+    def _has_literal(self, handle: int) -> bool:
+        fact = self.encoding.terms.facts.get(handle)
+        return isinstance(fact, Fact) and literal_of(fact) is not None
+
+    def _literal(self, handle: int) -> int:
+        fact = self.encoding.terms.facts.get(handle)
+        literal = literal_of(fact) if isinstance(fact, Fact) else None
+        assert literal is not None
+        return self.encoding.terms.literal(literal)
+
+
+def _columns(signature: Signature) -> tuple[list[str], list[str], list[str]]:
+    """The variables of a term's attributes, inputs and list."""
+    attributes = [f"a{i}" for i in range(len(signature.attributes))]
+    return attributes, [f"x{i}" for i in range(signature.inputs)], ["l"] if signature.rest else []

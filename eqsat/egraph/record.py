@@ -1,0 +1,40 @@
+"""The record of a saturation: its iterations, the work of each rule, and its final limit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from eqsat.language.matching import Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """One step of laws or rules: its ruleset, the size of the e-graph after it, and its seconds."""
+
+    phase: str
+    step: str  # laws, simplify, search or grow
+    nodes: int
+    classes: int
+    seconds: float
+
+
+@dataclass(slots=True)
+class Record:
+    """The record of a run: its iterations, its matches and firings, and the limit that ended it.
+
+    Matches are counted by law (the laws `fact` and `literal` add knowledge), firings by rule.
+    """
+
+    iterations: list[Iteration] = field(default_factory=list[Iteration])
+    matches: dict[str, int] = field(default_factory=dict[str, int])
+    fired: dict[str, int] = field(default_factory=dict[str, int])
+    # Time to decide about matches, by rule; egglog does not report its search time by rule.
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+    # Rules whose right side had another type, with the difference.
+    wrong: dict[str, str] = field(default_factory=dict[str, str])
+    # By rule, why matches did not fire.
+    refusals: dict[str, Counter[Refusal]] = field(default_factory=dict[str, Counter[Refusal]])
+    hit: str | None = None
+    classes: int = 0
+    nodes: int = 0

@@ -1,0 +1,70 @@
+"""Saturation: egglog loads an encoding, runs laws and rules by phases, and returns the e-graph as
+plain data.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from eqsat.egraph.admission import Admission, RuleSet
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.engine import GROW, LAWS, Engine
+from eqsat.egraph.limits import Limits, Stop, Watch
+from eqsat.egraph.program import Program
+from eqsat.egraph.record import Record
+from eqsat.egraph.schedule import Schedule
+from eqsat.egraph.tables import EGraph, read_egraph
+
+
+class EngineFailure(Exception):
+    """egglog itself failed, which is a defect of it or of the program; the graph can stay as it
+    was.
+    """
+
+
+def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGraph, Record]:
+    """Saturates an encoding. Returns the e-graph and the record of the run.
+
+    A limit ends the run early; the e-graph is valid all the same.
+    """
+    from egglog import bindings
+
+    record = Record()
+    watch = Watch(limits, len(encoding.entries))
+    with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
+        program = Program(encoding, Path(folder), watch.watched)
+        try:
+            admission = Admission(program, ruleset, watch)
+            admission.admit()
+            engine = Engine(bindings, program, folder, ruleset.rules, record)
+            try:
+                if ruleset.trial:
+                    while engine.step(LAWS):
+                        pass
+                    if GROW in program.rulesets:
+                        engine.step(GROW)
+                else:
+                    record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(ruleset.phases)
+            except Stop:
+                record.hit = watch.hit
+                engine.complete()
+            firings = admission.firings
+            graph = read_egraph(engine, program, {number: len(firing.compiled.pattern.roots) for number, firing in firings.items()} if ruleset.trial else {})
+        except bindings.EggSmolError as error:
+            raise EngineFailure(" ".join(str(error).split())[:200]) from error
+        except BaseException as error:
+            # A panic inside egglog surfaces as pyo3's own exception, which can not be imported.
+            if type(error).__name__ == "PanicException":
+                raise EngineFailure(" ".join(str(error).split())[:200]) from error
+            raise
+        finally:
+            program.close()
+    record.wrong = {firing.compiled.rule.name: firing.wrong for firing in firings.values() if firing.wrong is not None}
+    for firing in firings.values():
+        name = firing.compiled.rule.name
+        record.seconds[name] = record.seconds.get(name, 0.0) + firing.seconds
+        record.refusals.setdefault(name, Counter()).update(firing.refusals)
+    record.classes, record.nodes = len(graph.facts), len(graph.terms)
+    return graph, record

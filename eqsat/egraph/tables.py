@@ -1,0 +1,86 @@
+"""The e-graph of a run as plain data: terms, facts and classes, read from egglog's tables."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eqsat.egraph.emit import trial_name
+from eqsat.egraph.engine import Engine
+from eqsat.egraph.program import HEADS, Program
+from eqsat.terms.terms import Term
+
+
+@dataclass(slots=True)
+class EGraph:
+    """A saturated e-graph as plain data. Values, nodes and lists are classes of one numbering."""
+
+    terms: list[Term]
+    facts: list[int]  # handle of the fact, by class
+    class_of: list[int]  # by reference of the encoding
+    trials: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...], tuple[int, ...]]])
+    """The matches of a trial, whose sides were not joined: the rule's number, the classes of its
+    left roots, and those of its right roots.
+    """
+
+
+def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:
+    """Reads the e-graph from egglog. `trials` has the number of roots of each rule that ran in
+    trial.
+    """
+    encoding, opaque = program.encoding, program.opaque
+    functions = engine.tables()
+    values: dict[Any, int] = {}
+    lists: dict[Any, int] = {}
+    number = itertools.count()
+
+    def classes(sort: str) -> dict[Any, int]:
+        return values if sort == "T" else lists
+
+    def class_of(sort: str, value: Any) -> int:
+        known = classes(sort)
+        found = known.get(value)
+        if found is None:
+            found = known[value] = next(number)
+        return found
+
+    def integer(sort: str, value: Any) -> int:
+        return engine.integer(value) if sort == "i64" else engine.number(value)
+
+    found = [(engine.integer(row.inputs[0]), "T", row.output) for row in functions["Ref"].rows]
+    found += [(engine.integer(row.inputs[0]), "L", row.output) for row in functions["RefList"].rows]
+    # Classes are numbered in the order of the encoding, whatever the order of the tables.
+    references = {reference: class_of(sort, value) for reference, sort, value in sorted(found, key=lambda item: item[0])}
+    heads = HEADS | {name: head for head, name in program.constructors.items()}
+    terms: list[Term] = []
+    for row in functions["Opaque"].rows:
+        shared, attributes = opaque.get(engine.integer(row.inputs[0]))
+        terms.append(Term(shared, attributes, (class_of("L", row.inputs[1]),), class_of("T", row.output)))
+    for name, head in heads.items():
+        function = functions[name]
+        sorts = function.input_sorts
+        for row in function.rows:
+            data: list[int] = []
+            children: list[int] = []
+            for sort, value in zip(sorts, row.inputs, strict=True):
+                if sort in ("T", "L"):
+                    children.append(class_of(sort, value))
+                else:
+                    data.append(integer(sort, value))
+            terms.append(Term(head, tuple(data), tuple(children), class_of(function.output_sort, row.output)))
+    facts = {class_of("T", row.inputs[0]): engine.number(row.output) for row in functions["fact"].rows}
+    facts |= {class_of("L", row.inputs[0]): engine.number(row.output) for row in functions["facts"].rows}
+    tried: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = []
+    for rule, roots in trials.items():
+        for row in functions[trial_name(rule)].rows:
+            classes_of = [class_of("T", value) for value in row.inputs]
+            tried.append((rule, tuple(classes_of[:roots]), tuple(classes_of[roots:])))
+    total = next(number)
+    return EGraph(
+        terms,
+        [facts.get(eclass, encoding.terms.absent) for eclass in range(total)],
+        [references[reference] for reference in range(len(encoding.facts))],
+        sorted(tried),
+    )

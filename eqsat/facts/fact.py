@@ -1,0 +1,252 @@
+"""A `Fact` about a value: its type, whether it is constant, and its elements if they are few.
+
+A Fact is immutable and compares by value. `merge` joins the facts of two equal values. It is
+commutative, associative and idempotent: the more precise fact wins, and two unknowns stay unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import onnx
+from onnx import TensorProto, TypeProto, helper, numpy_helper
+
+from eqsat.facts.dims import Dim, precision, product, render, symbol, whole
+
+# The facts of larger tensors carry no elements.
+INT_LIMIT = 64
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Part = TypeVar("Part")
+
+_INTEGER_KINDS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL INT4 UINT4 INT2 UINT2"
+INTEGERS = frozenset(int(TensorProto.DataType.Value(name)) for name in _INTEGER_KINDS.split())
+_FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
+# The bits of one element, for types that pack several elements into a byte.
+_BITS = {
+    int(TensorProto.DataType.Value(name)): bits
+    for name, bits in {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}.items()
+}
+_NAMELESS = frozenset({"", "?", "None", "-1"})
+
+
+class Fact(NamedTuple):
+    """The known facts of one value. The empty value of a field means "unknown"."""
+
+    # The onnx.TensorProto.DataType of a dense tensor; 0: unknown, or no tensor.
+    dtype: int = 0
+    # None: the rank is unknown. A None inside: that size is unknown.
+    shape: tuple[Dim, ...] | None = None
+    # The value is computed from constants by pure operators, so it can be evaluated now.
+    const: bool = False
+    # The elements, in row-major order, of a small integer or boolean tensor of concrete shape.
+    ints: tuple[Dim, ...] | None = None
+    # The element, in little-endian bytes, that all elements of a nonempty tensor equal.
+    uniform: bytes | None = None
+    # A serialized TypeProto of a sequence, optional, map or sparse tensor.
+    other: bytes | None = None
+    # The elements, in little-endian bytes, of a small floating-point constant.
+    floats: bytes | None = None
+
+
+UNKNOWN = Fact()
+
+
+class Contradiction(ValueError):
+    """Two facts that cannot both be true of one value."""
+
+
+def merge(a: Fact, b: Fact) -> Fact:
+    """Join two facts of one value; raise `Contradiction` if no value satisfies both."""
+    if a == b:
+        return a
+    merged = Fact(
+        _agree("dtype", a.dtype, b.dtype, dtype_name) if a.dtype and b.dtype else a.dtype or b.dtype,
+        _merge_dims("shape", a.shape, b.shape),
+        a.const or b.const,
+        _merge_dims("elements", a.ints, b.ints),
+        _merge_bytes("uniform", a.uniform, b.uniform),
+        _merge_other(a.other, b.other),
+        _merge_bytes("elements", a.floats, b.floats),
+    )
+    if merged.other is not None and (merged.dtype or merged.shape is not None):
+        raise Contradiction("one value can not be a tensor and no tensor")
+    return merged
+
+
+def _agree(field: str, a: Part, b: Part, show: Callable[[Part], str]) -> Part:
+    if a != b:
+        raise Contradiction(f"one value can not have the {field} {show(a)} and {show(b)}")
+    return a
+
+
+def merge_dim(a: Dim, b: Dim) -> Dim:
+    """Return the more precise of two sizes that are equal."""
+    if isinstance(a, int) and isinstance(b, int):
+        return _agree("size", a, b, str)
+    return a if a == b else min(a, b, key=precision)
+
+
+def _merge_dims(field: str, a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> tuple[Dim, ...] | None:
+    if a is None or b is None or a == b:
+        return b if a is None else a
+    try:
+        return tuple(merge_dim(x, y) for x, y in zip(a, b, strict=True))
+    except ValueError as error:
+        raise Contradiction(f"one value can not have the {field} {show_dims(a)} and {show_dims(b)}") from error
+
+
+def _merge_bytes(field: str, a: bytes | None, b: bytes | None) -> bytes | None:
+    return (b if a is None else a) if a is None or b is None else _agree(field, a, b, bytes.hex)
+
+
+def _merge_other(a: bytes | None, b: bytes | None) -> bytes | None:
+    if a is None or b is None or a == b:
+        return b if a is None else a
+    _agree("type", without_shapes(a), without_shapes(b), repr)
+    # Of two equal types, the longer text holds more about shapes.
+    return min(a, b, key=lambda text: (-len(text), text))
+
+
+def without_shapes(text: bytes) -> bytes:
+    """Remove all sizes from a serialized type."""
+    proto = TypeProto.FromString(text)
+    inner = proto
+    while True:
+        kind = inner.WhichOneof("value")
+        if kind in ("tensor_type", "sparse_tensor_type"):
+            getattr(inner, kind).ClearField("shape")
+        if kind not in ("sequence_type", "optional_type", "map_type"):
+            return proto.SerializeToString(deterministic=True)
+        inner = inner.map_type.value_type if kind == "map_type" else getattr(inner, kind).elem_type
+
+
+def dtype_name(dtype: int) -> str:
+    """Return the name of a data type in ONNX text: "float16"."""
+    return TensorProto.DataType.Name(dtype).lower()  # pyright: ignore[reportArgumentType]
+
+
+def show_dims(dims: tuple[Dim, ...]) -> str:
+    """Return dims as people read them: "[N, 64, ?]"."""
+    return f"[{', '.join(map(render, dims))}]"
+
+
+def own_name(prefix: str, axis: int) -> str:
+    """Make up a name for the size of an axis that the model does not name."""
+    return f"?{prefix}.{axis}"
+
+
+def from_type(type_proto: TypeProto, prefix: str) -> Fact:
+    """Return the fact of a declared type. An unnamed size gets the name "?{prefix}.{axis}"."""
+    kind = type_proto.WhichOneof("value")
+    if kind is None:
+        return UNKNOWN
+    if kind != "tensor_type":
+        return Fact(other=type_proto.SerializeToString(deterministic=True))
+    tensor = type_proto.tensor_type
+    if not tensor.HasField("shape"):
+        return Fact(tensor.elem_type)
+    return Fact(tensor.elem_type, tuple(_from_dimension(dim, own_name(prefix, axis)) for axis, dim in enumerate(tensor.shape.dim)))
+
+
+def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str) -> Dim:
+    if dimension.HasField("dim_value"):
+        return dimension.dim_value if dimension.dim_value >= 0 else symbol(fresh)
+    # Names that begin with "?" belong to eqsat, so such a name in a model is not kept.
+    name = dimension.dim_param
+    return symbol(fresh) if name in _NAMELESS or name.startswith("?") else symbol(name)
+
+
+def to_type(fact: Fact) -> TypeProto | None:
+    """Return the fact's type as ONNX writes it; None if the data type is unknown.
+
+    Symbolic sizes become text.
+    """
+    if fact.other is not None:
+        return TypeProto.FromString(fact.other)
+    if not fact.dtype:
+        return None
+    shape = None if fact.shape is None else [dim if dim is None or isinstance(dim, int) else render(dim) for dim in fact.shape]
+    return helper.make_tensor_type_proto(fact.dtype, shape)
+
+
+def with_symbols(fact: Fact, prefix: str) -> Fact:
+    """Name each unknown size of a known rank "?{prefix}.{axis}"."""
+    if fact.shape is None or None not in fact.shape:
+        return fact
+    return fact._replace(shape=tuple(symbol(own_name(prefix, axis)) if dim is None else dim for axis, dim in enumerate(fact.shape)))
+
+
+def element_count(fact: Fact) -> Dim:
+    """Return the number of elements of the tensor."""
+    return None if fact.shape is None else product(fact.shape)
+
+
+def byte_size(fact: Fact) -> int | None:
+    """Return the bytes of the elements, packed as in ONNX; None if unknown or strings."""
+    count = element_count(fact)
+    if not isinstance(count, int) or fact.dtype in (TensorProto.UNDEFINED, TensorProto.STRING):
+        return None
+    return packed_bytes(fact.dtype, count)
+
+
+def packed_bytes(dtype: int, count: int) -> int:
+    """Return the bytes of `count` elements of a fixed-size type, packed as in ONNX."""
+    return (count * _element_bits(dtype) + 7) // 8
+
+
+def _element_bits(dtype: int) -> int:
+    return _BITS[dtype] if dtype in _BITS else 8 * helper.tensor_dtype_to_np_dtype(dtype).itemsize
+
+
+def from_array(array: Array) -> Fact:
+    """Return the full fact of a constant, with its elements if they are few.
+
+    The function reads the array in pieces of bounded size.
+    """
+    if array.dtype.kind in "OSU":
+        return Fact(TensorProto.STRING, array.shape, const=True)
+    dtype = int(helper.np_dtype_to_tensor_dtype(array.dtype.newbyteorder("=")))
+    ints, floats = None, None
+    if array.size <= INT_LIMIT:
+        if dtype in INTEGERS:
+            ints = tuple(whole(int(element)) for element in array.ravel())
+        elif dtype in _FLOATS:
+            floats = _little_endian(array.ravel()).tobytes()
+    return Fact(dtype, array.shape, True, ints, _uniform(array), None, floats)
+
+
+def from_tensor(tensor: TensorProto) -> Fact:
+    """Return the fact of a tensor message, as `from_array` does.
+
+    If the elements are in another file or do not fit their type, the fact has only the type and
+    shape.
+    """
+    if any(size < 0 for size in tensor.dims):
+        return UNKNOWN
+    if tensor.data_location != TensorProto.EXTERNAL:
+        try:
+            return from_array(numpy_helper.to_array(tensor))
+        except (ValueError, TypeError, KeyError):
+            pass
+    return Fact(tensor.data_type, tuple(tensor.dims), const=True)
+
+
+def _little_endian(array: Array) -> Array:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+def _uniform(array: Array, piece: int = 1 << 16) -> bytes | None:
+    # Elements compare by their bytes: 0.0 and -0.0 differ, and a NaN equals itself.
+    if array.size == 0:
+        return None
+    elements = array.reshape(-1) if array.flags.c_contiguous else array.flat
+    first = _little_endian(np.asarray(elements[:1]))
+    one = np.frombuffer(first.tobytes(), np.uint8)
+    for start in range(0, array.size, piece):
+        part = np.ascontiguousarray(_little_endian(np.asarray(elements[start : start + piece])))
+        if not np.array_equal(part.view(np.uint8).reshape(len(part), -1), np.broadcast_to(one, (len(part), len(one)))):
+            return None
+    return one.tobytes()

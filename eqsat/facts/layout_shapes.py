@@ -1,0 +1,137 @@
+"""Output shapes of operators that keep the elements and change their layout."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+from eqsat.facts.dims import Dim, Poly, bounds, exact_divide, floordiv, mul, nonnegative, product
+from eqsat.facts.node import Node, Shape, broadcast
+
+
+def reshape(node: Node) -> list[Shape] | None:
+    """Reshape: each size is given, copied from the input (0) or inferred (-1)."""
+    data, wanted = node.shape(0), node.parameter("shape", 1)
+    if wanted is None:
+        return None
+    if data is None:
+        return [tuple(size if isinstance(size, int) and size > 0 else None for size in wanted)]
+    zero_copies = node.integer("allowzero", 0) == 0
+    sizes: list[Dim] = []
+    # Input sizes that appear in the output too cancel when a -1 is inferred.
+    remaining = Counter(data)
+    divisors: list[Dim] = []
+    for axis, size in enumerate(wanted):
+        if size == 0 and zero_copies:
+            if axis >= len(data):
+                return None
+            size = data[axis]
+            sizes.append(size)
+        elif size == -1:
+            sizes.append(-1)
+            continue
+        elif isinstance(size, Poly) and not (nonnegative(size) and (not zero_copies or _right_at_zero(size, axis, data, wanted))):
+            size = None  # a symbolic size may be 0 or -1, which have other meanings
+            sizes.append(size)
+        else:
+            sizes.append(size)
+        if size is not None and remaining[size]:
+            remaining[size] -= 1
+        elif size is None and wanted[axis] == 0 and remaining[None]:
+            remaining[None] -= 1  # a copied size cancels, even if unknown
+        else:
+            divisors.append(size)
+    if -1 not in sizes:
+        return [tuple(sizes)]
+    inferred = floordiv(product(remaining.elements()), product(divisors))
+    return [tuple(inferred if size == -1 else size for size in sizes)]
+
+
+def _right_at_zero(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
+    """Tell whether a symbolic size is right even where it is 0, which copies an input size.
+
+    It is right if it then copies a 0, or if the node fails.
+    """
+    lower, _ = bounds(size)
+    if lower is not None and lower > 0:
+        return True
+    common = math.gcd(*(coefficient for _, coefficient in size))
+    part = exact_divide(size, common)  # is 0 where `size` is 0
+    if axis >= len(data) or data[axis] == 0 or exact_divide(data[axis], part) is not None:
+        return True
+    total = product(data)
+    if total is not None and total == product(wanted):
+        # The sizes multiply to the number of elements for all names. So a 0 copies another number
+        # only where a second size is 0 too, and the tensor is empty either way. We assume, and
+        # document, that it then has the requested sizes.
+        return True
+    # Copying another number than 0 gives elements where there are none. If all other sizes are
+    # positive, this fails.
+    others = [other for position, other in enumerate(wanted) if position != axis]
+    return exact_divide(total, part) is not None and all(isinstance(other, int) and other > 0 for other in others)
+
+
+def flatten(node: Node) -> list[Shape] | None:
+    """Flatten: two sizes."""
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    split = node.integer("axis", 1)
+    if not -len(shape) <= split <= len(shape):
+        return None
+    split += len(shape) if split < 0 else 0
+    return [(product(shape[:split]), product(shape[split:]))]
+
+
+def expand(node: Node) -> list[Shape] | None:
+    """Expand: the input broadcast to the given sizes."""
+    shape, wanted = node.shape(0), node.parameter("shape", 1)
+    return None if shape is None or wanted is None else [broadcast(shape, wanted)]
+
+
+def squeeze(node: Node) -> list[Shape] | None:
+    """Squeeze: known if the axes are given or all sizes are numbers."""
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    if not node.given("axes", 1):
+        return [tuple(dim for dim in shape if dim != 1)] if all(isinstance(dim, int) for dim in shape) else None
+    axes = node.axes(len(shape), 1)
+    return None if axes is None else [tuple(dim for axis, dim in enumerate(shape) if axis not in axes)]
+
+
+def unsqueeze(node: Node) -> list[Shape] | None:
+    """Unsqueeze."""
+    shape, added = node.shape(0), node.parameter("axes", 1)
+    if shape is None or added is None:
+        return None
+    axes = node.axes(len(shape) + len(added), 1)
+    if axes is None or len(set(axes)) != len(axes):
+        return None
+    rest = iter(shape)
+    return [tuple(1 if axis in axes else next(rest) for axis in range(len(shape) + len(axes)))]
+
+
+def transpose(node: Node) -> list[Shape] | None:
+    """Transpose."""
+    shape = node.shape(0)
+    if shape is None:
+        return None
+    order = node.integers("perm") or tuple(reversed(range(len(shape))))
+    return [tuple(shape[axis] for axis in order)] if sorted(order) == list(range(len(shape))) else None
+
+
+def depth_to_space(node: Node) -> list[Shape] | None:
+    """DepthToSpace."""
+    shape, block = node.shape(0), node.integer("blocksize", 0)
+    if shape is None or len(shape) != 4 or block < 1:
+        return None
+    return [(shape[0], floordiv(shape[1], block * block), mul(shape[2], block), mul(shape[3], block))]
+
+
+def space_to_depth(node: Node) -> list[Shape] | None:
+    """SpaceToDepth."""
+    shape, block = node.shape(0), node.integer("blocksize", 0)
+    if shape is None or len(shape) != 4 or block < 1:
+        return None
+    return [(shape[0], mul(shape[1], block * block), floordiv(shape[2], block), floordiv(shape[3], block))]

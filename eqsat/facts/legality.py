@@ -1,0 +1,53 @@
+"""Legality of a node: the type constraints of its schema, and ONNX's inference.
+
+The functions take an operator, its attributes and input facts. They return a reason why every such
+node is illegal, or None. Unknown facts are never a reason; a caller that must be sure makes the
+data types known first.
+"""
+
+from __future__ import annotations
+
+import functools
+
+from onnx import defs
+
+from eqsat.facts.fact import Fact, dtype_name
+from eqsat.facts.inference import rejection
+from eqsat.operators import Attributes, Operator
+
+
+@functools.lru_cache(maxsize=1024)
+def _kinds(operator: Operator) -> dict[str, frozenset[str]]:
+    assert operator.schema is not None
+    return {constraint.type_param_str: frozenset(constraint.allowed_type_strs) for constraint in operator.schema.type_constraints}
+
+
+def type_rejection(operator: Operator, inputs: tuple[Fact | None, ...]) -> str | None:
+    """Return a reason why the schema rejects these data types together, or None."""
+    schema = operator.schema
+    if schema is None:
+        return None
+    bound: dict[str, int] = {}
+    for position, fact in enumerate(inputs):
+        if fact is None or not fact.dtype:
+            continue
+        if position >= len(schema.inputs) and not _variadic(schema):
+            return f"{operator.name} has no input {position}"
+        formal = schema.inputs[min(position, len(schema.inputs) - 1)]
+        name = f"tensor({dtype_name(fact.dtype)})"
+        if name not in _kinds(operator).get(formal.type_str, {formal.type_str}):
+            return f"{operator.name} takes no {dtype_name(fact.dtype)} as {formal.name}"
+        if formal.type_str in _kinds(operator) and (formal.is_homogeneous or position < len(schema.inputs) - 1):
+            other = bound.setdefault(formal.type_str, fact.dtype)
+            if other != fact.dtype:
+                return f"{operator.name} takes {dtype_name(other)} and {dtype_name(fact.dtype)} not together"
+    return None
+
+
+def _variadic(schema: defs.OpSchema) -> bool:
+    return bool(schema.inputs) and schema.inputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
+
+
+def illegal(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int) -> str | None:
+    """Return a reason why every node with these attributes and inputs is illegal, or None."""
+    return type_rejection(operator, inputs) or rejection(operator, attributes, inputs, outputs)

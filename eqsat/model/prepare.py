@@ -1,0 +1,78 @@
+"""Changes that a caller asks for: another opset, inlined functions, fixed dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import onnx
+from onnx import helper
+
+from eqsat.errors import InputError
+from eqsat.model.names import stored_names
+from eqsat.operators import normal_domain
+from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
+from eqsat.runtime.worker import shared
+
+
+def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """Raise an `InputError` if `dims` names a dimension that the model does not have."""
+    known = {size.dim_param for size in _declared(proto) if size.HasField("dim_param")}
+    unknown = sorted(set(dims) - known)
+    if unknown:
+        raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
+    """Replace named dimensions by their sizes, in place, wherever the model declares them."""
+    check_dimensions(proto, dims)
+    for size in _declared(proto):
+        if size.HasField("dim_param") and size.dim_param in dims:
+            size.dim_value = dims[size.dim_param]
+
+
+def _declared(proto: onnx.ModelProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
+    graph = proto.graph
+    for info in (*graph.input, *graph.output, *graph.value_info):
+        if info.type.HasField("tensor_type"):
+            yield from info.type.tensor_type.shape.dim
+
+
+def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return the model with every call of a local function replaced by the function's body."""
+    try:
+        return inlined(proto)
+    except NativeFailure as error:
+        raise InputError(f"the model's functions can not be inlined: {error}") from None
+
+
+def convert(proto: onnx.ModelProto, opset: str | int) -> onnx.ModelProto:
+    """Convert `proto` to an opset of the default domain.
+
+    `opset` is "keep", "latest" (the newest that onnx and ONNX Runtime both know), or a number.
+    """
+    if opset == "keep":
+        return proto
+    if opset != "latest" and not str(opset).isdigit():
+        raise InputError(f"an opset is 'keep', 'latest' or a number, not '{opset}'")
+    newest: int = shared().call("eqsat.runtime.onnx_passes:newest_opset")
+    wanted = newest if opset == "latest" else int(opset)
+    if not 7 <= wanted <= newest:
+        raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
+    if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] == [wanted]:
+        return proto
+    if proto.functions:
+        raise InputError(f"a model with local functions can not be converted to opset {wanted}; inline them first (--inline)")
+    try:
+        result = converted(proto, wanted)
+    except NativeFailure as error:
+        raise InputError(f"the model can not be converted to opset {wanted}: {error}") from None
+    needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
+    if proto.ir_version < 4 <= needed:
+        # From IR version 4 on, an initializer that is also listed as an input is only a default
+        # value.
+        stored = set(stored_names(result.graph))
+        inputs = [info for info in result.graph.input if info.name not in stored]
+        del result.graph.input[:]
+        result.graph.input.extend(inputs)
+    result.ir_version = max(proto.ir_version, needed)
+    return result

@@ -1,0 +1,221 @@
+"""Write a model with its external data; the file appears whole or not at all.
+
+External data are written as external data again, copied from file to file by the kernel. Where the
+output replaces the input, unchanged data stay in place. New weights of a model with external data
+become external too. The name of the data file depends on the model's content, so a model file never
+refers to data of another version. No other file is touched or removed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import onnx
+from onnx import TensorProto
+
+from eqsat.errors import InputError
+from eqsat.model.model import attribute_graphs
+from eqsat.model.tensors import External, read_tensor
+
+_ALIGNMENT = 16
+_PAGE = 4096
+_LARGE = 1024  # bytes; smaller tensors stay in the model file
+_PROTOBUF_LIMIT = (1 << 31) - (1 << 20)
+
+
+def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
+    """Yield every tensor of a model: initializers and attributes, in bodies and functions too."""
+    graphs = [model.graph, *(graph for info in model.training_info for graph in (info.initialization, info.algorithm))]
+    nodes = [node for function in model.functions for node in function.node]
+    for function in model.functions:
+        for attribute in function.attribute_proto:
+            if attribute.HasField("t"):
+                yield attribute.t
+    while graphs or nodes:
+        if graphs:
+            graph = graphs.pop()
+            yield from graph.initializer
+            for sparse in graph.sparse_initializer:
+                yield sparse.values
+                yield sparse.indices
+            nodes.extend(graph.node)
+            continue
+        node = nodes.pop()
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield attribute.t
+            yield from attribute.tensors
+        graphs.extend(graph for _, graph in attribute_graphs(node))
+
+
+def has_external_data(model: onnx.ModelProto) -> bool:
+    """Tell whether any tensor of a model is external."""
+    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(model))
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    tensor: TensorProto
+    source: External | None  # None: the tensor's own raw data
+    offset: int
+    length: int
+
+
+def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Path | None = None, outside: bool = False) -> None:
+    """Write `model` to `target`. `replaces` is the file it was read from, if any.
+
+    `folder` holds the external data of `model`, which is not changed itself. With `outside`, no
+    large tensor goes into the model file. A tensor too large for protobuf never does. Raise
+    `InputError` if the target cannot be written.
+    """
+    if target.is_symlink():
+        target = target.resolve()  # write the link's target and keep the link
+    if target.is_dir():
+        raise InputError(f"{target}: is a folder, not a file to write")
+    if not target.parent.is_dir():
+        raise InputError(f"{target.parent}: no such folder")
+    in_place = replaces is not None and folder is not None and replaces.resolve().parent == target.resolve().parent and _same_file(replaces, target)
+    outside = outside or _inline_bytes(model) > _PROTOBUF_LIMIT
+    try:
+        if any(_moves(tensor, outside, in_place) for tensor in tensors_of(model)):
+            _save_with_data(model, folder, target, outside, in_place)
+        else:
+            with replacing(target) as file:
+                file.write(model.SerializeToString(deterministic=True))
+    except OSError as error:
+        raise InputError(f"{target}: can not write it: {error.strerror or error}") from None
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    return a.exists() and b.exists() and os.path.samefile(a, b)
+
+
+def _inline_bytes(model: onnx.ModelProto) -> int:
+    return sum(len(tensor.raw_data) for tensor in tensors_of(model))
+
+
+def _moves(tensor: TensorProto, outside: bool, in_place: bool) -> bool:
+    """Tell whether the bytes of a tensor go into the new data file."""
+    return not in_place if tensor.data_location == TensorProto.EXTERNAL else outside and len(tensor.raw_data) >= _LARGE
+
+
+def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, outside: bool, in_place: bool) -> None:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    parts: list[_Part] = []
+    places: dict[External, int] = {}  # weights that share bytes keep sharing them
+    offset = 0
+    for tensor in tensors_of(copy):
+        if not _moves(tensor, outside, in_place):
+            continue
+        source = None
+        if tensor.data_location == TensorProto.EXTERNAL:
+            source = read_tensor(tensor, folder).external
+            assert source is not None
+            length = source.length
+            if source in places:
+                parts.append(_Part(tensor, source, places[source], length))
+                continue
+            offset = _aligned(offset, length)
+            places[source] = offset
+        else:
+            length = len(tensor.raw_data)
+        offset = _aligned(offset, length)
+        parts.append(_Part(tensor, source, offset if length else 0, length))
+        offset += length
+    payloads = [part.tensor.raw_data if part.source is None else b"" for part in parts]
+    for part in parts:
+        part.tensor.ClearField("raw_data")
+        _refer(part, "")
+    # The hash separates this model's data from those of any other model written to the target's
+    # name.
+    digest = hashlib.blake2b(copy.SerializeToString(deterministic=True), digest_size=6)
+    for payload in payloads:
+        digest.update(payload)
+    name = f"{target.name}.{digest.hexdigest()}.data"
+    with replacing(target.parent / name) as file:
+        written: set[int] = set()
+        for part, payload in zip(parts, payloads, strict=True):
+            if not part.length or part.offset in written:
+                continue
+            written.add(part.offset)
+            file.seek(part.offset)
+            if part.source is None:
+                file.write(payload)
+            else:
+                copy_range(part.source, file)
+    for part in parts:
+        _refer(part, name)
+    with replacing(target) as file:
+        file.write(copy.SerializeToString(deterministic=True))
+
+
+def _aligned(offset: int, length: int) -> int:
+    """Align a large tensor to a page for memory mapping, and a small one to a few bytes."""
+    step = _PAGE if length >= 16 * _PAGE else _ALIGNMENT
+    return -(-offset // step) * step
+
+
+def _refer(part: _Part, name: str) -> None:
+    part.tensor.data_location = TensorProto.EXTERNAL
+    del part.tensor.external_data[:]
+    for key, value in (("location", name), ("offset", str(part.offset)), ("length", str(part.length))):
+        part.tensor.external_data.add(key=key, value=value)
+
+
+def copy_range(source: External, file: BinaryIO) -> None:
+    """Append a range of one file to another, inside the kernel where the system supports it."""
+    with source.path.open("rb") as data:
+        file.flush()
+        left, position = source.length, source.offset
+        while left:
+            done = _copy_some(data.fileno(), file.fileno(), position, left)
+            if not done:
+                raise OSError(f"{source.path} ended early")
+            left -= done
+            position += done
+
+
+def _copy_some(source: int, target: int, position: int, count: int) -> int:
+    if hasattr(os, "copy_file_range"):
+        with contextlib.suppress(OSError):
+            at = os.lseek(target, 0, os.SEEK_CUR)
+            done = os.copy_file_range(source, target, min(count, 1 << 30), position, at)
+            os.lseek(target, at + done, os.SEEK_SET)
+            return done
+    os.lseek(source, position, os.SEEK_SET)
+    return os.write(target, os.read(source, min(count, 1 << 20)))
+
+
+@contextlib.contextmanager
+def replacing(target: Path) -> Generator[BinaryIO, None, None]:
+    """Yield a temporary file beside `target`.
+
+    It replaces `target` if the block succeeds; otherwise it is removed.
+    """
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        mode = target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask()
+        os.chmod(temporary, mode)
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,315 @@
+"""The rewriting of one graph, from its normal form to its optimized form: encode, saturate, choose,
+fold, decode. Bodies are rewritten on the way.
+
+The input is a graph and the values it may capture. The output is the optimized graph as protobuf,
+and the facts of its outputs. All graphs of a model share one vocabulary, one index of constants and
+one supply of names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from eqsat.choose.choose import Chooser, Chosen, Prices
+from eqsat.choose.decode import Decoded, Place, Undecodable, decode
+from eqsat.choose.dump import Dump, operators
+from eqsat.choose.folding import Folding
+from eqsat.choose.stored_constants import Constants
+from eqsat.egraph.admission import RuleSet
+from eqsat.egraph.encode import Descent, Encoding, Outer, encode
+from eqsat.egraph.limits import Limits
+from eqsat.egraph.record import Record
+from eqsat.egraph.saturate import EngineFailure, saturate
+from eqsat.extract import Choice, ExtractionError, Method
+from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
+from eqsat.language.syntax import Label
+from eqsat.model.model import Graph, Model, Node, NodeCount, attribute_graphs
+from eqsat.model.names import FreshNames, NameClash, captures
+from eqsat.model.tensors import ContentIndex, dense_bytes
+from eqsat.operators import normal_domain
+from eqsat.runtime.worker import Worker
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import FOLDED, Term, Terms
+
+_SATURATION = 1 / 3  # of the time left at its start; later stages grow with the graph as well
+_ATTEMPTS = 4  # to get a file no larger than the original's
+
+
+@dataclass(slots=True)
+class Options:
+    """The bounds on the rewriting of one model."""
+
+    limits: Limits
+    growth: float  # bytes that may be stored in addition to the original's
+    memory: int  # bytes that evaluating constants may take
+    sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
+    ruleset: RuleSet = field(default_factory=RuleSet)
+    extractor: Method = "exact"
+    extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
+    dump: bool = False  # whether the main graph's e-graph is kept
+
+
+@dataclass(slots=True)
+class Trace:
+    """The record of a rewriting, summed over all graphs of the model."""
+
+    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
+    records: list[Record] = field(default_factory=list[Record])
+    choice: Choice | None = None  # of the main graph, with its bodies included
+    bound: float = 0.0  # proved for the model; 0 if nothing is proved
+    dump: Dump | None = None  # the last e-graph of the main graph, if asked for
+    folded: int = 0
+    became: dict[str, str] = field(default_factory=dict[str, str])
+    notes: list[str] = field(default_factory=list[str])
+    folding: str | None = None  # the limit that folding hit, if it did
+    choosing: str | None = None  # the limit that choosing hit, if it did
+
+    def add(self, folded: int, decoded: Decoded) -> None:
+        """Adds the counts of one graph."""
+        self.folded += folded
+        self.became.update(decoded.became)
+
+    def looked(self, other: Trace) -> None:
+        """Adds the time and the records of another rewriting, whose result was not taken."""
+        self.records += other.records
+        for stage, seconds in other.seconds.items():
+            self.seconds[stage] += seconds
+
+    def follow(self, before: Trace) -> None:
+        """Adds the record of the rewriting whose result this one started from."""
+        self.records[:0] = before.records
+        for stage, seconds in before.seconds.items():
+            self.seconds[stage] += seconds
+        self.folded += before.folded
+        self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
+
+    def clock(self, stage: str, since: float) -> float:
+        """Adds the time since `since` to a stage. Returns the time now."""
+        now = time.perf_counter()
+        self.seconds[stage] += now - since
+        return now
+
+
+class _Fused(Exception):
+    """The bits of a graph's results depend on which nodes are neighbours."""
+
+
+def _has_halves(encoding: Encoding) -> bool:
+    """Whether a value has floats of 16 bits. ONNX Runtime lacks kernels for them: it computes runs
+    of such nodes in 32 bits and rounds at their ends.
+    """
+    known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
+    return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
+
+
+class Rewriter:
+    """Rewrites the graphs of one model."""
+
+    def __init__(self, model: Model, options: Options, fresh: FreshNames, worker: Worker, trace: Trace) -> None:
+        self._model = model
+        self._options = options
+        self._fresh = fresh
+        self._worker = worker
+        self._count = NodeCount(function.proto for function in model.functions.values())
+        self._terms = Terms()
+        self._derivation = Derivation(self._terms)
+        self._contents = ContentIndex()
+        self._growth = options.growth
+        self.trace = trace
+
+    def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
+        """The optimized form of `graph`, and the facts of its outputs."""
+        folding = Folding(self._model, graph, outer.constants, opsets, self._worker, self._options.memory)
+
+        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
+            return self._bodies(node, inner, place, opsets)
+
+        try:
+            return self._optimized(graph, outer, place, folding, descend, opsets)
+        except (Contradiction, EngineFailure, ExtractionError, NameClash, Undecodable, _Fused) as error:
+            self.trace.notes.append(f"graph '{graph.proto.name}' stays as it is: {error}")
+        kept = onnx.GraphProto()
+        kept.CopyFrom(graph.proto)
+        return Decoded(kept), (UNKNOWN,) * len(graph.outputs)
+
+    def _optimized(
+        self, graph: Graph, outer: Outer, place: Place, folding: Folding, descend: Descent, opsets: Sequence[onnx.OperatorSetIdProto]
+    ) -> tuple[Decoded, tuple[Fact, ...]]:
+        clock = time.perf_counter()
+        inside = sum(self.trace.seconds.values())
+        encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
+        # Bodies are rewritten while the graph around them is encoded, but their time counts in
+        # their own stages.
+        clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
+        if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
+            raise _Fused("in 16 bits ONNX Runtime rounds between nodes or not by what stands side by side, and every bit is to stay")
+        egraph, record = saturate(encoding, self._limits(), self._options.ruleset)
+        self.trace.records.append(record)
+        self.trace.clock("saturate", clock)
+        opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+        chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4, opset, self._worker)
+        constants = Constants(encoding, egraph, chooser, folding)
+        roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
+        # Bodies are part of the file of the graph around them, so they share its limit of growth.
+        growth = self._growth if place.outermost else 0.0
+        stored = stored_by(graph) + growth
+        for _ in range(_ATTEMPTS):
+            if folding.exhausted and self.trace.folding is None:
+                self.trace.folding = "folding time"
+            chosen, folded = self._choose(chooser, constants, list(dict.fromkeys(roots)), stored)
+            if outer.main and self._options.dump:
+                self.trace.dump = Dump(chosen.graph, operators(encoding, chooser.ways))
+            clock = time.perf_counter()
+            decoded = decode(encoding, egraph, chosen, folded, self._fresh, place, opset)
+            self.trace.clock("decode", clock)
+            grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
+            if grown <= growth:
+                if place.outermost:
+                    self._growth -= max(0.0, grown)
+                if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
+                    raise ExtractionError("nothing was found that is smaller")
+                self.trace.add(len(folded), decoded)
+                if outer.main:
+                    self.trace.choice = chosen.choice
+                    # Calls are priced like the original functions, so with functions the bound
+                    # would be one of another problem.
+                    self.trace.bound = 0.0 if self._model.functions else chosen.choice.bound
+                return decoded, tuple(chooser.fact(root) for root in roots)
+            stored = max(0.0, stored - (grown - growth))
+        raise ExtractionError("nothing was found whose file is no larger")
+
+    def _limits(self) -> Limits:
+        """The limits of saturation. It gets a share of the time left, because choosing and writing
+        follow.
+        """
+        limits = self._options.limits
+        if limits.deadline is None:
+            return limits
+        now = time.monotonic()
+        return dataclasses.replace(limits, deadline=now + _SATURATION * (limits.deadline - now))
+
+    def _choose(self, chooser: Chooser, constants: Constants, roots: list[int], stored: float) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
+        """A choice whose folded constants have been evaluated. A constant that fails or is larger
+        than estimated is priced anew.
+        """
+        while True:
+            clock = time.perf_counter()
+            limit, left = self._time_to_choose()
+            chosen = chooser.choose(roots, stored, left, self._options.extractor)
+            if left is not None and chosen.choice.status != "optimal" and time.perf_counter() - clock >= left:
+                self.trace.choosing = limit
+            clock = self.trace.clock("extract", clock)
+            wanted = [eclass for eclass, term in chosen.terms.items() if term.head == FOLDED]
+            arrays = constants.evaluate(wanted)
+            self.trace.clock("fold", clock)
+            excess = chosen.choice.resources[0] - stored
+            folded: dict[int, np.ndarray[Any, Any]] = {}
+            for eclass in wanted:
+                array = arrays.get(eclass)
+                size = math.inf if array is None else stored_bytes(array)
+                excess += size - chooser.stored_bytes(eclass)
+                chooser.folded_bytes[eclass] = size
+                if array is not None:
+                    folded[eclass] = array
+            if excess <= 0:
+                return chosen, folded
+
+    def _time_to_choose(self) -> tuple[str, float | None]:
+        """The time limit that will end a choice first, and the seconds that it leaves; None if
+        there is no limit.
+        """
+        deadline, most = self._options.limits.deadline, self._options.extract_time
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
+        return ("extract time", share) if share is not None and (left is None or share < left) else ("time", left)
+
+    def _launches(self, encoding: Encoding) -> Callable[[Term], int]:
+        signatures = self._terms.signatures
+        inside: dict[tuple[int, tuple[int, ...]], int] = {}
+        for entry in encoding.entries:
+            if entry.head >= 0 and signatures[entry.head].opaque:
+                node = encoding.nodes[entry.eclass]
+                inside[entry.head, entry.data] = self._count.nodes([node.proto])
+
+        def launches(term: Term) -> int:
+            return inside.get((term.head, term.data), 1) if signatures[term.head].opaque else 1
+
+        return launches
+
+    def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
+        proto = onnx.NodeProto()
+        proto.CopyFrom(node.proto)
+        bodies: dict[str, Graph] = {}
+        facts: dict[str, tuple[Fact, ...]] = {}
+        captured: dict[str, None] = {}
+        for attribute in proto.attribute:
+            graphs = [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else list(attribute.graphs)
+            for index, graph in enumerate(graphs):
+                name = attribute.name if attribute.type == onnx.AttributeProto.GRAPH else f"{attribute.name}.{index}"
+                body = node.bodies[name]
+                decoded, facts[name] = self.graph(body, outer.only(body.captured()), dataclasses.replace(place, outermost=False), opsets)
+                graph.CopyFrom(decoded.graph)
+                bodies[name] = body
+                captured.update(dict.fromkeys(captures(decoded.graph)))
+        results = control_flow_facts(node, facts)
+        return dataclasses.replace(node, proto=proto, bodies=bodies, captures=tuple(captured)), results
+
+
+def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:
+    """The facts of a node's outputs that hold whichever way its bodies run."""
+    if node.operator.name == "If" and set(facts) == {"then_branch", "else_branch"}:
+        branches = zip(facts["then_branch"], facts["else_branch"], strict=False)
+        joined = tuple(common(a, b) for a, b in branches)
+        return (*joined, *(UNKNOWN for _ in node.outputs))[: len(node.outputs)]
+    return (UNKNOWN,) * len(node.outputs)
+
+
+def common(a: Fact, b: Fact) -> Fact:
+    """The common fact of two values, for a value that is one of them: their type if they share it,
+    never their elements.
+    """
+    if a.dtype != b.dtype or a.other is not None or b.other is not None:
+        return UNKNOWN
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return Fact(a.dtype)
+    return Fact(a.dtype, tuple(x if x == y and isinstance(x, int) else None for x, y in zip(a.shape, b.shape, strict=True)))
+
+
+def stored_bytes(array: np.ndarray[Any, Any]) -> float:
+    """The bytes that an evaluated constant takes in a file."""
+    return float(array.nbytes if array.dtype.kind not in "OSU" else sum(len(str(item)) + 2 for item in array.flat))
+
+
+def written_bytes(graph: onnx.GraphProto) -> int:
+    """The bytes that a graph takes on disk, external data included. Tensors that share bytes count
+    once.
+    """
+    external: dict[tuple[tuple[str, str], ...], int] = {}
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        for tensor in current.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
+                external[place] = dense_bytes(tensor.data_type, math.prod(tensor.dims))
+        for node in current.node:
+            waiting.extend(body for _, body in attribute_graphs(node))
+    return graph.ByteSize() + sum(external.values())
+
+
+def stored_by(graph: Graph) -> float:
+    """The bytes that the constants of a graph take. Constants that share bytes in a file count
+    once.
+    """
+    tensors = [constant.tensor for constant in graph.constants.values()]
+    shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}
+    return float(sum(shared.values()) + sum(tensor.nbytes for tensor in tensors if tensor.external is None))

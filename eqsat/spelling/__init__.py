@@ -1,0 +1,1 @@
+"""Spelling: nodes of all opsets are read into one normal form, and written back."""

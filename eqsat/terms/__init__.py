@@ -1,0 +1,1 @@
+"""Terms: the e-graph's representation of nodes, attributes and constants."""

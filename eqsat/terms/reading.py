@@ -1,0 +1,77 @@
+"""Reading terms: the attributes, named outputs and inputs of one, and what many can build."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from eqsat.facts.fact import Fact
+from eqsat.operators import AttributeValue
+from eqsat.terms.terms import CONS, OUTPUTS, Signature, Term, Terms
+
+
+def term_attributes(terms: Terms, head: int, data: Sequence[int]) -> dict[str, AttributeValue]:
+    """The attributes that have a value, by name; columns that ONNX does not know are left out."""
+    names = terms.signatures[head].attributes
+    values = ((name, terms.attributes.get(handle)) for name, handle in zip(names, data, strict=True))
+    return {name: value for name, value in values if value is not None and not name.startswith("#")}
+
+
+def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...] | None:
+    """Which outputs a node names, as flags; None if that is no part of the term."""
+    names = terms.signatures[head].attributes
+    if OUTPUTS not in names:
+        return None
+    flags = terms.attributes.get(data[names.index(OUTPUTS)])
+    assert isinstance(flags, tuple)
+    return tuple(int(flag) for flag in flags)
+
+
+def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> list[int]:
+    """The classes of the inputs, the items of the list included; `cells` has its links by class."""
+    classes = list(term.children[: signature.inputs])
+    if signature.rest:
+        cell = cells[term.children[-1]]
+        while cell.head == CONS:
+            classes.append(cell.children[0])
+            cell = cells[cell.children[1]]
+    return classes
+
+
+def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]:
+    """The facts of a node's inputs from their handles, without absent ones at the end."""
+    facts = [knowledge if isinstance(knowledge := terms.facts.get(handle), Fact) else None for handle in handles]
+    while facts and facts[-1] is None:
+        facts.pop()
+    return tuple(facts)
+
+
+def buildable(terms: Iterable[Term], given: Container[int]) -> dict[int, Term]:
+    """By class, a term whose children are all given or buildable. Given classes are left out.
+
+    Breadth-first search keeps the chains short.
+    """
+    users: dict[int, list[int]] = {}
+    missing: list[int] = []
+    ready: list[int] = []
+    wanted = [term for term in terms if term.eclass not in given]
+    for number, term in enumerate(wanted):
+        children = {child for child in term.children if child not in given}
+        missing.append(len(children))
+        for child in children:
+            users.setdefault(child, []).append(number)
+        if not children:
+            ready.append(number)
+    found: dict[int, Term] = {}
+    while ready:
+        following: list[int] = []
+        for number in ready:
+            term = wanted[number]
+            if term.eclass in found:
+                continue
+            found[term.eclass] = term
+            for user in users.get(term.eclass, ()):
+                missing[user] -= 1
+                if not missing[user]:
+                    following.append(user)
+        ready = following
+    return found

@@ -1,0 +1,1 @@
+"""Verification: whether two models compute the same, and where they do not."""

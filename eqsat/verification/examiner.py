@@ -1,0 +1,162 @@
+"""The examiner puts two models before the judge, in another process, and survives its crashes.
+
+The input is two models, and perhaps inputs; the output is a `Judgement`
+(eqsat/verification/request.py), whatever happens to the process that runs them. A crash, a timeout
+or a lack of memory counts against the optimized model only if the original alone does not have it.
+Runtimes have faults of their own at edges: if the original does not survive an edge, the optimized
+model need not either.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.model.write import has_external_data
+from eqsat.runtime.onnx_passes import NativeFailure, inlined
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.verification.input_ranges import nodes_in_order
+from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, random_outputs, weight_bytes
+from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
+from eqsat.verification.runs import named
+from eqsat.verification.samples import Plan, make_edges
+from eqsat.verification.steering import Steering, size_bounds, steering
+
+# Room for activations beside the weights; the limit is there to catch explosions, not to be exact.
+_HEADROOM = 4
+_RUNTIME_BYTES = 1 << 29  # memory that the runtime itself may need, for any model
+_MANY_BYTES = 1 << 24
+_NODE_WORK = 16
+
+
+@dataclass(frozen=True)
+class Examiner:
+    """Runs the models of one verification, with its seed, its limits and its worker."""
+
+    memory_limit: int
+    custom_op_library: str | None
+    worker: Worker
+    seed: int = 0
+    time_limit: float = 60.0
+    proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
+
+    def request(
+        self, original: LoadedModel, optimized: LoadedModel, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True
+    ) -> Request:
+        """The question whether two models are equal.
+
+        `closed` says that the inputs are those of a whole model, so that each may have any size.
+        Raises `ValueError` if a model is too large for one message.
+        """
+        proto, other = original.proto, optimized.proto
+        steers = _steering(proto)
+        exact = {value.name: steers.decided[value.name] for value in proto.graph.output if value.name in steers.decided}
+        bounds = size_bounds(proto, steers) | size_bounds(other, _steering(other)) if plan.symbols else ()
+        dependent = depends_on_inputs(proto)
+        return Request(
+            original=proto.SerializeToString(),
+            original_folder=_folder(original),
+            optimized=other.SerializeToString(),
+            optimized_folder=_folder(optimized),
+            plan=plan,
+            outputs=tuple(value.name for value in proto.graph.output),
+            dependent=dependent,
+            random=random_outputs(proto) | random_outputs(other),
+            coarsest=_coarsest(proto),
+            steering=Steering(steers.constants, steers.inputs, exact),
+            work=weight_bytes(proto) // 4 + _NODE_WORK * len(proto.graph.node),
+            inputs=inputs,
+            seed=self.seed,
+            patience=self.time_limit / 8,
+            threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
+            custom_op_library=self.custom_op_library,
+            edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),
+        )
+
+    def ask(self, request: Request) -> Judgement:
+        """The judgement of two models, at the edges too."""
+        if request.edges:
+            try:
+                return self._call(request)
+            except (WorkerTimeout, WorkerDied, RemoteError):
+                pass
+        judgement = self._settled(replace(request, edges=()))
+        for edge in request.edges if judgement.status == EQUAL else ():
+            found = self._at_edge(replace(request, edges=(edge,), only_edges=True))
+            if found.status == DIFFERENT:
+                return found
+            judgement.runs += found.edges
+            judgement.edges += found.edges
+            for name in judgement.sizes if found.edges else ():
+                judgement.sizes[name] += found.sizes[name]
+        return judgement
+
+    def run(self, function: str, *arguments: Any) -> Any:
+        """The result of a function in the worker, within the limits. Raises like the worker."""
+        return self.worker.call(function, *arguments, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
+
+    def _call(self, request: Request) -> Judgement:
+        return self.run("eqsat.verification.judge:judge", request)
+
+    def _settled(self, request: Request) -> Judgement:
+        """The worker's judgement. A crash counts against the optimized model only if the original
+        alone runs.
+        """
+        try:
+            return self._call(request)
+        except WorkerTimeout as failure:
+            return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
+        except (WorkerDied, RemoteError) as failure:
+            try:
+                alone = self._call(replace(request, optimized=None))
+            except (WorkerDied, WorkerTimeout, RemoteError) as again:
+                return Judgement(UNVERIFIED, f"the runtime {again} on the original model")
+            if alone.status == UNVERIFIED:
+                return alone
+            status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED
+            return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
+
+    def _at_edge(self, request: Request) -> Judgement:
+        """The judgement at one edge, in a process that may crash."""
+        try:
+            return self._call(request)
+        except (WorkerTimeout, RemoteError):
+            return Judgement(UNVERIFIED)
+        except WorkerDied as failure:
+            try:
+                alone = self._call(replace(request, optimized=None))
+            except (WorkerDied, WorkerTimeout, RemoteError):
+                return Judgement(UNVERIFIED)
+            where = f" ({named(alone.draw)})" if named(alone.draw) else ""
+            return Judgement(DIFFERENT, f"the runtime {failure} on the optimized model{where}", engine=alone.engine, draw=alone.draw)
+
+
+def _steering(proto: onnx.ModelProto) -> Steering:
+    try:
+        return steering(inlined(proto))
+    except NativeFailure:  # the values that steer inside functions remain unknown
+        return steering(proto)
+
+
+def _folder(model: LoadedModel) -> str | None:
+    return str(model.folder) if model.folder is not None and has_external_data(model.proto) else None
+
+
+def _coarsest(proto: onnx.ModelProto) -> str:
+    """The narrowest of float16 and bfloat16 in the model. Its arithmetic rounds to that type,
+    whatever the types of its inputs.
+    """
+    types = {tensor.data_type for tensor in proto.graph.initializer}
+    types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))
+    for node in nodes_in_order(proto.graph.node):
+        for attribute in node.attribute:
+            if attribute.name == "to":
+                types.add(attribute.i)
+            elif attribute.type == onnx.AttributeProto.TENSOR:
+                types.add(attribute.t.data_type)
+    return "bfloat16" if onnx.TensorProto.BFLOAT16 in types else "float16" if onnx.TensorProto.FLOAT16 in types else ""

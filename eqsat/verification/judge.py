@@ -1,0 +1,222 @@
+"""The judge runs two models on the same inputs and compares their outputs; it runs in the worker.
+
+The input is a `Request`: two serialized models, and how to draw inputs. The output is a
+`Judgement`. The original sets the standard. A draw that it refuses is drawn again, and the
+optimized model must accept every draw that it accepts. If outputs differ, the original's own
+sensitivity says whether the difference matters (eqsat/verification/tolerance.py). At a size of 0
+the runtime alone is no standard: ONNX Runtime ignores negative axes of reductions there, and leaves
+results of Concat unwritten.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from eqsat.runtime.session import ReferenceSession, Session, open_runtime
+from eqsat.verification import samples, tolerance
+from eqsat.verification.nudges import Nudges
+from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
+from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
+from eqsat.verification.samples import Draw
+
+
+class _Different(Exception):
+    """The optimized model differs from the original: the reason, and the output if there is one."""
+
+    def __init__(self, reason: str, output: str = "") -> None:
+        super().__init__(reason)
+        self.output = output
+
+
+def judge(request: Request) -> Judgement:
+    """Whether the optimized model of `request` computes the same as its original."""
+    judgement = Judgement(UNVERIFIED)
+    reasons: list[str] = []
+    for opener in (_open_runtime, _open_reference):
+        try:
+            original = opener(request.original, request.original_folder, request)
+        except Exception as error:
+            reasons.append(one_line(error))
+            continue
+        judgement.engine = original.engine
+        comparison = _Comparison(request, judgement, original, opener)
+        try:
+            comparison.run()
+        except _Different as error:
+            judgement.status, judgement.reason, judgement.output, judgement.draw = DIFFERENT, str(error), error.output, comparison.draw
+            return judgement
+        except _OutOfMemory as error:
+            judgement.reason = str(error)
+            return judgement
+        except NoDraw as error:
+            reasons.append(str(error))
+            continue
+        judgement.status = EQUAL
+        return judgement
+    judgement.engine = ""
+    judgement.reason = f"the original model does not run: {reasons[0]}"
+    return judgement
+
+
+class _OutOfMemory(Exception):
+    """The optimized model hit the memory limit, which says nothing about its results."""
+
+
+def _raise_if_memory(error: Exception) -> None:
+    if isinstance(error, MemoryError) or re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)):
+        raise _OutOfMemory(f"the optimized model needs more memory than the limit allows: {one_line(error)}") from None
+
+
+def _open_runtime(model: bytes, folder: str | None, request: Request) -> Session:
+    return open_runtime(model, folder, request.custom_op_library, request.threads)
+
+
+def _open_reference(model: bytes, folder: str | None, request: Request) -> Session:
+    del request
+    return ReferenceSession(model, folder)
+
+
+class _Comparison:
+    """The two models of a request on one engine, which `opener` opens."""
+
+    def __init__(self, request: Request, judgement: Judgement, original: Session, opener: Any) -> None:
+        self._request = request
+        self._judgement = judgement
+        self._original = original
+        self._opener = opener
+        coarsest = samples.numpy_dtype(request.coarsest) if request.coarsest else None
+        self._nudges = Nudges(
+            request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
+        )
+        self.draw: Draw | None = None
+        """The draw of the last run that was compared."""
+
+    def run(self) -> None:
+        """Runs both models on several draws; raises `_Different` or `NoDraw`."""
+        request, judgement, original = self._request, self._judgement, self._original
+        optimized: Session | None = None
+        if request.optimized is not None:
+            try:
+                optimized = self._opener(request.optimized, request.optimized_folder, request)
+            except Exception as error:
+                _raise_if_memory(error)
+                raise _Different(f"{original.engine} takes the original model but not the optimized one: {one_line(error)}") from None
+        judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
+        digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
+        runs = Runs(request, original, judgement)
+        for run in runs.usual():
+            if request.only_edges:
+                break
+            self._count(run)
+            if optimized is not None:
+                self._compare(run, optimized)
+            for seen, value in zip(digests, run.outputs, strict=True):
+                seen.append(tolerance.digest(value))
+        for output, seen in zip(judgement.outputs, digests, strict=True):
+            if output.name in request.dependent and len(seen) > 1 and not output.random:
+                output.exercised = tolerance.moves(seen)
+        for run in runs.at_edges():
+            self._count(run)
+            judgement.edges += 1
+            judgement.draw = run.draw
+            if optimized is not None:
+                try:
+                    self._compare(run, optimized)
+                except _OutOfMemory as error:
+                    judgement.notes.append(f"not compared at {named(run.draw)}: {error}")
+                except _Different:
+                    if original.engine == ReferenceSession.engine or not self._reference_finds_equal(run):
+                        raise
+                    judgement.notes.append(f"at {named(run.draw)} the runtime tells the models apart, and the reference of ONNX does not")
+
+    def _reference_finds_equal(self, run: Run) -> bool:
+        """Whether the reference computes the same in a run without elements.
+
+        Runtimes have faults there that may depend on the spelling of a node.
+        """
+        request = self._request
+        if run.draw is None or 0 not in run.draw.sizes.values() or request.optimized is None:
+            return False
+        try:
+            original = _open_reference(request.original, request.original_folder, request)
+            outputs = original.run(run.feeds, [request.outputs[place] for place in run.places])
+            optimized = _open_reference(request.optimized, request.optimized_folder, request)
+        except Exception:
+            return False
+        judgement = Judgement(UNVERIFIED, outputs=[OutputJudgement(name, name in request.random) for name in request.outputs])
+        comparison = _Comparison(request, judgement, original, _open_reference)
+        try:
+            comparison._compare(replace(run, outputs=outputs), optimized)
+        except (_Different, _OutOfMemory):
+            return False
+        return True
+
+    def _count(self, run: Run) -> None:
+        self._judgement.runs += 1
+        for name, size in (run.draw.sizes if run.draw is not None else {}).items():
+            self._judgement.sizes.setdefault(name, []).append(size)
+
+    def _compare(self, run: Run, optimized: Session) -> None:
+        """Raises `_Different` unless the optimized model's outputs are the original's."""
+        self.draw = run.draw
+        where = f" ({named(run.draw)})" if named(run.draw) else ""
+        try:
+            values = optimized.run(run.feeds, [self._request.outputs[place] for place in run.places])
+        except Exception as error:
+            _raise_if_memory(error)
+            raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {one_line(error)}") from None
+        open_: list[tuple[int, list[tuple[int, tolerance.Difference]]]] = []
+        for position, a, b in zip(run.places, run.outputs, values, strict=True):
+            output = self._judgement.outputs[position]
+            before, after = tolerance.signature(a), tolerance.signature(b)
+            if before != after:
+                raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name)
+            if output.random:
+                continue
+            pairs = zip(tolerance.leaves(a), tolerance.leaves(b), strict=True)
+            differences = [
+                (number, tolerance.Difference(x.array, y.array)) for number, (x, y) in enumerate(pairs) if x.array is not None and y.array is not None
+            ]
+            differences = [(number, difference) for number, difference in differences if difference.any]
+            if differences:
+                open_.append((position, differences))
+                output.bitwise = False
+        if open_:
+            self._explain(run, open_, where)
+
+    def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], where: str) -> None:
+        """Nudges until the original's own changes explain each difference; raises `_Different` if
+        they do not.
+        """
+        names = [self._request.outputs[position] for position, _ in open_]
+        if not self._explained(open_):
+            for number, (session, feeds, factor) in enumerate(self._nudges.of(run.feeds)):
+                try:
+                    values = session.run(feeds, names)
+                except Exception:  # a nudge that moves the model out of its domain tells nothing
+                    continue
+                for (_, differences), value in zip(open_, values, strict=True):
+                    parts = tolerance.leaves(value)
+                    for leaf, difference in differences:
+                        if leaf < len(parts) and (array := parts[leaf].array) is not None:
+                            difference.moved(array, factor)
+                if number % 4 == 3 and self._explained(open_):
+                    break
+        for position, differences in open_:
+            output = self._judgement.outputs[position]
+            for _, difference in differences:
+                finding = difference.judge(self._request.decided(position))
+                if finding.max_error is None or output.max_error is None:
+                    output.max_error = None
+                elif finding.max_error >= output.max_error:
+                    output.max_error, output.tolerance = finding.max_error, finding.tolerance
+                output.near_ties += finding.near_ties
+                if finding.unexplained:
+                    error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
+                    raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
+
+    def _explained(self, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]]) -> bool:
+        return not any(difference.judge(self._request.decided(position)).unexplained for position, differences in open_ for _, difference in differences)

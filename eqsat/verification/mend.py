@@ -1,0 +1,112 @@
+"""Mending: a result that fails verification is made again without the rules or nodes at fault.
+
+Rules that make the result wrong are left out. If no rule does, some fact or folded constant is
+wrong: then the nodes concerned stay as they are, and the rest is optimized. In doubt the original
+itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from eqsat.language.library import Library
+from eqsat.model.model import Model
+from eqsat.rewriting.turns import Attempt, Job, attempt, fired_rules
+from eqsat.verification.blame import guilty
+from eqsat.verification.locate import Fault
+from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict
+
+_ROUNDS = 6
+_NAMED = 4  # nodes that a note names
+
+
+@dataclass(slots=True)
+class Mended:
+    """A result and its verdict, with the omitted rules, and the values of the original whose nodes
+    stay.
+    """
+
+    found: Attempt
+    verdict: Verdict
+    dropped: list[str] = field(default_factory=list[str])
+    left: list[str] = field(default_factory=list[str])
+
+
+def mend(
+    model: Model,
+    original: onnx.ModelProto,
+    job: Job,
+    library: Library,
+    failed: Mended,
+    verified: Callable[[onnx.ModelProto], Verdict],
+    faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
+) -> Mended:
+    """The best result that passes, or the `original`.
+
+    `verified` checks a result; `faults` says where a result is wrong.
+    """
+    found = _without_rules(model, job, library, failed, verified) or _without_regions(model, job, library, failed, verified, faults)
+    if found is not None:
+        return found
+    failed.found.notes.append("the optimized model did not compute the same, which is a defect of eqsat; the result is the original model")
+    failed.found.model = original
+    return failed
+
+
+def _passes(verdict: Verdict) -> bool:
+    return verdict.status in (EQUAL, UNVERIFIED)
+
+
+def _without_rules(model: Model, job: Job, library: Library, failed: Mended, verified: Callable[[onnx.ModelProto], Verdict]) -> Mended | None:
+    """The result without the guilty rules; None if no rule is guilty, or too many are."""
+    fired = list(fired_rules(failed.found.trace))
+    tried: dict[tuple[str, ...], tuple[Attempt, Verdict]] = {}
+
+    def fails(names: Sequence[str]) -> bool:
+        key = tuple(names)
+        if key not in tried:
+            other = attempt(model, job, library.select(key, ()) if key else Library(()))
+            tried[key] = other, verified(other.model)
+        return not _passes(tried[key][1])
+
+    dropped = guilty(fired, fails) if fired else None
+    if dropped is None:
+        return None
+    found, verdict = tried[tuple(name for name in fired if name not in dropped)]
+    found.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {failed.verdict.reason}")
+    return Mended(found, verdict, dropped)
+
+
+def _without_regions(
+    model: Model,
+    job: Job,
+    library: Library,
+    failed: Mended,
+    verified: Callable[[onnx.ModelProto], Verdict],
+    faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
+) -> Mended | None:
+    """The result in which wrongly optimized nodes stay as they are.
+
+    None if the nodes can not be found, or if new ones keep turning up.
+    """
+    kept: set[str] = set()
+    found, verdict = failed.found, failed.verdict
+    for turn in range(_ROUNDS):
+        wrong = faults(found.model, verdict)
+        # A region that is wrong again is so because of facts of the values before it.
+        more = {name for fault in wrong for name in (fault.values | fault.before if turn else fault.values)} - kept
+        if not more:
+            return None
+        kept |= more
+        found = attempt(model, job, library, frozenset(kept))
+        verdict = verified(found.model)
+        if _passes(verdict):
+            nodes = [node for node in model.graph.nodes if not kept.isdisjoint(node.outputs)]
+            shown = [f"{node.operator.name} '{next(filter(None, node.outputs))}'" for node in nodes[:_NAMED]]
+            others = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
+            found.notes.append(f"left as it was: {', '.join(shown)}{others}; what was made of it did not pass verification: {failed.verdict.reason}")
+            return Mended(found, verdict, left=[name for node in nodes for name in node.outputs if name])
+    return None

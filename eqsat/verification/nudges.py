@@ -1,0 +1,107 @@
+"""Nudges: a model and its inputs, moved by a few units in the last place, show how far rounding
+carries.
+
+The input is a serialized model, inputs, and the values that steer the model
+(eqsat/verification/steering.py). The output is the moved inputs, and the model with moved weights;
+one seed always gives the same ones. Values that decide sizes, indices and bounds stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from eqsat.runtime.session import Session
+from eqsat.verification import tolerance
+from eqsat.verification.steering import Steering
+
+_NUDGES = 16
+_WEIGHT_NUDGES = 8
+_LARGEST_MODEL_TO_NUDGE = 1 << 27
+_LARGEST_TO_KEEP = 1 << 24  # bytes of a model whose nudged sessions are kept for further inputs
+
+
+class Nudges:
+    """The nudges of one model. `session` runs the model itself; `opener` opens the model with other
+    weights.
+    """
+
+    def __init__(
+        self, model: bytes, session: Session, opener: Callable[[bytes], Session], steering: Steering, coarsest: np.dtype[Any] | None, seed: int
+    ) -> None:
+        self._model = model
+        self._session = session
+        self._opener = opener
+        self._steering = steering
+        self._coarsest = coarsest
+        self._seed = seed
+        self._kept: dict[int, Session | None] = {}
+
+    def of(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Session, dict[str, Any], float]]:
+        """The model on nudged inputs; then with nudged weights too; then nudged in the last place
+        of its narrowest type.
+
+        Each comes with the factor by which its changes count.
+        """
+        generator = np.random.default_rng([self._seed, 1])
+
+        def feeds(units: int, narrow: np.dtype[Any] | None = None) -> dict[str, Any]:
+            return {name: value if name in self._steering.inputs else tolerance.nudge(value, units, generator, narrow) for name, value in inputs.items()}
+
+        for number in range(_NUDGES):
+            units = _units(number)
+            yield self._session, feeds(units), tolerance.MULTIPLE / units
+        for number in range(_WEIGHT_NUDGES if self._coarsest is None else 2 * _WEIGHT_NUDGES):
+            narrow = self._coarsest if number >= _WEIGHT_NUDGES else None
+            units = _units(number) if narrow is None else 1
+            session = self._nudged(number, units, narrow)
+            if session is None:
+                return
+            yield session, feeds(units, narrow), tolerance.MULTIPLE / units
+
+    def _nudged(self, number: int, units: int, narrow: np.dtype[Any] | None) -> Session | None:
+        """The model with its weights nudged; None if it has none."""
+        if number in self._kept:
+            return self._kept[number]
+        model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants)
+        session = None if model is None else self._opener(model)
+        if len(self._model) <= _LARGEST_TO_KEEP:
+            self._kept[number] = session
+        return session
+
+
+def _units(number: int) -> int:
+    return tolerance.MULTIPLE if number % 2 else 1
+
+
+def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None, kept: frozenset[str] = frozenset()) -> bytes | None:
+    """The model with its floating-point weights nudged; None if it holds none, or too many bytes of
+    them.
+
+    Weights in `kept` stay. So do weights of whole numbers: they may be counts or signs, whose
+    meaning a nudge would break.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    if len(model) > _LARGEST_MODEL_TO_NUDGE:
+        return None
+    proto = onnx.load_model_from_string(model)
+    # The operator that fills a tensor may hold a weight whose elements are all equal.
+    holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
+    constants = ((node.output[0], attribute.t) for node in holders for attribute in node.attribute if attribute.name == "value")
+    changed = False
+    for name, tensor in (*((tensor.name, tensor) for tensor in proto.graph.initializer), *constants):
+        if name not in kept and tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
+            array = numpy_helper.to_array(tensor)
+            if tolerance.is_float(array) and not _is_whole(array):
+                tensor.CopyFrom(numpy_helper.from_array(tolerance.nudge(array, units, generator, coarsest), tensor.name))
+                changed = True
+    return proto.SerializeToString() if changed else None
+
+
+def _is_whole(array: np.ndarray) -> bool:
+    values = tolerance.plain(array)
+    return bool(np.isfinite(values).all() and (values == np.rint(values)).all())

@@ -1,0 +1,61 @@
+"""A result that passes: an optimized model comes in; a model that computes what the original computes goes out.
+
+Whatever verification finds, or Ctrl-C during it: in doubt the original itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+from eqsat.language.library import Library
+from eqsat.model.model import Model
+from eqsat.rewriting.turns import Attempt, Job
+from eqsat.runtime.worker import shared
+from eqsat.verification.examiner import Examiner
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.locate import Fault, locate
+from eqsat.verification.mend import Mended, mend
+from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict, verify
+
+
+def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
+    """`found`, or what is left of it without what is wrong, and the verdict on it.
+
+    `original` is the model that the caller gave, and `model` the form of it that was optimized.
+    """
+    if not job.settings.verify:
+        return Mended(found, Verdict("skipped"))
+    try:
+        checked = _verified(model, original, folder, job, library, found)
+    except KeyboardInterrupt:
+        found.hit, found.model = "interrupted", original
+        checked = Mended(found, Verdict(EQUAL, notes=["interrupted: the result is the original model, unchanged"]))
+    if checked.verdict.status == UNVERIFIED:
+        checked.found.notes.append(f"not verified: {checked.verdict.reason}")
+    return checked
+
+
+def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
+    settings = job.settings
+    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
+    examiner = Examiner(settings.memory_limit, library_file, shared())
+
+    def verified(result: onnx.ModelProto) -> Verdict:
+        return verify(
+            LoadedModel(original, folder),
+            LoadedModel(result, folder),
+            inputs=settings.inputs,
+            memory_limit=settings.memory_limit,
+            custom_op_library=settings.custom_op_library,
+            worker=shared(),
+        )
+
+    def faults(result: onnx.ModelProto, verdict: Verdict) -> list[Fault]:
+        return locate(LoadedModel(model.proto, folder), LoadedModel(result, folder), verdict.draw, settings.inputs, examiner)
+
+    checked = Mended(found, verified(found.model))
+    if checked.verdict.status in (EQUAL, UNVERIFIED):
+        return checked
+    return mend(model, original, job, library, checked, verified, faults)

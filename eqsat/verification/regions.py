@@ -1,0 +1,337 @@
+"""Regions: two models are cut into small pairs of models that can be judged apart.
+
+The input is two loaded models. The output is regions, each a pair of small models with the same
+inputs and outputs, so that parts common to both models are never loaded. Cut points are values with
+the same name in both models. Nodes that are the same in both need no run. A region is a group of
+differing nodes, joined by values that only one model has.
+
+If every region computes the same on all inputs, so do the models. The proof is by induction along
+the optimized model: each common value that it uses comes from a node that both have, or is an
+output of a region. The converse does not hold, for two reasons. A region forgets the facts of its
+inputs, so a region can be taken deeper, with more of the nodes before it. And a name may have been
+given to another value, so a name can be given up as a cut point.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+import onnx
+
+from eqsat.model.model import attribute_graphs
+from eqsat.model.tensors import tensor_bytes
+from eqsat.model.write import has_external_data
+from eqsat.runtime.onnx_passes import NativeFailure, inferred
+from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, same_content, without_weights
+from eqsat.verification.top_level import TopLevel, identity
+
+GIVEN = -1  # a depth: the values before a region are given, whatever nodes compute them
+_Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's place in it
+
+
+@dataclass(frozen=True)
+class Region:
+    """Two models that should compute the same, named after a value that they compute.
+
+    `closed` says that every input is an input of the whole model: then findings about the region
+    hold for the whole model too.
+    """
+
+    name: str
+    original: LoadedModel
+    optimized: LoadedModel
+    closed: bool
+
+    def moving(self) -> frozenset[str]:
+        """The outputs that depend on the values of inputs, and not on their sizes alone."""
+        graph = self.original.proto.graph
+        bare = onnx.GraphProto(input=graph.input, output=graph.output, node=[node for node in graph.node if node.op_type not in ("Shape", "Size")])
+        return depends_on_inputs(onnx.ModelProto(graph=bare))
+
+    def form(self) -> bytes | None:
+        """The region up to names: either all regions of one form are equal, or none is. None if
+        bodies make names matter.
+        """
+        digest = hashlib.sha256()
+        names: dict[str, str] = {}
+        for model in (self.original, self.optimized):
+            bare = onnx.ModelProto()
+            bare.CopyFrom(model.proto)
+            graph = bare.graph
+            if any(True for node in graph.node for _ in attribute_graphs(node)) or has_external_data(bare):
+                return None
+            for item in (*graph.input, *graph.initializer, *graph.output):
+                item.name = names.setdefault(item.name, f"v{len(names)}")
+            for info in (*graph.input, *graph.output):
+                for size in info.type.tensor_type.shape.dim if info.type.HasField("tensor_type") else ():
+                    if size.HasField("dim_param"):
+                        size.dim_param = names.setdefault(f"dim {size.dim_param}", f"d{len(names)}")
+            for node in graph.node:
+                node.ClearField("name")
+                node.ClearField("doc_string")
+                node.ClearField("metadata_props")
+                for field in (node.input, node.output):
+                    for index, name in enumerate(field):
+                        field[index] = names.setdefault(name, f"v{len(names)}") if name else ""
+            digest.update(bare.SerializeToString(deterministic=True) + b"|")
+        return digest.digest()
+
+
+class Cut:
+    """The places where two models differ; `len` is the number of regions."""
+
+    def __init__(self, original: LoadedModel, optimized: LoadedModel) -> None:
+        self._models = (original, optimized)
+        self._sides = (TopLevel(original.proto), TopLevel(optimized.proto))
+        self._types: dict[str, onnx.TypeProto] | None = None
+        a, b = self._sides
+        self._common = set(a.names & b.names)
+        self._other_weights = {
+            name for name, tensor in a.weights.items() if name in b.weights and not same_content(tensor, original.folder, b.weights[name], optimized.folder)
+        } | {name for name in a.sparse.keys() & b.sparse.keys() if a.sparse[name] != b.sparse[name]}
+        self._partition()
+
+    def __len__(self) -> int:
+        return len(self._regions)
+
+    def _partition(self) -> None:
+        same = self._same_nodes()
+        groups = self._groups(*([place for place in range(len(side.keys)) if place not in twins] for side, twins in zip(self._sides, same, strict=True)))
+        regions = [(group, self._needed_outside(group)) for group in groups]
+        regions += [(([], []), [name]) for name in sorted(self._other_weights & self._sides[1].results)]
+        self._regions = [(group, outputs) for group, outputs in regions if outputs]
+
+    def key(self, number: int) -> object:
+        """The identity of a region: before and after `uncut`, equal keys mean the same region."""
+        (a, b), outputs = self._regions[number]
+        return tuple(a), tuple(b), tuple(outputs)
+
+    def uncut(self, name: str) -> bool:
+        """No longer takes `name` for the same value in both models, and cuts again.
+
+        False if it is a result of the models, which has to be the same value.
+        """
+        if name in self._sides[1].results:
+            return False
+        self._common.discard(name)
+        self._partition()
+        return True
+
+    def border(self, number: int) -> list[str]:
+        """The values that a region reads if all of them are given."""
+        return self._chosen(number, GIVEN)[1]
+
+    def learn(self, types: Mapping[str, onnx.TypeProto]) -> None:
+        """Adds known types of values."""
+        self._types = {**self._known_types(), **types}
+
+    def originals(self, number: int) -> frozenset[str]:
+        """The values of the original that a region is about: those that its nodes there compute, or
+        else those of the nodes that read its outputs.
+        """
+        nodes, outputs = self._regions[number]
+        side = self._sides[0]
+        places = nodes[0] or [place for name in outputs for place in side.consumers.get(name, ())]
+        names = {name for place in places for name in side.outputs[place]}
+        return frozenset(names | {twin for twin, first in side.twins.items() if first in names})
+
+    def before(self, values: Collection[str]) -> frozenset[str]:
+        """The values that the original's nodes compute on the way to these values."""
+        side = self._sides[0]
+        read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
+        return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
+
+    def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
+        """The region with the nodes up to `depth` levels before it.
+
+        A text says why there is none, for example because its weights exceed `most_bytes`.
+        """
+        outputs = self._regions[number][1]
+        chosen, boundary = self._chosen(number, depth)
+        known = self._known_types()
+        for name in boundary:
+            if name not in known:
+                return f"region of {outputs[0]}: the type of value '{name}' is not known"
+        size = sum(self._bytes(side, chosen[side], boundary, outputs) for side in (0, 1))
+        if size > most_bytes:
+            return f"region of {outputs[0]}: its weights, {size} bytes, do not fit in the memory limit"
+        a, b = (LoadedModel(self._model(side, chosen[side], boundary, outputs), self._models[side].folder) for side in (0, 1))
+        return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
+
+    def _chosen(self, number: int, depth: int) -> tuple[tuple[set[int], set[int]], list[str]]:
+        """The nodes of a region with those before it, and the values that they read."""
+        nodes = self._regions[number][0]
+        chosen = (set(nodes[0]), set(nodes[1]))
+        self._extend(chosen, depth)
+        boundary = self._boundary(chosen)
+        # The outputs of one node may come from several nodes in the other model. A value that one
+        # side computes, the other has to compute too.
+        while split := self._computed_on_one_side(chosen, boundary):
+            for side, place in split:
+                chosen[side].add(place)
+            self._extend(chosen, depth)
+            boundary = self._boundary(chosen)
+        return chosen, boundary
+
+    def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
+        """The nodes outside the region that compute a value of its boundary which the region
+        computes in the other model.
+        """
+        nodes: list[_Node] = []
+        for name in boundary:
+            places = [names.producer.get(name) for names in self._sides]
+            if any(place in chosen[side] for side, place in enumerate(places)):
+                nodes.extend((side, place) for side, place in enumerate(places) if place is not None and place not in chosen[side])
+        return nodes
+
+    def _bytes(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> int:
+        """The size of the weights that the model of a region holds, without making it."""
+        names = self._sides[side]
+        used = {name for place in chosen for name in names.inputs[place]}.union(outputs).difference(boundary)
+        return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
+
+    def _same_nodes(self) -> tuple[set[int], set[int]]:
+        """The places of the nodes that both models have: same operator, attributes and names, and
+        weights of the same content.
+        """
+        a, b = self._sides
+        same: tuple[set[int], set[int]] = (set(), set())
+        for place in range(len(a.keys)):
+            twin = next((b.producer[name] for name in a.outputs[place] if name in b.producer), None)
+            trusted = self._common.issuperset(a.inputs[place]) and self._other_weights.isdisjoint(a.inputs[place])
+            if twin is not None and trusted and a.keys[place] == b.keys[twin]:
+                same[0].add(place)
+                same[1].add(twin)
+        return same
+
+    def _groups(self, *changed: list[int]) -> Iterator[tuple[list[int], list[int]]]:
+        """Groups of differing nodes, joined by a value that is no cut point, or by computing the
+        same name.
+        """
+        parent: dict[_Node, _Node] = {(side, place): (side, place) for side, places in enumerate(changed) for place in places}
+
+        def root(node: _Node) -> _Node:
+            while parent[node] != node:
+                parent[node] = parent[parent[node]]
+                node = parent[node]
+            return node
+
+        first: dict[tuple[str, int], _Node] = {}
+        for node in list(parent):
+            side, place = node
+            names = self._sides[side]
+            linked = [(name, -1) for name in names.outputs[place] if name in self._common]
+            linked += [(name, side) for name in (*names.outputs[place], *names.inputs[place]) if name not in self._common and name not in names.weights]
+            for link in linked:
+                other = first.setdefault(link, node)
+                x, y = sorted((root(node), root(other)))
+                parent[y] = x
+        groups: dict[_Node, tuple[list[int], list[int]]] = {}
+        for node in parent:
+            groups.setdefault(root(node), ([], []))[node[0]].append(node[1])
+        yield from groups.values()
+
+    def _needed_outside(self, nodes: tuple[list[int], list[int]]) -> list[str]:
+        """The common values that a group computes in either model and that the optimized model
+        needs outside of it.
+        """
+        inside = set(nodes[1])
+        b = self._sides[1]
+        computed = dict.fromkeys(name for side in (0, 1) for place in nodes[side] for name in self._sides[side].outputs[place] if name in self._common)
+        return [name for name in computed if name in b.results or any(place not in inside for place in b.consumers.get(name, ()))]
+
+    def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
+        """Takes in `depth` levels of the nodes before a region, and nodes whose values a draw could
+        not imitate.
+
+        Those compute integers (shapes, indices), values of unknown type, and, unless `depth` is 0,
+        values of unknown size.
+        """
+        a, b = self._sides
+        known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
+        constants = a.constants | b.constants  # a random draw would vary constants
+        level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
+        distance = 0
+        while level:
+            following: set[str] = set()
+            for name in sorted(level):
+                if name not in self._common or distance < depth or name in constants or (depth != GIVEN and not _can_be_drawn(known.get(name), depth)):
+                    for side, names in enumerate((a, b)):
+                        place = names.producer.get(name)
+                        if place is not None and place not in chosen[side]:
+                            chosen[side].add(place)
+                            following.update(names.inputs[place])
+            level = following
+            distance += 1
+
+    def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
+        """The values that a region uses in either model and does not compute there."""
+        needed: dict[str, None] = {}
+        for side in (0, 1):
+            names = self._sides[side]
+            inside = {name for place in chosen[side] for name in names.outputs[place]}
+            for place in sorted(chosen[side]):
+                needed.update(dict.fromkeys(name for name in names.inputs[place] if name not in inside and name not in names.stored))
+        return list(needed)
+
+    def _model(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> onnx.ModelProto:
+        names, proto = self._sides[side], self._models[side].proto
+        model = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
+        graph = model.graph
+        graph.name = "region"
+        order = sorted(chosen)
+        computed = {name for place in order for name in names.outputs[place]}
+        given = set(boundary)
+        stored = [name for name in outputs if name not in computed and name not in given]
+        used = dict.fromkeys(chain.from_iterable(names.inputs[place] for place in order))
+        graph.initializer.extend(names.weights[name] for name in used if name in names.weights and name not in given and name not in stored)
+        graph.sparse_initializer.extend(names.sparse[name] for name in used if name in names.sparse)
+        types = self._known_types()
+        constants = self._sides[0].small
+        graph.initializer.extend(constants[name] for name in boundary if name in constants)
+        graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary if name not in constants)
+        for name in outputs:
+            graph.output.append(onnx.ValueInfoProto(name=name, type=_without_shape(types[name])) if name in types else onnx.ValueInfoProto(name=name))
+        for name in stored:  # a result has to come from a node
+            tensor = graph.initializer.add()
+            tensor.CopyFrom(names.weights[name])
+            tensor.name = f"{name} (stored)"
+            graph.node.append(identity(tensor.name, name))
+        graph.node.extend(names.nodes[place] for place in order)
+        return model
+
+    def _known_types(self) -> Mapping[str, onnx.TypeProto]:
+        if self._types is None:
+            self._types = {}
+            proto = self._models[0].proto
+            try:
+                graphs = [inferred(without_weights(proto)).graph, proto.graph]
+            except NativeFailure:  # if inference refuses the model, the declared types have to do
+                graphs = [proto.graph]
+            for graph in graphs:
+                for value in (*graph.input, *graph.value_info, *graph.output):
+                    if value.type.WhichOneof("value") and value.name not in self._types:
+                        self._types[value.name] = value.type
+            for tensor in proto.graph.initializer:
+                self._types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+        return self._types
+
+
+def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:
+    if kind is None or not kind.HasField("tensor_type"):
+        return False
+    if kind.tensor_type.elem_type in (onnx.TensorProto.INT64, onnx.TensorProto.INT32, onnx.TensorProto.BOOL):
+        return False
+    shape = kind.tensor_type.shape
+    return depth == 0 or (kind.tensor_type.HasField("shape") and all(size.HasField("dim_value") or size.dim_param for size in shape.dim))
+
+
+def _without_shape(kind: onnx.TypeProto) -> onnx.TypeProto:
+    bare = onnx.TypeProto()
+    bare.CopyFrom(kind)
+    if bare.HasField("tensor_type"):
+        bare.tensor_type.ClearField("shape")
+    return bare

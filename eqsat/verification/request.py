@@ -1,0 +1,74 @@
+"""Requests and judgements: the question to the judge and its answer, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from eqsat.verification.samples import Draw, Edge, Plan
+from eqsat.verification.steering import Decided, Steering
+
+EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Two models, serialized, and how to try them; without `optimized`, only whether the original
+    runs.
+    """
+
+    original: bytes
+    original_folder: str | None
+    optimized: bytes | None
+    optimized_folder: str | None
+    plan: Plan
+    outputs: tuple[str, ...]
+    dependent: frozenset[str]  # outputs that depend on an input
+    random: frozenset[str]  # outputs that depend on a random operator
+    coarsest: str  # the narrowest of float16 and bfloat16 that the original computes in, or ""
+    steering: Steering  # of the original: the values that decide its sizes, indices and integers
+    work: int  # rough number of multiplications of the models if every free dimension is 1
+    inputs: Mapping[str, Any] | None
+    seed: int
+    patience: float  # seconds after which no further draw begins
+    threads: int = 1
+    custom_op_library: str | None = None
+    edges: tuple[Edge, ...] = ()
+    only_edges: bool = False  # the other draws have been tried
+
+    def decided(self, place: int) -> Decided:
+        """How floats decide the integers of an output."""
+        return self.steering.decided.get(self.outputs[place], Decided.CHOSEN)
+
+
+@dataclass
+class OutputJudgement:
+    """The findings about one output, over all runs."""
+
+    name: str
+    random: bool = False
+    bitwise: bool = True
+    exercised: bool | None = None
+    max_error: float | None = 0.0
+    tolerance: float | None = None
+    near_ties: int = 0
+
+
+@dataclass
+class Judgement:
+    """The findings about two models."""
+
+    status: str
+    reason: str = ""
+    output: str = ""  # the one that differs
+    engine: str = ""
+    outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
+    runs: int = 0
+    edges: int = 0  # how many of the runs, the last ones, were at edges
+    sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
+    notes: list[str] = field(default_factory=list[str])
+    # Edges at sizes that would have taken too long.
+    costly: list[Edge] = field(default_factory=list[Edge])
+    draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
+    late: bool = False  # there is no judgement because running took too long

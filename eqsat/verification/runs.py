@@ -1,0 +1,209 @@
+"""Runs: inputs that the original accepts, with its outputs.
+
+The input is a `Request` and a session of its original. The output is runs on the user's inputs or
+on drawn ones, first usual draws and then draws at edges. A draw that the original refuses is drawn
+again in another way, or left out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from eqsat.runtime.session import Session, open_runtime
+from eqsat.verification import samples, tolerance
+from eqsat.verification.request import UNVERIFIED, Judgement, Request
+from eqsat.verification.samples import Draw, Edge, Plan
+from eqsat.verification.steering import Decided
+
+_RUNS = 3
+_CHEAP = 1 << 18  # elements of an input up to which the third run is cheap
+_EDGE_WORK = 1 << 28  # work of a run at an edge that costs no more than loading a model
+_EDGE_VOLUME = 256  # times that a model of any size may do its work at an edge
+_EDGE_ELEMENTS = 1 << 22
+_REFUSALS = 4
+_EXTREMES = 3  # draws of extreme integers: few elements hold few extremes
+
+
+@dataclass(frozen=True)
+class Run:
+    """Inputs that the original accepts, and its outputs on them."""
+
+    feeds: dict[str, Any]
+    draw: Draw | None  # None: the user's own
+    places: tuple[int, ...]  # of the outputs that were asked for
+    outputs: list[Any]
+
+
+class NoDraw(Exception):
+    """The original ran on no draw; the text is the engine's message on the first draw."""
+
+
+class Runs:
+    """The runs of one original; remarks for the reader go to the notes of a judgement."""
+
+    def __init__(self, request: Request, original: Session, judgement: Judgement) -> None:
+        self._request = request
+        self._original = original
+        self._judgement = judgement
+        self._end = time.monotonic() + request.patience
+        self._everything = tuple(range(len(request.outputs)))
+        self._tried: list[Draw] = []
+
+    def usual(self) -> Iterator[Run]:
+        """The user's inputs, or some draws that the original accepts; raises `NoDraw`."""
+        request = self._request
+        if request.inputs is not None:
+            try:
+                yield Run(dict(request.inputs), None, self._everything, self._original.run(request.inputs, request.outputs))
+            except Exception as error:
+                raise NoDraw(one_line(error)) from None
+            return
+        first, draw = self.first()
+        self._tried.append(draw)
+        yield first
+        if not request.plan.inputs:
+            return
+        choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
+        found, number = 1, 0
+        wanted = _RUNS if all(leaf.array is None or leaf.array.size <= _CHEAP for value in first.feeds.values() for leaf in tolerance.leaves(value)) else 2
+        while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
+            sizes = choices[number] if number < len(choices) else draw.sizes
+            number += 1
+            try:
+                run = self._run(Draw(sizes, draw.style, request.seed + number), self._everything)
+            except Exception:  # not every choice of sizes fits a model; the first that did is known
+                continue
+            found += 1
+            self._tried.append(Draw(sizes, draw.style, request.seed + number))
+            yield run
+
+    def at_edges(self) -> Iterator[Run]:
+        """Runs at the edges that the original accepts.
+
+        While patience lasts, the models decide how many there are, not the clock.
+        """
+        tried = self._tried
+        if not tried:
+            return
+        first, integers = tried[0], tuple(place for place in self._everything if self._request.decided(place) == Decided.NOT)
+        for number, edge in enumerate(self._request.edges):
+            if time.monotonic() > self._end:
+                self._judgement.notes.append(f"{len(self._request.edges) - number} draws at edges were not tried: running takes long")
+                return
+            seed = self._request.seed + len(tried) + _RUNS
+            if edge.extremes:
+                # Floats made of such integers are rounded by amounts that no nudge of the inputs
+                # shows.
+                widest = max(tried, key=lambda draw: samples.elements(self._request.plan, draw.sizes))
+                draws = [Draw(widest.sizes, first.style, seed + turn, edge.extremes) for turn in range(_EXTREMES if integers else 0)]
+                places, wanted = integers, _EXTREMES
+            else:
+                draws, places, wanted = self._sizes(edge, seed)[:_REFUSALS], self._everything, 1
+            for draw in draws:
+                try:
+                    run = self._run(draw, places)
+                except Exception:  # if the original refuses an edge, the optimized model may too
+                    continue
+                tried.append(draw)
+                yield run
+                wanted -= 1
+                if not wanted:
+                    break
+
+    def _sizes(self, edge: Edge, seed: int) -> list[Draw]:
+        """The new, affordable draws of an edge, the most telling first."""
+        plan, tried = self._request.plan, self._tried
+        first = tried[0]
+        largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
+        found: list[Draw] = []
+        for size in edge.sizes:
+            sizes = first.sizes | dict.fromkeys(edge.symbols, size)
+            if 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
+                continue
+            volume = samples.volume(plan, sizes)
+            if size > 1 and (samples.elements(plan, sizes) > _EDGE_ELEMENTS or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+                if edge not in self._judgement.costly:
+                    self._judgement.costly.append(edge)
+                continue
+            found.append(Draw(sizes, first.style, seed))
+        return found
+
+    def first(self) -> tuple[Run, Draw]:
+        """The first run that the original accepts, and its draw."""
+        refusal = ""
+        hollow: tuple[Run, Draw] | None = None
+        for sizes, style in _attempts(self._request.plan):
+            draw = Draw(sizes, style, self._request.seed)
+            try:
+                run = self._run(draw, self._everything)
+            except Exception as error:
+                refusal = refusal or one_line(error)
+                if time.monotonic() > self._end:
+                    break
+                continue
+            if not _all_nan(run.outputs):
+                return run, draw
+            hollow = hollow or (run, draw)
+            if style == samples.POSITIVE:
+                break
+        if hollow is None:
+            raise NoDraw(refusal)
+        self._judgement.notes.append("every floating-point output is NaN on every draw")
+        return hollow
+
+    def _run(self, draw: Draw, places: tuple[int, ...]) -> Run:
+        """Raises whatever the engine raises."""
+        feeds = samples.draw(self._request.plan, draw)
+        return Run(feeds, draw, places, self._original.run(feeds, [self._request.outputs[place] for place in places]))
+
+
+def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:
+    """The values of `names` and of the inputs in the original of `request`, on a draw or on the
+    first that it accepts.
+    """
+    import onnx
+
+    proto = onnx.load_model_from_string(request.original)
+    known = {value.name for value in proto.graph.output}
+    proto.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    session = open_runtime(proto.SerializeToString(), request.original_folder, request.custom_op_library, request.threads)
+    feeds = request.inputs
+    if feeds is None:
+        feeds = samples.draw(request.plan, draw if draw is not None else Runs(request, session, Judgement(UNVERIFIED)).first()[1])
+    return {**feeds, **dict(zip(names, session.run(feeds, names), strict=True))} if names else dict(feeds)
+
+
+def named(draw: Draw | None) -> str:
+    """The sizes and style of a draw, for people; empty if nothing is free."""
+    if draw is None:
+        return ""
+    sizes = f"sizes {', '.join(f'{name}={size}' for name, size in draw.sizes.items())}" if draw.sizes else ""
+    extremes = f"the ends of their type in {', '.join(sorted(draw.extremes))}" if draw.extremes else ""
+    return "; ".join(part for part in (sizes, extremes) if part)
+
+
+def one_line(error: Exception) -> str:
+    """The message of an exception, on one line of bounded length."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def _attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
+    """Sizes and styles for a first draw, the most telling first."""
+    choices = list(samples.size_choices(plan))
+    yield from ((sizes, samples.NORMAL) for sizes in choices[:2])
+    yield choices[0], samples.CALM
+    yield from ((sizes, samples.NORMAL) for sizes in choices[2:])
+    for style in (samples.ONES, samples.ZEROS, samples.CALM, samples.POSITIVE):
+        yield from ((sizes, style) for sizes in choices[:3])
+
+
+def _all_nan(outputs: Sequence[Any]) -> bool:
+    arrays = [leaf.array for output in outputs for leaf in tolerance.leaves(output) if leaf.array is not None and leaf.array.size]
+    arrays = [array for array in arrays if tolerance.is_float(array)]
+    return bool(arrays) and all(bool(np.isnan(tolerance.plain(array)).all()) for array in arrays)

@@ -1,0 +1,335 @@
+"""Samples: random inputs for a model.
+
+The input is a model. The output is a `Plan`, which is plain data, and from a plan, sizes, a style
+and a seed the inputs themselves: tensors of every element type, sequences, optionals and maps. The
+same plan, sizes, style and seed give the same bits. Drawing needs numpy alone and happens in the
+worker; making the plan needs onnx.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import onnx
+
+    from eqsat.verification.input_ranges import Want
+
+NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
+
+_APART = 6  # free dimensions that have edges of their own
+
+_WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
+MOST_ELEMENTS = 1 << 24
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One input: `kind` is tensor, sequence, optional or map; `dtype` is a numpy or ml_dtypes name,
+    or "str".
+
+    A dimension is a size or a name. A `shape` of None is any rank. `element` is the element of a
+    sequence or an optional, or the value of a map; a map's `dtype` is that of its keys.
+    """
+
+    kind: str
+    dtype: str = ""
+    shape: tuple[int | str, ...] | None = None
+    want: Want | None = None
+    element: Spec | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to draw the inputs of one model."""
+
+    inputs: Mapping[str, Spec]
+    symbols: tuple[str, ...] = ()
+    batches: frozenset[str] = frozenset()  # symbols that occur as first dimension only
+    ranks: tuple[str, ...] = ()  # inputs of unknown rank
+    counts: bool = False  # whether integers may be counts of loops; then none is negative
+
+
+@dataclass(frozen=True)
+class Draw:
+    """One choice of inputs of a plan."""
+
+    sizes: dict[str, int]
+    style: str
+    seed: int
+    extremes: frozenset[str] = frozenset()  # integer inputs that hold the ends of their type
+
+
+@dataclass(frozen=True)
+class Edge:
+    """A draw at an edge: `symbols` have the first of `sizes` that the original accepts, or
+    `extremes` hold the ends of their type.
+    """
+
+    symbols: tuple[str, ...] = ()
+    sizes: tuple[int, ...] = ()
+    extremes: frozenset[str] = frozenset()
+
+
+def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
+    """The edges of a plan.
+
+    Each free dimension is 0, 1 and, if there are any `bounds`, larger than all of them. Each of the
+    `arbitrary` inputs is extreme. The dimensions take turns, or all go `together`.
+    """
+    groups = [(name,) for name in plan.symbols]
+    groups = [plan.symbols] if together and groups else [*groups[:_APART], *([plan.symbols[_APART:]] if len(groups) > _APART else [])]
+    beyond = tuple(sorted({bound + 1 for bound in bounds}, reverse=True))
+    edges = [Edge(group, sizes) for sizes in ((0,), (1,), beyond) if sizes for group in groups]
+    wide = frozenset(name for name, spec in plan.inputs.items() if name in arbitrary and _has_ends(spec))
+    return (*edges, *([Edge(extremes=wide)] if wide else []))
+
+
+def _has_ends(spec: Spec) -> bool:
+    return spec.kind == "tensor" and spec.want is None and spec.dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64")
+
+
+def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
+    """The plan for the required inputs of `model`; with `overridable`, also for those with a
+    default value.
+
+    Raises `NotImplementedError` naming an input whose type has no samples.
+    """
+    from eqsat.model.names import stored_names
+    from eqsat.verification.input_ranges import input_ranges, nodes_in_order
+
+    graph = model.graph
+    given = set(stored_names(graph))
+    shapes = _Shapes(model)
+    specs: dict[str, Spec] = {}
+    wants: dict[str, Want] = input_ranges(_with_functions_inlined(model).graph, shapes.find) if graph.input else {}
+    for value in graph.input:
+        if value.name not in given or overridable:
+            specs[value.name] = _spec(value.name, value.type, wants.get(value.name))
+    seen: dict[str, set[int]] = {}
+    for spec in specs.values():
+        leaf = spec
+        while leaf.element is not None:
+            leaf = leaf.element
+        for position, size in enumerate(leaf.shape or ()):
+            if isinstance(size, str):
+                seen.setdefault(size, set()).add(position)
+    return Plan(
+        specs,
+        tuple(seen),
+        frozenset(name for name, positions in seen.items() if positions == {0}),
+        tuple(name for name, spec in specs.items() if spec.kind == "tensor" and spec.shape is None),
+        any(node.op_type == "Loop" for node in nodes_in_order(model.graph.node)),
+    )
+
+
+def _with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    from eqsat.runtime.onnx_passes import NativeFailure, inlined
+
+    try:
+        return inlined(model)
+    except NativeFailure:  # its shapes are advice only
+        return model
+
+
+class _Shapes:
+    """Shapes of values by name: declared ones, and inferred ones once an undeclared shape is asked
+    for.
+    """
+
+    def __init__(self, model: onnx.ModelProto) -> None:
+        self._model = model
+        self._known: dict[str, tuple[int | str | None, ...]] = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+        self._read(model.graph.input, named=True)
+        self._inferred = False
+
+    def find(self, name: str) -> tuple[int | str | None, ...] | None:
+        if name not in self._known and not self._inferred:
+            self._inferred = True
+            from eqsat.runtime.onnx_passes import NativeFailure, inferred
+            from eqsat.verification.loaded_model import without_weights
+
+            try:
+                typed = inferred(without_weights(self._model))
+            # A model that inference refuses may still run; its shapes are advice only.
+            except NativeFailure:
+                typed = self._model
+            self._read(typed.graph.value_info)
+            self._read(typed.graph.output)
+        return self._known.get(name)
+
+    def _read(self, values: Any, named: bool = False) -> None:
+        for value in values:
+            if value.type.tensor_type.HasField("shape"):
+                sizes = value.type.tensor_type.shape.dim
+                self._known.setdefault(
+                    value.name,
+                    tuple(
+                        size.dim_value if size.HasField("dim_value") else size.dim_param or (f"{value.name}:{axis}" if named else None)
+                        for axis, size in enumerate(sizes)
+                    ),
+                )
+
+
+def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
+    from onnx import helper
+
+    which = kind.WhichOneof("value")
+    if which == "tensor_type":
+        element = kind.tensor_type.elem_type
+        dtype = "str" if element == 8 else helper.tensor_dtype_to_np_dtype(element).name
+        shape = None
+        if kind.tensor_type.HasField("shape"):
+            shape = tuple(
+                size.dim_value if size.HasField("dim_value") and size.dim_value >= 0 else size.dim_param or f"{name}:{axis}"
+                for axis, size in enumerate(kind.tensor_type.shape.dim)
+            )
+        return Spec("tensor", dtype, shape, want)
+    if which == "sequence_type":
+        return Spec("sequence", element=_spec(name, kind.sequence_type.elem_type, want))
+    if which == "optional_type":
+        return Spec("optional", element=_spec(name, kind.optional_type.elem_type, want))
+    if which == "map_type":
+        key = "str" if kind.map_type.key_type == 8 else helper.tensor_dtype_to_np_dtype(kind.map_type.key_type).name
+        return Spec("map", key, element=_spec(name, kind.map_type.value_type, want))
+    raise NotImplementedError(f"no sample can be drawn for input '{name}' of type {which or 'unknown'}")
+
+
+def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
+    """Sizes for each symbol, the most telling first: all different, all equal, all one, larger ones
+    for windows.
+    """
+    symbols = plan.symbols
+    different, other = (3, 4, 5, 6, 7), (6, 9, 4, 3, 7)
+    choices: list[dict[str, int]] = [
+        {name: different[number % 5] for number, name in enumerate(symbols)},
+        dict.fromkeys(symbols, 2),
+        dict.fromkeys(symbols, 1),
+        {name: other[number % 5] for number, name in enumerate(symbols)},
+        dict.fromkeys(symbols, 8),
+        *({name: 2 if name in plan.batches else size for name in symbols} for size in (16, 32, 64, 224)),
+    ]
+    ranks = (2, 1, 3, 4, 0) if plan.ranks else (0,)
+    found: list[dict[str, int]] = []
+    for number, choice in enumerate(choices):
+        sizes = choice | {f"rank of {name}": ranks[number % len(ranks)] for name in plan.ranks}
+        if sizes not in found and (not found or elements(plan, sizes) <= MOST_ELEMENTS):
+            found.append(sizes)
+            yield sizes
+
+
+def elements(plan: Plan, sizes: Mapping[str, int]) -> int:
+    """The number of elements of all input tensors."""
+    return sum(int(np.prod([sizes[size] if isinstance(size, str) else size for size in spec.shape or ()])) for spec in plan.inputs.values())
+
+
+def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
+    """How often a model does its work: the largest product of the free dimensions of an input."""
+    return max((math.prod(sizes[size] for size in spec.shape or () if isinstance(size, str)) for spec in plan.inputs.values()), default=1)
+
+
+def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
+    """Inputs by name. The seed of an input depends on its name, not on its place."""
+    feeds: dict[str, Any] = {}
+    for name, spec in plan.inputs.items():
+        generator = np.random.default_rng([chosen.seed, zlib.crc32(name.encode())])
+        rank = chosen.sizes.get(f"rank of {name}", 0)
+        if name in chosen.extremes:
+            feeds[name] = _ends(numpy_dtype(spec.dtype), _shape(spec, chosen.sizes, rank), generator)
+            continue
+        style = CALM if plan.counts and chosen.style == NORMAL and _counts(spec) else chosen.style
+        feeds[name] = _draw(spec, chosen.sizes, rank, style, generator)
+    return feeds
+
+
+def _ends(kind: np.dtype[Any], shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
+    """Integers from the ends and the middle of their type."""
+    limits = np.iinfo(kind)
+    low, high = int(limits.min), int(limits.max)
+    values = np.array([low, low + 1, max(low, -1), 0, 1, high - 1, high], dtype=kind)
+    return values[generator.integers(0, len(values), shape)]
+
+
+def _counts(spec: Spec) -> bool:
+    return spec.kind == "tensor" and spec.dtype in ("int32", "int64") and spec.want is None
+
+
+def _draw(spec: Spec, sizes: Mapping[str, int], rank: int, style: str, generator: np.random.Generator) -> Any:
+    if spec.kind == "tensor":
+        return _tensor(spec.dtype, _shape(spec, sizes, rank), spec.want, sizes, style, generator)
+    assert spec.element is not None
+    if spec.kind == "sequence":
+        return [_draw(spec.element, sizes, rank, style, generator) for _ in range(3)]
+    if spec.kind == "optional":
+        return None if style == ZEROS else _draw(spec.element, sizes, rank, style, generator)
+    keys = [f"key{number}" if spec.dtype == "str" else number for number in range(3)]
+    values = [_draw(spec.element, sizes, rank, style, generator) for _ in keys]
+    return {key: value.item() if value.ndim == 0 else value for key, value in zip(keys, values, strict=True)}
+
+
+def _shape(spec: Spec, sizes: Mapping[str, int], rank: int) -> tuple[int, ...]:
+    return (3,) * rank if spec.shape is None else tuple(sizes[size] if isinstance(size, str) else size for size in spec.shape)
+
+
+def _tensor(dtype: str, shape: tuple[int, ...], want: Want | None, sizes: Mapping[str, int], style: str, generator: np.random.Generator) -> np.ndarray:
+    if dtype == "str":
+        words = _WORDS if style == NORMAL else ("0", "1", "2")
+        return np.array([words[number] for number in generator.integers(0, len(words), int(np.prod(shape)))], dtype=object).reshape(shape)
+    if dtype == "bool":
+        return np.full(shape, style == ONES) if style in (ONES, ZEROS) else generator.integers(0, 2, shape) == 1
+    kind = numpy_dtype(dtype)
+    integer = kind.kind in "iu" or "int" in dtype
+    if want is not None and want.pattern == "reshape" and integer:
+        result = np.ones(shape, np.int64)
+        result[-1:] = -1
+        return result.astype(kind)
+    if want is not None and want.pattern == "axes" and integer:
+        return np.arange(int(np.prod(shape))).reshape(shape).astype(kind)
+    if want is not None and want.highs and integer:
+        return _ranged(kind, shape, want, sizes, style, generator)
+    if style in (ONES, ZEROS):
+        return np.full(shape, int(style == ONES)).astype(kind)
+    if integer:
+        return _integers(kind, dtype, shape, style, generator)
+    values = generator.standard_normal(shape)
+    if kind.kind == "c":
+        values = values + 1j * generator.standard_normal(shape)
+    elif style == POSITIVE or dtype.startswith("float8_e8m0") or (want is not None and want.pattern == "positive"):
+        values = np.abs(values) + 0.5
+    return np.asarray(values).astype(kind)
+
+
+def _ranged(kind: np.dtype[Any], shape: tuple[int, ...], want: Want, sizes: Mapping[str, int], style: str, generator: np.random.Generator) -> np.ndarray:
+    # A name that is no input's dimension is a size that only a run would tell: then only its first
+    # element is sure to exist.
+    high = max(min(sizes.get(bound, want.low + 1) if isinstance(bound, str) else bound for bound in want.highs), want.low + 1)
+    low = -high if want.signed and style == NORMAL and kind.kind == "i" else want.low
+    if style in (ONES, ZEROS, CALM):
+        low, high = want.low, want.low + 1
+    return generator.integers(low, high, shape).astype(kind)
+
+
+def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: str, generator: np.random.Generator) -> np.ndarray:
+    if style == CALM:
+        return generator.integers(0, 2, shape).astype(kind)
+    if kind.itemsize == 1:
+        signed = not dtype.startswith("uint")
+        bits = int(dtype.lstrip("uint"))
+        return generator.integers(-(1 << bits - 1) if signed else 0, 1 << (bits - 1 if signed else bits), shape).astype(kind)
+    return generator.integers(-4 if kind.kind == "i" and style == NORMAL else 0, 9, shape).astype(kind)
+
+
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """The dtype of a name: numpy's own, or one of ml_dtypes."""
+    try:
+        return np.dtype(name)
+    except TypeError:
+        import ml_dtypes
+
+        return np.dtype(getattr(ml_dtypes, name))

@@ -1,0 +1,255 @@
+"""Tolerance: comparison of the outputs of two models, with a tolerance derived from the original.
+
+The inputs are values as eqsat/runtime/session.py returns them. The output is whether they are the
+same bits, and if not, whether the original's own sensitivity explains the difference. The tolerance
+is derived and is never a knob:
+
+    tolerance of an element = MULTIPLE * change + ULPS * ulp
+
+`change` measures how far this element of the original moved under nudges of its inputs: one unit in
+the last place at random signs, several times, and MULTIPLE units, then without the factor. It is
+the largest such move. If elements of like magnitude moved further, it is their largest move, but at
+most SPREAD times their median. `ulp` is one unit in the last place of the element itself.
+
+So the moves of its peers make up for an element that moved little by chance. Yet beside a mask of
+-1e9, or a few elements that rounding made jump, the rest must be as exact as ever. A floating-point
+element that is finite in one model only must have done the same under a nudge.
+
+A discrete element that differs must be a near-tie. eqsat/verification/steering.py says which floats
+decide it. If floats are rounded to it, it lies between values that the original itself took when
+nudged. If floats choose it, it is one of these values. If no float decides it, nothing excuses it.
+NaN equals NaN, and 0 equals -0.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from eqsat.runtime.session import Sparse
+from eqsat.verification.steering import Decided
+
+MULTIPLE = 8
+ULPS = 4
+SPREAD = 4
+_LIKE = 8  # magnitudes are alike within a factor of two to this power
+_JUMP = 16  # an error this many times the moves of its peers is called a near-tie
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One array of an output; an absent optional has no array.
+
+    `path` is its place in the output: "" for a tensor, "[2]" in a sequence, and so on.
+    """
+
+    path: str
+    array: np.ndarray | None
+
+    @property
+    def signature(self) -> str:
+        if self.array is None:
+            return f"{self.path}none"
+        kind = "string" if self.array.dtype.kind in "OUST" else self.array.dtype.name
+        return f"{self.path}{kind}[{','.join(map(str, self.array.shape))}]"
+
+
+def leaves(value: Any) -> list[Leaf]:
+    """The arrays of an output in a fixed order."""
+    found: list[Leaf] = []
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting:
+        path, item = waiting.pop()
+        if isinstance(item, list):
+            found.append(Leaf(f"{path}sequence of ", np.asarray(len(item))))  # pyright: ignore[reportUnknownArgumentType]
+            waiting.extend((f"{path}[{number}]", part) for number, part in reversed(list(enumerate(item))))  # pyright: ignore
+        elif isinstance(item, dict):
+            waiting.extend((f"{path}[{key!r}]", item[key]) for key in sorted(item, reverse=True))  # pyright: ignore
+        elif isinstance(item, Sparse):
+            path = f"{path}sparse[{','.join(map(str, item.shape))}]"
+            waiting.extend(((f"{path}.values", item.values), (f"{path}.indices", item.indices)))
+        else:
+            found.append(Leaf(path, None if item is None else np.asarray(item)))
+    return found
+
+
+def signature(value: Any) -> str:
+    """The type of an output as text: element types and shapes. Outputs of one signature can be
+    compared.
+    """
+    return ", ".join(leaf.signature for leaf in leaves(value))
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """The same values in a dtype that numpy computes with."""
+    if array.dtype.kind == "c":
+        return np.stack((np.real(array), np.imag(array)), axis=-1)
+    if array.dtype.kind in "biufOUST" and array.dtype.isbuiltin == 1:
+        return array
+    return array.astype(np.float32 if is_float(array) else np.int8 if array.dtype.name.startswith("int") else np.uint8)
+
+
+def is_float(array: np.ndarray) -> bool:
+    """Whether the elements are floating-point or complex numbers of any width."""
+    return array.dtype.kind in "fc" or "float" in array.dtype.name
+
+
+def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Which elements of two plain arrays are equal, NaN to NaN included."""
+    equal = a == b
+    if a.dtype.kind == "f":
+        equal = equal | (np.isnan(a) & np.isnan(b))
+    return np.asarray(equal)
+
+
+def ulp(magnitude: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
+    """One unit in the last place, in `dtype`, of numbers given in double precision."""
+    epsilon, least = _precision(dtype)
+    exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1]
+    return np.maximum(np.ldexp(epsilon, exponent - 1), least)
+
+
+def _precision(dtype: np.dtype[Any]) -> tuple[float, float]:
+    import ml_dtypes
+
+    information = cast(Any, ml_dtypes.finfo(dtype))  # handles numpy's own types too
+    return float(information.eps), float(information.smallest_subnormal)
+
+
+def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None = None) -> Any:
+    """The value with each floating-point element moved by `units` in its last place; for types
+    narrower than 32 bits, by one.
+
+    The signs are random. Zeros stay: a number that crosses zero would be another case, not nearly
+    the same one. With `coarsest`, the last place is that of this type if the element's own is
+    finer.
+    """
+    if isinstance(value, list):
+        return [nudge(part, units, generator, coarsest) for part in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {key: nudge(part, units, generator, coarsest) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    array = np.asarray(value)
+    if value is None or not is_float(array) or array.dtype.kind == "c":
+        return value
+    numbers = np.asarray(plain(array), dtype=np.float64)
+    step = ulp(np.abs(numbers), array.dtype) * (units if array.dtype.itemsize >= 4 else 1)
+    if coarsest is not None:
+        step = np.maximum(step, ulp(np.abs(numbers), coarsest))
+    with np.errstate(all="ignore"):
+        moved = (numbers + np.where(generator.integers(0, 2, numbers.shape) == 1, step, -step)).astype(array.dtype)
+        keep = (numbers == 0) | ~np.isfinite(plain(moved))
+    return np.where(keep, array, moved) if isinstance(value, np.ndarray) else value
+
+
+class Difference:
+    """One array of both models' outputs, and how far the original's array moves."""
+
+    def __init__(self, original: np.ndarray, optimized: np.ndarray) -> None:
+        self._dtype = original.dtype
+        self._float = is_float(original)
+        self._a, self._b = plain(original), plain(optimized)
+        self._unequal = ~same(self._a, self._b)
+        self._flips = np.zeros(self._a.shape, bool)
+        self._change = np.zeros(self._a.shape if self._float else ())
+        self._least = self._most = self._a
+
+    @property
+    def any(self) -> bool:
+        """Whether any element differs."""
+        return bool(self._unequal.any())
+
+    def moved(self, nudged: np.ndarray, factor: float) -> None:
+        """Notes the original's result for nudged inputs; its changes count `factor` times."""
+        c = plain(nudged)
+        if c.shape != self._a.shape or c.dtype != self._a.dtype:
+            return
+        if self._float:
+            finite = np.isfinite(self._a) & np.isfinite(c)
+            self._flips |= ~finite & ~same(self._a, c)
+            with np.errstate(all="ignore"):
+                change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
+            np.maximum(self._change, np.where(finite, change, 0), out=self._change)
+        else:
+            self._flips |= same(self._b, c)
+            if c.dtype.kind in "biu":
+                self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
+
+    def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
+        """Whether the noted changes explain the difference; `decided` says how floats decide
+        discrete elements.
+        """
+        if not self._float:
+            return self._judge_discrete(decided)
+        finite = np.isfinite(self._a) & np.isfinite(self._b)
+        with np.errstate(all="ignore"):
+            error = np.where(finite & self._unequal, np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), 0.0)
+        magnitude = np.abs(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64))
+        rounding = ULPS * ulp(magnitude, self._dtype)
+        peers = self._change_of_peers(magnitude)
+        tolerance = np.maximum(self._change, peers) + rounding
+        broken = self._unequal & ~finite
+        unexplained = (broken & ~self._flips) | (error > tolerance)
+        worst = np.unravel_index(np.argmax(error / tolerance), error.shape)
+        jumps = (broken & self._flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
+        largest = None if broken.any() else float(error.max(initial=0.0))
+        return Finding(int(unexplained.sum()), largest, float(tolerance[worst]), int(jumps.sum()))
+
+    def _change_of_peers(self, magnitude: np.ndarray) -> np.ndarray:
+        """For each element, the largest change among those of like magnitude, outliers left out."""
+        kinds, members = np.unique(np.frexp(magnitude)[1] // _LIKE, return_inverse=True)
+        shared = np.zeros(len(kinds))
+        for number in range(len(kinds)):
+            changes = self._change.reshape(-1)[members.reshape(-1) == number]
+            shared[number] = min(changes.max(), SPREAD * np.median(changes))
+        return shared[members].reshape(magnitude.shape)
+
+    def _judge_discrete(self, decided: Decided) -> Finding:
+        error, excused = None, np.zeros(self._a.shape, bool)
+        if self._a.dtype.kind in "biu":
+            error = float(np.max(np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), initial=0.0))
+        if decided == Decided.ROUNDED and self._a.dtype.kind in "biu":
+            excused = (self._least <= self._b) & (self._b <= self._most)
+        elif decided != Decided.NOT:
+            excused = self._flips
+        return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The number of unexplained elements, the largest error, and the tightest tolerance.
+
+    An error of None is not a finite number.
+    """
+
+    unexplained: int
+    max_error: float | None
+    tolerance: float
+    near_ties: int
+
+
+def digest(value: Any) -> tuple[str, bytes, bytes | None]:
+    """An output in few bytes: its type, its content, and its one element if all are the same."""
+    content = hashlib.blake2b(digest_size=16)
+    elements: set[bytes] = set()
+    for leaf in leaves(value):
+        if leaf.array is not None:
+            array = plain(leaf.array)
+            if array.dtype.kind == "f":
+                array = array + array.dtype.type(0)  # makes -0 and 0 the same bits
+            data = repr(array.tolist()).encode() if array.dtype.kind in "OUST" else array.tobytes()
+            content.update(data)
+            if array.size:
+                first = array.reshape(-1)[:1]
+                elements.add(first.tobytes() if array.dtype.kind not in "OUST" and same(array, first).all() else data)
+    return signature(value), content.digest(), elements.pop() if len(elements) == 1 else None
+
+
+def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:
+    """Whether an output held different elements on different inputs. A uniform tensor that only
+    grew did not move.
+    """
+    return any(first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in itertools.pairwise(digests))

@@ -1,0 +1,1 @@
+"""Why: the reasons for which a rule fires on a model, or does not."""

@@ -1,0 +1,226 @@
+"""Find a choice within resource limits: Lagrangian prices first, then a greedy pass.
+
+The prices find how much cost to give up. The greedy pass works in exact costs and takes back
+whatever still fits.
+
+This runs only if the unlimited choice exceeds a limit. Feasibility is NP-hard in general: the
+result is a good choice, not a proof.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from .budget import Budget
+from .graph import ExtractionError
+from .problem import Problem
+from .search import Search
+
+MANTISSA_BITS = 5
+"""Bisection finds prices to about three percent; the greedy pass decides the rest."""
+
+FRACTION_BITS = 64
+"""The significant bits of shares and ratios, which are integers."""
+
+EMPHASES = 12
+"""The number of shifts between resources before the limits count as unreachable."""
+
+
+class _Limited:
+    """The search within limits. `best` is the least weight so far, with its picks."""
+
+    def __init__(self, problem: Problem, deadline: float | None, fraction: int) -> None:
+        self.problem = problem
+        self.deadline = deadline
+        self.fraction = fraction
+        self.search = Search(problem, Budget.of(problem, deadline, fraction=fraction), tracked=True)
+        self.best: tuple[int, list[int]] | None = None
+        # Amounts of different resources add up as shares of their limits. If a limit is 0, all
+        # amounts are 0 too: nodes that exceed a limit alone are gone.
+        bits = FRACTION_BITS + max(limit.bit_length() for limit in problem.limits if limit is not None)
+        self.share = [(1 << bits) // limit if limit else 0 for limit in problem.limits]
+        # The ratio of a weight to shares keeps FRACTION_BITS significant bits even for a weight of
+        # 1.
+        self.ratio_bits = 2 * bits + max(sum(amount).bit_length() for amount in problem.amounts)
+        self.emphasis = [1] * len(problem.limits)
+        self.emphases = 0
+
+    def late(self) -> bool:
+        return self.deadline is not None and time.perf_counter() >= self.deadline
+
+    def excess(self) -> int:
+        """Return the total excess over the limits, in shares."""
+        return sum(
+            share * max(0, used - limit) for share, used, limit in zip(self.share, self.search.used, self.problem.limits, strict=True) if limit is not None
+        )
+
+    def exceeded(self) -> list[int]:
+        """Return the resources that the current choice uses too much of."""
+        return [r for r, limit in enumerate(self.problem.limits) if limit is not None and self.search.used[r] > limit]
+
+    def keep(self) -> None:
+        """Improve the current choice within the limits; keep it if it is the best so far."""
+        search = self.search
+        search.reweigh(self.problem.weight)
+        search.budget = Budget.of(self.problem, self.deadline, fraction=self.fraction)
+        search.strict = True
+        while self._fill():
+            search.resettle()
+        search.improve()
+        search.strict = False
+        if self.best is None or search.total < self.best[0]:
+            self.best = search.total, list(search.pick)
+
+    def _offers(self) -> list[tuple[int, int, int, int]]:
+        """Return all moves: change of weight, change of shares, class, node."""
+        search, offers = self.search, list[tuple[int, int, int, int]]()
+        for c in search.contended:
+            if not search.refs[c]:
+                continue
+            if search.budget.spent():
+                break
+            first, total, shares = search.pick[c], search.total, self._shares()
+            for n in self.problem.nodes_of[c]:
+                if n != first and not search.closes_cycle(c, n):
+                    search.move(c, n)
+                    offers.append((search.total - total, self._shares() - shares, c, n))
+            if search.pick[c] != first:
+                search.move(c, first)
+        return offers
+
+    def _shares(self) -> int:
+        return sum(share * used for share, used in zip(self.share, self.search.used, strict=True))
+
+    def _fill(self) -> bool:
+        """Take the moves that save cost and fit, best ratio first; tell whether any was taken."""
+        search = self.search
+        gains = [offer for offer in self._offers() if offer[0] < 0]
+        gains.sort(key=lambda offer: (0, offer[0]) if offer[1] <= 0 else (1, (offer[0] << self.ratio_bits) // offer[1]))
+        taken = False
+        for _, _, c, n in gains:
+            taken |= self._take(c, n, search.total)
+        return taken
+
+    def _take(self, c: int, n: int, below: int) -> bool:
+        """Move class c to node n if the total falls under `below` and the limits hold."""
+        search = self.search
+        old = search.pick[c]
+        if not search.refs[c] or old == n or search.closes_cycle(c, n):
+            return False
+        search.move(c, n)
+        if search.total < below and search.allowed():
+            return True
+        search.move(c, old)
+        return False
+
+    def repair(self) -> bool:
+        """Move until the limits hold, least cost per saved share first; tell whether they do."""
+        search = self.search
+        search.reweigh(self.problem.weight)
+        search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
+        while excess := self.excess():
+            before = excess
+            search.resettle()
+            savings = [offer for offer in self._offers() if offer[1] < 0]
+            savings.sort(key=lambda offer: (offer[0] << self.ratio_bits) // -offer[1])
+            for _, _, c, n in savings:
+                old = search.pick[c]
+                if not search.refs[c] or old == n or search.closes_cycle(c, n):
+                    continue
+                search.move(c, n)
+                now = self.excess()
+                if now >= excess:
+                    search.move(c, old)
+                    continue
+                excess = now
+                if not excess:
+                    return True
+            if excess == before:
+                return False
+        return True
+
+    def priced(self, resources: Sequence[int], price: int, exponent: int) -> bool:
+        """Search with `price` * 2 ** `exponent` added per share; tell whether the result fits."""
+        up, down = max(exponent, 0), max(-exponent, 0)
+        rows = [[self.emphasis[r] * self.share[r] * amount for amount in self.problem.amounts[r]] for r in resources]
+        weight = [(w << down) + ((price * sum(shares)) << up) for w, shares in zip(self.problem.weight, zip(*rows, strict=True), strict=True)]
+        self.search.reweigh(weight, down)
+        self.search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
+        self.search.start()
+        self.search.improve()
+        return not self.excess()
+
+    def bisect(self, resources: list[int]) -> None:
+        """Bisect for the least price at which the limits hold.
+
+        The choice at that price is kept; the nearest miss is repaired and then kept too.
+        """
+        largest = sum(self.emphasis[r] * self.share[r] * sum(self.problem.amounts[r]) for r in resources)
+        total = sum(weight for weight in self.problem.weight if weight > 0)
+        high, low = total.bit_length() + 1, -largest.bit_length() - 1
+        while not self.priced(resources, 1, high):
+            # Cost is negligible at this price. A resource still exceeded weighs too little beside
+            # the others.
+            exceeded = self.exceeded()
+            if self.repair():
+                self.keep()
+            if len(resources) == 1 or self.emphases == EMPHASES or self.late():
+                return
+            self.emphases += 1
+            for r in exceeded:
+                self.emphasis[r] *= 2
+        within = list(self.search.pick)
+        miss: list[int] | None = None
+        while high - low > 1 and not self.late():
+            middle = (high + low) // 2
+            if self.priced(resources, 1, middle):
+                high, within = middle, list(self.search.pick)
+            else:
+                low, miss = middle, list(self.search.pick)
+        # The price lies between 2 ** low and 2 ** high, in multiples of 2 ** (low - MANTISSA_BITS).
+        enough, scarce = 2 << MANTISSA_BITS, 1 << MANTISSA_BITS
+        while enough - scarce > 1 and not self.late():
+            middle = (enough + scarce) // 2
+            if self.priced(resources, middle, low - MANTISSA_BITS):
+                enough, within = middle, list(self.search.pick)
+            else:
+                scarce, miss = middle, list(self.search.pick)
+        self.search.start(within)
+        self.keep()
+        if miss is not None:
+            self.search.start(miss)
+            if self.repair():
+                self.keep()
+
+
+def within_limits(
+    problem: Problem, units: Sequence[int], starts: Sequence[Sequence[int]], known: Mapping[int, int] | None, deadline: float | None, fraction: int = 1
+) -> list[int] | None:
+    """Return picks within the limits, or None if none are found.
+
+    The result is no heavier than `known` or any of `starts` that fits the limits. An
+    ExtractionError is a proof that no choice fits.
+    """
+    for r, limit in enumerate(problem.limits):
+        least = sum(min(problem.amounts[r][n] for n in problem.nodes_of[c]) for c, needed in enumerate(problem.needed) if needed)
+        if limit is not None and least > limit:
+            unit = units[r]
+            raise ExtractionError(f"no choice is within the limits: every one uses at least {least / unit!r} of resource {r}, the limit is {limit / unit!r}")
+    limited = _Limited(problem, deadline, fraction)
+    search = limited.search
+    if known is not None:
+        search.adopt(known)
+        if not limited.excess():
+            limited.keep()
+    exceeded: set[int] = set()
+    for picks in starts:
+        search.start(picks)
+        exceeded.update(limited.exceeded())
+        if limited.repair():
+            limited.keep()
+    limited.bisect(sorted(exceeded))
+    rest = [r for r, limit in enumerate(problem.limits) if limit is not None and r not in exceeded]
+    if rest and limited.best is None:
+        limited.bisect(sorted({*exceeded, *rest}))
+    return None if limited.best is None else limited.best[1]
