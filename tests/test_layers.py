@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FLOORS = [
     ["errors", "families", "operators", "runtime", "extract", "shipped"],
     ["facts", "settings", "traits"],
-    ["model"],
+    ["cost", "model"],
     ["control", "terms"],
     ["spelling"],
     ["language"],

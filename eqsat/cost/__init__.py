@@ -1,0 +1,4 @@
+"""Cost: what a node of a graph costs on a target, from its operator, its attributes and the types around it.
+
+Nothing here runs a model. A target is data (`extract/targets/*.toml`); `work` knows what each operator does.
+"""

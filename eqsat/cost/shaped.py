@@ -1,0 +1,45 @@
+"""A tensor as a price sees it: its type with a number for each size, and whether it is constant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from eqsat.facts.dims import Dim, evaluate, symbols
+from eqsat.facts.fact import Fact
+
+USUAL_SIZE = 64
+"""The size assumed of a dimension that has no number and to which the caller gives none."""
+
+_ABSURD = 1 << 60  # models may declare sizes that no machine has
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """The type of one tensor. A shape of None has an unknown rank and is priced as one usual size."""
+
+    dtype: int
+    shape: tuple[int, ...] | None
+    constant: bool = False
+
+    @property
+    def elements(self) -> int:
+        """How many elements the tensor has."""
+        return USUAL_SIZE if self.shape is None else min(math.prod(self.shape), _ABSURD)
+
+
+def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:
+    """What is known of a tensor, with `sizes` for the names of dimensions."""
+    shape = None if fact.shape is None else tuple(_size(size, sizes) for size in fact.shape)
+    return Shaped(fact.dtype, shape, fact.const)
+
+
+def _size(size: Dim, sizes: Mapping[str, int]) -> int:
+    if size is None:
+        return USUAL_SIZE
+    if isinstance(size, int):
+        # A model may declare a negative size; it fails when it runs, not here.
+        return max(size, 0)
+    found = evaluate(size, {name: sizes.get(name, USUAL_SIZE) for name in symbols(size)})
+    return max(found or 0, 0)
