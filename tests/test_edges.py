@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -202,11 +202,29 @@ def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str,
     assert 4097 not in verdict.sizes["S"]
 
 
-def test_a_fault_of_the_runtime_without_elements_is_no_difference() -> None:
-    """ONNX Runtime reads over a negative axis of a reduction where a size is 0; the reference decides."""
-    head = "g (float[N, 4] x) => (float[N, 1] y)"
-    a = weighted(f"{head} {{ t = Relu (x) y = ReduceSum (t, axis) }}", axis=np.array([-1]))
-    verdict = check(a, weighted(f"{head} {{ t = Relu (x) y = ReduceSum (t, axis) }}", axis=np.array([1])))
+class Faulty:
+    """A session of ONNX Runtime that leaves one axis too many where an input has no elements."""
+
+    engine = "onnxruntime"
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
+        found = self.session.run(feeds, names)
+        return found if all(value.size for value in feeds.values()) else [value[..., None] for value in found]
+
+
+def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime has had faults over empty axes, which depend on the spelling of a node; the reference decides."""
+    usual = judging.open_runtime
+
+    def opened(model: bytes, *others: Any) -> Any:
+        session = usual(model, *others)
+        return Faulty(session) if b"Identity" in model else session
+
+    monkeypatch.setattr(judging, "open_runtime", opened)
+    verdict = check(*map(weighted, NEGATION), worker=Fragile(WorkerDied(-8), lambda request: False))
     assert verdict.status == EQUAL
     assert "at sizes N=0 the runtime tells the models apart, and the reference of ONNX does not" in verdict.notes
 

@@ -315,12 +315,12 @@ def test_a_dump_is_extracted_to_the_same_cost(tmp_path: Path, capsys: pytest.Cap
     model, dump = saved(tmp_path), tmp_path / name
     assert main(["optimize", str(model), "--no-verify", "--json", "--dump-egraph", str(dump)]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert report["extraction"] == {"method": "exact", "status": "optimal", "bound": report["cost"]["after"], "gap": 0.0}
+    assert report["extraction"] == {"method": "exact", "status": "optimal", "bound": report["nodes"]["after"], "gap": 0.0}
     data = dump.read_bytes()
     if name.endswith(".gz"):
         assert data[:8] == b"\x1f\x8b\x08\0\0\0\0\0", "neither the file's name nor the time is part of it"
     record = printed(capsys, dump)
-    assert math.floor(record["cost"]) == report["cost"]["after"] < report["cost"]["before"] and record["status"] == "optimal"
+    assert math.floor(record["cost"]) == report["nodes"]["after"] < report["nodes"]["before"] and record["status"] == "optimal"
     operators = {entry["op"] for entry in strict(gzip.decompress(data) if name.endswith(".gz") else data)["nodes"].values()}
     assert {"Relu", "MatMul", "input(x)", "input(w)", "cons", "nil", "output(0)", "Concat(axis=1)"} <= operators
     eqsat.optimize(model, verify=False, dump_egraph=str(dump))
@@ -344,7 +344,7 @@ def test_the_dump_of_a_model_with_bodies_is_the_main_graphs(tmp_path: Path, caps
         y = If (c) <then_branch = t () => (float[2] a) { h = Relu (x)  a = Neg (h) }, else_branch = f () => (float[2] b) { k = Abs (x)  b = Neg (k) }>
     }"""
     report = eqsat.optimize(saved(tmp_path, text), verify=False, dump_egraph=tmp_path / "dump.json").report
-    assert math.floor(printed(capsys, tmp_path / "dump.json")["cost"]) == report["cost"]["after"] == 4
+    assert math.floor(printed(capsys, tmp_path / "dump.json")["cost"]) == report["nodes"]["after"] == 4
     function = parse("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
         g (float[2] x) => (float[2] y) { n = Neg (x)  y = local.f (n) }
         <domain: "local", opset_import: ["": 17]> f (a) => (r) { b = Relu (a)  r = Add (b, b) }""")
@@ -365,7 +365,7 @@ def test_without_an_egraph_there_is_a_note_and_no_dump(tmp_path: Path) -> None:
 def test_each_extractor_leaves_a_model_that_is_no_larger(tmp_path: Path, method: Any) -> None:
     report = eqsat.optimize(saved(tmp_path), extractor=method).report
     assert report["extraction"]["method"] == method and report["verify"]["status"] == "equal"
-    assert report["cost"]["bound"] <= report["cost"]["after"] <= report["cost"]["before"]
+    assert report["nodes"]["bound"] <= report["nodes"]["after"] <= report["nodes"]["before"]
 
 
 def test_a_dump_overwrites_nothing_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -82,9 +82,9 @@ def test_phases_decide_which_groups_run(tmp_path: Path) -> None:
     model = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4, N] z) <float one = {1}> {
         s = Mul(x, one)  y = Relu(s)  t = Transpose<perm = [1, 0]>(s)  u = Transpose<perm = [1, 0]>(t)  v = Transpose<perm = [1, 0]>(u)  z = Relu(v) }""")
     path = tmp_path / "phases.toml"
-    path.write_text("[[normal]]\nname = 'only'\ngroups = ['arithmetic']\n")
+    path.write_text("[[normal]]\nname = 'only'\ngroups = ['algebra']\n")
     assert operators(eqsat.optimize(model, phases=path).model) == {"Transpose": 3, "Relu": 2}
-    path.write_text("[[normal]]\nname = 'first'\ngroups = ['arithmetic']\n[[normal]]\nname = 'then'\ngroups = ['moves']\nnodes = [100, 1]\n")
+    path.write_text("[[normal]]\nname = 'first'\ngroups = ['algebra']\n[[normal]]\nname = 'then'\ngroups = ['moves']\nnodes = [100, 1]\n")
     found = eqsat.optimize(model, phases=path)
     assert operators(found.model)["Transpose"] == 1
     assert [step["phase"] for step in found.report["saturation"]["steps"]] == sorted(step["phase"] for step in found.report["saturation"]["steps"])

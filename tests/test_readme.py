@@ -21,14 +21,3 @@ def test_continuous_integration_runs_the_tests_as_the_readme_says() -> None:
     (command,) = re.findall(r"&& \.venv/bin/(python -m pytest.*)$", README, re.MULTILINE)
     assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert "pip install -e '.[dev]'" in README
-
-
-def test_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]) -> None:
-    from eqsat.cli.main import main
-
-    with pytest.raises(SystemExit) as end:
-        main(["optimize", "--help"])
-    assert not end.value.code
-    said = capsys.readouterr().out
-    missing = [option for option in re.findall(r"--[a-z][a-z-]+", README.split("| option of")[1].split("Exit codes")[0]) if option not in said]
-    assert not missing

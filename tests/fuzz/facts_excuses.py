@@ -34,6 +34,10 @@ def _empty(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return 0 in _shape(node, values)
 
 
+def _any_empty(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    return any(0 in _shape(node, values, place) for place in range(len(node.input)))
+
+
 def _empty_from_the_end(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     stated = [*_attribute(node, "axes", []), _attribute(node, "axis", 0)]
     if len(node.input) > 1:
@@ -109,6 +113,8 @@ RUNTIME: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     # It joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
+    # It expands Attention without a kernel as a function, whose Reshape reads a size of 0 as "keep".
+    "Attention": _any_empty,
     # It broadcasts a stack of no matrices to one of one.
     **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
