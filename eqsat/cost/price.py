@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from eqsat.cost.shaped import Shaped
-from eqsat.operators import Attributes
+from onnx import TensorProto
+
+from eqsat.cost.kinds import COUNTERS, DECLARED
+from eqsat.cost.movement import unknown
+from eqsat.cost.shaped import PricedNode
+from eqsat.cost.target import Blocked, Rates, Target
+from eqsat.cost.workload import Work, integer
+
+__all__ = ["Bound", "Price", "PricedNode", "price", "work"]
 
 Bound = Literal["launch", "memory", "compute"]
-
-
-@dataclass(frozen=True, slots=True)
-class PricedNode:
-    """A node as a price sees it. Trailing absent inputs may be left out; an absent input is None."""
-
-    domain: str  # "" for ONNX's own operators
-    name: str
-    attributes: Attributes  # defaults may be left out
-    inputs: Sequence[Shaped | None]
-    outputs: Sequence[Shaped | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +27,87 @@ class Price:
     bytes: float  # read and written
     operations: float  # multiply-adds count as two
     bound: Bound
+
+
+def work(node: PricedNode, target: Target) -> Work:
+    """What the target's kernel does for a node."""
+    declared = target.operators.get(node.key)
+    count = COUNTERS.get(node.key, unknown)
+    if declared is None:
+        found = count(node)
+    else:
+        if count is unknown and declared.kind is not None:
+            count = DECLARED.get(declared.kind, unknown)
+        found = count(node)
+        if declared.kind is not None:
+            found = found._replace(kind=declared.kind)
+        if declared.operations is not None:
+            found = found._replace(operations=declared.operations * found.elements)
+    if target.blocked is not None and found.kind in _CONVS and (node.domain == _BLOCKED_DOMAIN or blocks(node, target.blocked)):
+        return found._replace(kind=found.kind + "_blocked")
+    return found
+
+
+def price(node: PricedNode, target: Target) -> Price:
+    """The price of a node on a target: launches, and the longer of moving bytes and computing.
+
+    The price is finite and not negative. A node without a kernel has a price too, that of the
+    kernel which it would have; `Target.runs` tells them apart.
+    """
+    done = work(node, target)
+    rates = target.rates(done.kind, node.key)
+    computing = _computing(done, rates)
+    if computing:
+        computing *= rates.relative.get(_dtype(node), 1.0)
+    moving = target.transfer(done.bytes) / rates.bandwidth
+    launching = rates.launch or 0.0
+    bound: Bound = "memory" if moving >= computing else "compute"
+    longer = moving if moving >= computing else computing
+    return Price(launching + longer, rates.launches, done.bytes, done.operations, bound if longer > launching else "launch")
+
+
+def _computing(done: Work, rates: Rates) -> float:
+    operations = done.operations
+    if rates.columns > 1 and done.columns:
+        operations *= -(-done.columns // rates.columns) * rates.columns / done.columns
+    return operations / rates.throughput + done.elements * rates.per_element + done.rows * rates.per_row + done.weights * rates.per_weight
+
+
+def _dtype(node: PricedNode) -> int:
+    """The data type that decides the speed: of the first input that is no condition."""
+    first = 0
+    for tensor in node.inputs:
+        if tensor is not None:
+            if tensor.dtype != TensorProto.BOOL:
+                return tensor.dtype
+            first = tensor.dtype
+    return first
+
+
+_CONVS = frozenset({"conv", "depthwise", "grouped"})
+_BLOCKED_DOMAIN = "com.microsoft.nchwc"
+
+
+def blocks(node: PricedNode, layout: Blocked) -> bool:
+    """Whether ONNX Runtime converts a Conv to the layout in blocks of channels.
+
+    It does so to images with two axes and constant filters and bias. A dense Conv needs input
+    channels that fill whole vectors, or fewer than a block (the first of a network); a depthwise one
+    channels that fill whole vectors; other groups must be whole blocks.
+    """
+    if len(node.inputs) < 2:
+        return False
+    filters, bias = node.inputs[1], node.inputs[2] if len(node.inputs) > 2 else None
+    if filters is None or not filters.constant or filters.dtype not in layout.dtypes or filters.shape is None or len(filters.shape) != 4:
+        return False
+    if bias is not None and not bias.constant:
+        return False
+    outputs, inputs = filters.shape[:2]
+    groups = integer(node, "group", 1)
+    if groups == 1:
+        return inputs < layout.block or inputs % layout.multiple == 0
+    if outputs % layout.multiple:
+        return False
+    if inputs == 1 and outputs == groups:
+        return True
+    return groups > 1 and inputs % layout.block == 0 and outputs % groups == 0 and (outputs // groups) % layout.block == 0

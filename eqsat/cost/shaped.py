@@ -1,13 +1,14 @@
-"""A tensor as a price sees it: its type with a number for each size, and whether it is constant."""
+"""Tensors and nodes as a price sees them: types with a number for each size, and what is constant."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eqsat.facts.dims import Dim, evaluate, symbols
 from eqsat.facts.fact import Fact
+from eqsat.operators import Attributes
 
 USUAL_SIZE = 64
 """The size assumed of a dimension that has no number and to which the caller gives none."""
@@ -27,6 +28,22 @@ class Shaped:
     def elements(self) -> int:
         """How many elements the tensor has."""
         return USUAL_SIZE if self.shape is None else min(math.prod(self.shape), _ABSURD)
+
+
+@dataclass(frozen=True, slots=True)
+class PricedNode:
+    """A node as a price sees it. Trailing absent inputs may be left out; an absent input is None."""
+
+    domain: str  # "" for ONNX's own operators
+    name: str
+    attributes: Attributes  # defaults may be left out
+    inputs: Sequence[Shaped | None]
+    outputs: Sequence[Shaped | None]
+
+    @property
+    def key(self) -> str:
+        """The operator as targets and tables write it: "Conv", "com.microsoft.FusedConv"."""
+        return f"{self.domain}.{self.name}" if self.domain else self.name
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:

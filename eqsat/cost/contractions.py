@@ -1,0 +1,219 @@
+"""Counters of sums of products: matrix products, Einsum, attention and recurrent layers.
+
+Each counts operations (a multiply-add is two), the elements of the result, those of the second
+factor, and its columns.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+
+from eqsat.cost.shaped import USUAL_SIZE, PricedNode
+from eqsat.cost.workload import Counter, Shape, Work, at, integer, moved, result, shape_at, size_of, text, traffic
+
+
+def _matrix(shape: Shape | None, transposed: bool = False) -> tuple[int, int, Shape]:
+    """Rows, columns and batch of a factor; an unknown one is square."""
+    if shape is None:
+        return USUAL_SIZE, USUAL_SIZE, ()
+    if len(shape) == 0:
+        return 1, 1, ()
+    if len(shape) == 1:
+        return 1, shape[0], ()
+    rows, columns = shape[-2:]
+    return (columns, rows, shape[:-2]) if transposed else (rows, columns, shape[:-2])
+
+
+def _batch(a: Shape, b: Shape) -> float:
+    rank = max(len(a), len(b))
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    return size_of([y if x == 1 else x if y == 1 else min(x, y) if 0 in (x, y) else max(x, y) for x, y in pairs])
+
+
+def _kind(node: PricedNode, second: int) -> str:
+    factor = at(node.inputs, second)
+    return "matmul" if factor is not None and factor.constant else "product"
+
+
+def _product(node: PricedNode, kind: str, first: int, second: int, flips: tuple[bool, bool] = (False, False)) -> Work:
+    a, b = shape_at(node.inputs, first), shape_at(node.inputs, second)
+    rows, inner, outer = _matrix(a, flips[0])
+    other, columns, batch = _matrix(b, flips[1])
+    if b is not None and len(b) == 1:
+        # A vector as second factor is one column, and as first factor it is one row.
+        other, columns = b[0], 1
+    if a is None:
+        inner = other
+    elif b is not None:
+        inner = max(inner, other)
+    elif a:
+        other = columns = inner
+    many = _batch(outer, batch)
+    results = many * rows * columns
+    weights = size_of(batch) * inner * columns
+    count = 2.0 * results * inner
+    size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
+    return Work(kind, size, count, results, many * rows, weights, columns)
+
+
+def matmul(node: PricedNode) -> Work:
+    """MatMul, of any ranks."""
+    return _product(node, _kind(node, 1), 0, 1)
+
+
+def fused_matmul(node: PricedNode) -> Work:
+    """com.microsoft.FusedMatMul and its like: transposed factors, the product scaled."""
+    return _product(node, _kind(node, 1), 0, 1, (integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0))
+
+
+def gemm(node: PricedNode) -> Work:
+    """Gemm: the product plus C, scaled; each is an operation an element where it is there."""
+    work = fused_matmul(node)._replace(kind="gemm" if _kind(node, 1) == "matmul" else "product")
+    extra = at(node.inputs, 2) is not None
+    return work._replace(operations=work.operations + extra * work.elements)
+
+
+def quantized_matmul(second: int) -> Counter:
+    """Products of integers, of which the second factor is input `second`."""
+
+    def count(node: PricedNode) -> Work:
+        return _product(node, "quantized_matmul", 0, second)
+
+    return count
+
+
+def blockwise_matmul(node: PricedNode) -> Work:
+    """com.microsoft.MatMulNBits and its like: K and N are attributes, the weights are packed."""
+    inner, columns = max(integer(node, "K", USUAL_SIZE), 0), max(integer(node, "N", USUAL_SIZE), 0)
+    first = at(node.inputs, 0)
+    rows = (first.elements if first is not None else USUAL_SIZE) / max(inner, 1)
+    return Work("quantized_matmul", traffic(node), 2.0 * rows * inner * columns, rows * columns, rows, float(inner) * columns, columns)
+
+
+_LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
+
+
+def einsum(node: PricedNode) -> Work:
+    """Einsum: operands are joined from left to right; letters that nobody needs again are summed."""
+    equation = text(node, "equation", "").replace(" ", "")
+    left, _, right = equation.partition("->")
+    terms = [_LETTERS.findall(term) for term in left.split(",")] if left else []
+    sizes: dict[str, float] = {}
+    for index, term in enumerate(terms):
+        shape = shape_at(node.inputs, index)
+        if shape is None:
+            continue
+        plain = len(term) - ("..." in term)
+        where = term.index("...") if "..." in term else len(term)
+        for position, letter in enumerate(term):
+            if letter == "...":
+                size = size_of(shape[where : where + max(len(shape) - plain, 0)])
+            else:
+                place = position if position < where else position - len(term) + len(shape)
+                size = float(shape[place]) if 0 <= place < len(shape) else float(USUAL_SIZE)
+            # A size of 1 broadcasts; any other is the size.
+            sizes[letter] = size if sizes.get(letter, 1.0) == 1.0 else sizes[letter]
+    if "->" in equation:
+        wanted = set(_LETTERS.findall(right))
+    else:
+        flat = [letter for term in terms for letter in term]
+        wanted = {letter for letter in flat if flat.count(letter) == 1 or letter == "..."}
+    operations = 0.0
+    current: set[str] = set(terms[0]) if terms else set()
+    for index in range(1, max(len(terms), 1)):
+        joined = current | set(terms[index])
+        later = wanted.union(*terms[index + 1 :])
+        summed = joined - later
+        operations += (2.0 if summed else 1.0) * math.prod(sizes.get(letter, USUAL_SIZE) for letter in joined)
+        current = joined & later
+    if len(terms) == 1:
+        operations = math.prod(sizes.get(letter, USUAL_SIZE) for letter in current) if current - wanted else 0.0
+    output = math.prod(sizes.get(letter, USUAL_SIZE) for letter in wanted)
+    elements = result(node) if at(node.outputs, 0) is not None else output
+    size = moved(node.inputs) + (moved(node.outputs) if at(node.outputs, 0) is not None else 4.0 * output)
+    return Work("einsum", size, float(operations), elements)
+
+
+def _heads(shape: Shape | None, heads: int) -> tuple[int, int, int, int]:
+    """Batch, heads, tokens and width of a head, of a tensor with 3 or 4 axes."""
+    if shape is not None and len(shape) == 4:
+        return shape[0], shape[1], shape[2], shape[3]
+    if shape is not None and len(shape) == 3:
+        return shape[0], heads, shape[1], shape[2] // max(heads, 1)
+    return 1, heads, USUAL_SIZE, USUAL_SIZE
+
+
+def _scores(node: PricedNode, batch: float, heads: float, queries: float, keys: float, width: float, values: float) -> Work:
+    scores = batch * heads * queries * keys
+    # Softmax of a score: the difference to the greatest, Exp, the sum, and the quotient.
+    return Work("attention", traffic(node), scores * (2.0 * width + 2.0 * values + 4.0), scores, batch * heads * queries)
+
+
+def attention(node: PricedNode) -> Work:
+    """Attention of ONNX. Grouped heads compute as many scores as the queries have heads."""
+    query, key, value = (shape_at(node.inputs, index) for index in range(3))
+    query_heads = max(integer(node, "q_num_heads", 1), 1)
+    pair_heads = max(integer(node, "kv_num_heads", query_heads), 1)
+    batch, heads, queries, width = _heads(query, query_heads)
+    keys = _heads(key, pair_heads)[2]
+    values = _heads(value, pair_heads)[3]
+    past = shape_at(node.inputs, 4)
+    keys += past[-2] if past is not None and len(past) == 4 else 0
+    return _scores(node, batch, heads, queries, keys, width, values)
+
+
+def multi_head_attention(node: PricedNode) -> Work:
+    """com.microsoft.MultiHeadAttention, GroupQueryAttention and their like: heads are an attribute."""
+    heads = max(integer(node, "num_heads", 1), 1)
+    query, key, value = (shape_at(node.inputs, index) for index in range(3))
+    batch, many, queries, width = _heads(query, heads)
+    if query is not None and len(query) == 5:
+        # Queries, keys and values in one tensor: batch, tokens, heads, 3, width.
+        batch, queries, many, _, width = query
+    groups = max(integer(node, "kv_num_heads", heads), 1)
+    keys, values = (_heads(key, groups)[2], _heads(value, groups)[3]) if key is not None else (queries, width)
+    past = shape_at(node.inputs, 3 if "kv_num_heads" in node.attributes else 6)
+    keys += past[-2] if past is not None and len(past) == 4 else 0
+    return _scores(node, batch, many, queries, keys, width, values if value is not None else width)
+
+
+def projected_attention(node: PricedNode) -> Work:
+    """com.microsoft.Attention: the projections to queries, keys and values, then attention."""
+    heads = max(integer(node, "num_heads", 1), 1)
+    source, weights = shape_at(node.inputs, 0), shape_at(node.inputs, 1)
+    batch, tokens, inner = source if source is not None and len(source) == 3 else (1, USUAL_SIZE, USUAL_SIZE)
+    columns = weights[-1] if weights else 3 * inner
+    width = columns // 3 // heads
+    work = _scores(node, batch, heads, tokens, tokens, width, width)
+    return work._replace(operations=work.operations + 2.0 * batch * tokens * inner * columns, weights=float(inner) * columns)
+
+
+def linear_attention(node: PricedNode) -> Work:
+    """LinearAttention and its like: each token updates a state of width times width for each head."""
+    query, value = shape_at(node.inputs, 0), shape_at(node.inputs, 2)
+    heads = max(integer(node, "q_num_heads", 1), 1)
+    batch, heads, tokens, width = _heads(query, heads)
+    values = _heads(value, heads)[3] if value is not None else width
+    count = float(batch) * heads * tokens
+    return Work("recurrent", traffic(node), count * width * values * 6.0, count * width, float(tokens), float(width) * values)
+
+
+def recurrent(gates: int) -> Counter:
+    """RNN, GRU and LSTM: one product with the input and one with the state for each gate and step."""
+
+    def count(node: PricedNode) -> Work:
+        source, weights, states = (shape_at(node.inputs, index) for index in range(3))
+        steps, batch, inner = source if source is not None and len(source) == 3 else (USUAL_SIZE, 1, USUAL_SIZE)
+        if integer(node, "layout", 0) == 1:
+            steps, batch = batch, steps
+        hidden = states[-1] if states else max(integer(node, "hidden_size", USUAL_SIZE), 0)
+        directions = weights[0] if weights else 2 if text(node, "direction", "forward") == "bidirectional" else 1
+        runs = float(directions) * steps
+        results = runs * batch * hidden * gates
+        # Besides the products: the bias, an activation of some ten operations, and the update of the state.
+        operations = results * (2.0 * (inner + hidden) + 12.0)
+        weight = float(directions) * gates * hidden * (inner + hidden)
+        return Work("recurrent", traffic(node), operations, results, runs, weight, hidden)
+
+    return count

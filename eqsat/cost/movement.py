@@ -1,0 +1,170 @@
+"""Counters of operators that compute nothing: views, copies, transposes, gathers, scatters, and what holds no tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+
+
+def nothing(node: PricedNode) -> Work:
+    """A constant, which is there before the model runs."""
+    return Work("constant", 0.0)
+
+
+def view(node: PricedNode) -> Work:
+    """Operators whose result is the input's memory, or its sizes: they move no elements."""
+    return Work("view", 0.0)
+
+
+def _written(node: PricedNode, source: Shaped | None) -> float:
+    written = moved(node.outputs)
+    return written if at(node.outputs, 0) is not None else element_size(largest([source])) * largest(node.inputs).elements
+
+
+def copy(node: PricedNode) -> Work:
+    """Slice, Split, Concat, Pad, Expand and their like: they read no more than they write, nor than there is."""
+    written = _written(node, at(node.inputs, 0))
+    read = min(moved(node.inputs), written)
+    runs = written / max(_inner_run(node), 1.0)
+    return Work("copy", read + written, 0.0, result(node), runs)
+
+
+def _inner_run(node: PricedNode) -> float:
+    """The bytes that lie together in all of the node's tensors: of the trailing axes on which they agree."""
+    shapes = [tensor.shape for tensor in (*node.inputs[:1], *node.outputs[:1]) if tensor is not None and tensor.shape is not None]
+    first = at(node.inputs, 0) or at(node.outputs, 0)
+    if first is None or not shapes:
+        return 4.0
+    run = element_size(first)
+    for sizes in zip(*(reversed(shape) for shape in shapes), strict=False):
+        run *= min(sizes)
+        if len(set(sizes)) > 1:
+            break
+    return run
+
+
+def concat(node: PricedNode) -> Work:
+    """Concat, of any number of tensors, and what lists them: everything is read and written."""
+    read = moved(node.inputs)
+    return Work("copy", 2.0 * read, 0.0, float(sum(tensor.elements for tensor in node.inputs if tensor is not None)))
+
+
+def convert(node: PricedNode) -> Work:
+    """Cast and CastLike: between equal types a copy, otherwise a pass over the elements."""
+    source, output = at(node.inputs, 0), at(node.outputs, 0)
+    size = moved([source]) + (moved([output]) if output is not None else moved([source]))
+    elements = float((source or output or largest(())).elements)
+    return Work("cast", size, elements, elements)
+
+
+def transpose(node: PricedNode) -> Work:
+    """Transpose, by what the permutation leaves together.
+
+    "view": only axes of size 1 move. "transpose_runs": the last axes stay, so runs of elements are
+    copied. "transpose_plane": one block of axes changes places with another, as of a matrix.
+    "transpose": all else, element by element.
+    """
+    source = largest(node.inputs[:1])
+    size = 2.0 * moved([source])
+    elements = float(source.elements)
+    shape = source.shape
+    if shape is None:
+        return Work("transpose", size, 0.0, elements, elements)
+    rank = len(shape)
+    order = integers(node, "perm") or tuple(reversed(range(rank)))
+    if sorted(order) != list(range(rank)):
+        return Work("transpose", size, 0.0, elements, elements)
+    blocks = permuted_blocks(shape, order)
+    if len(blocks) < 2:
+        return Work("view", 0.0)
+    if blocks[-1][0] == len(blocks) - 1:
+        return Work("transpose_runs", size, 0.0, elements, elements / max(blocks[-1][1], 1))
+    # A matrix, or many of them: the leading blocks stay, and the last two are exchanged.
+    numbers = [number for number, _ in blocks]
+    plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
+    narrow = min(blocks[-1][1], blocks[-2][1])
+    return Work("transpose_plane" if plane else "transpose", size, 0.0, elements, elements / max(narrow, 1))
+
+
+def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]:
+    """The output's blocks of axes that stay together, as (place in the input, size); axes of size 1 are left out."""
+    kept = [axis for axis in order if shape[axis] != 1]
+    place = {axis: index for index, axis in enumerate(sorted(kept))}
+    blocks: list[list[int]] = []
+    for axis in kept:
+        if blocks and place[axis] == blocks[-1][-1] + 1:
+            blocks[-1].append(place[axis])
+        else:
+            blocks.append([place[axis]])
+    axes = sorted(kept)
+    starts = sorted(block[0] for block in blocks)
+    return [(starts.index(block[0]), int(size_of([shape[axes[index]] for index in block]))) for block in blocks]
+
+
+def gather(node: PricedNode) -> Work:
+    """Gather and its like: as much is read as is written, besides the indices."""
+    written = _written(node, at(node.inputs, 0))
+    source = at(node.inputs, 0)
+    elements = result(node)
+    indices = at(node.inputs, 1)
+    picked = float(indices.elements) if indices is not None else elements
+    size = element_size(source) if source is not None else 4.0
+    rows = min(elements, _gathered_rows(node, elements, picked))
+    return Work("gather", 2.0 * (written or elements * size) + moved(node.inputs[1:]), 0.0, elements, rows)
+
+
+def _gathered_rows(node: PricedNode, elements: float, picked: float) -> float:
+    """Each index copies one run: of the axes behind the axis, once for each place before it."""
+    shape = shape_at(node.inputs, 0)
+    axis = node.attributes.get("axis", 0)
+    if node.name != "Gather" or not shape or not isinstance(axis, int):
+        return max(picked, 1.0)
+    axis = axis + len(shape) if axis < 0 else axis
+    return picked * size_of(shape[: max(axis, 0)])
+
+
+def scatter(updates: int) -> Counter:
+    """Operators that write some elements of a copy: all data moves, and the updates, which are input `updates`."""
+
+    def count(node: PricedNode) -> Work:
+        data = at(node.inputs, 0)
+        changed = at(node.inputs, updates) or data
+        elements = float(changed.elements) if changed is not None else 0.0
+        return Work("scatter", 2.0 * moved([data]) + 2.0 * moved([changed]) + moved(node.inputs[1:updates]), 0.0, elements, elements)
+
+    return count
+
+
+def compress(node: PricedNode) -> Work:
+    """Operators whose output's size only the data tell: all is read, and the output written."""
+    elements = float(largest(node.inputs).elements)
+    return Work("gather", traffic(node), elements, elements, elements)
+
+
+def holder(kind: str) -> Counter:
+    """Operators on sequences, strings, or with bodies: what passes through them moves once."""
+
+    def count(node: PricedNode) -> Work:
+        elements = float(sum(tensor.elements for tensor in (*node.inputs, *node.outputs) if tensor is not None))
+        return Work(kind, moved(node.inputs) + moved(node.outputs), 0.0, elements)
+
+    return count
+
+
+def body(node: PricedNode) -> Work:
+    """If, Loop, Scan and SequenceMap: a launch of their own; their bodies are priced as graphs."""
+    return Work("control", 0.0)
+
+
+def unknown(node: PricedNode) -> Work:
+    """An operator that nobody described: all that it names moves, at the slow rate of its class."""
+    elements = float(sum(tensor.elements for tensor in (*node.inputs, *node.outputs) if tensor is not None))
+    return Work("unknown", moved(node.inputs) + moved(node.outputs), elements, elements)
+
+
+def blocked_reorder(node: PricedNode) -> Work:
+    """The runtime's own conversions between the plain layout and that in blocks of channels."""
+    source = largest(node.inputs[:1])
+    return Work("transpose_runs", 2.0 * moved([source]), 0.0, float(source.elements), 0.0)

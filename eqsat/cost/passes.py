@@ -1,0 +1,231 @@
+"""Counters of passes over elements: elementwise operators, reductions, norms, sorts, transforms."""
+
+from __future__ import annotations
+
+import math
+
+from eqsat.cost.shaped import USUAL_SIZE, PricedNode
+from eqsat.cost.workload import (
+    Counter,
+    Shape,
+    Work,
+    at,
+    axis_of,
+    broadcast,
+    element_size,
+    integer,
+    largest,
+    length,
+    moved,
+    result,
+    size_of,
+    traffic,
+)
+
+
+def elementwise(operations: float, kind: str = "elementwise") -> Counter:
+    """So many operations for each element of the first output."""
+
+    def count(node: PricedNode) -> Work:
+        elements = result(node)
+        return Work(kind, traffic(node), operations * elements, elements)
+
+    return count
+
+
+def variadic(node: PricedNode) -> Work:
+    """Sum, Max, Min and Mean: an operation an element for each input but the first."""
+    elements = result(node)
+    count = max(sum(tensor is not None for tensor in node.inputs) - 1, 1) * elements
+    return Work("elementwise", traffic(node), count, count)
+
+
+def update(operations: float) -> Counter:
+    """Steps of optimizers: so many operations for each element that they read."""
+
+    def count(node: PricedNode) -> Work:
+        elements = float(sum(tensor.elements for tensor in node.inputs if tensor is not None))
+        return Work("elementwise", moved(node.inputs) * 2.0, operations * elements, elements)
+
+    return count
+
+
+def reduction(operations: float) -> Counter:
+    """Operators that make one element of many: so many operations for each element read.
+
+    The class says which axes go: "reduction" where the last one does, so that elements to be
+    joined lie together, "reduction_outer" where the last one stays.
+    """
+
+    def count(node: PricedNode) -> Work:
+        source = largest(node.inputs[:1])
+        output = at(node.outputs, 0)
+        elements = float(source.elements)
+        results = float(output.elements) if output is not None else 1.0
+        axes = node.attributes.get("axes", ())
+        rank = len(source.shape) if source.shape is not None else 0
+        kind = "reduction"
+        if isinstance(axes, tuple) and axes and rank and -1 not in axes and rank - 1 not in axes:
+            kind = "reduction_outer"
+        elif not axes and output is not None and source.shape and output.shape and output.elements > 1 and output.shape[-1] == source.shape[-1] > 1:
+            kind = "reduction_outer"
+        return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, results)
+
+    return count
+
+
+def choice(node: PricedNode) -> Work:
+    """ArgMax and ArgMin: a comparison for each element read."""
+    source = largest(node.inputs[:1])
+    shape = source.shape
+    rank = len(shape) if shape is not None else 0
+    axis = axis_of(node, 0, rank)
+    rows = source.elements / shape[axis] if shape and shape[axis] else float(source.elements)
+    kind = "reduction" if axis == rank - 1 else "reduction_outer"
+    return Work(kind, moved(node.inputs) + rows * 8.0, float(source.elements), float(source.elements), rows)
+
+
+def _rows(elements: float, shape: Shape | None, first: int) -> float:
+    """How many rows there are, of the axes from `first` on."""
+    return elements / max(size_of(shape[first:]), 1.0) if shape else elements / USUAL_SIZE
+
+
+def _over_last(kind: str, operations: float, default: int) -> Counter:
+    def count(node: PricedNode) -> Work:
+        source = largest(node.inputs[:1])
+        elements = float(source.elements)
+        shape = source.shape
+        rows = _rows(elements, shape, axis_of(node, default, len(shape))) if shape else elements / USUAL_SIZE
+        return Work(kind, traffic(node), operations * elements, elements, rows)
+
+    return count
+
+
+def norm(operations: float, default: int = -1) -> Counter:
+    """Norms over all axes from `axis` on; `default` stands for an absent one."""
+    return _over_last("norm", operations, default)
+
+
+def channel_norm(operations: float) -> Counter:
+    """Norms of each image and channel, or of each group of channels."""
+
+    def count(node: PricedNode) -> Work:
+        source = largest(node.inputs[:1])
+        shape = source.shape
+        elements = float(source.elements)
+        rows = size_of(shape[:2]) if shape is not None and len(shape) > 1 else 1.0
+        groups = integer(node, "num_groups", integer(node, "groups", 0))
+        if groups > 0 and shape is not None and len(shape) > 1:
+            rows = float(shape[0]) * groups
+        return Work("norm", traffic(node), operations * elements, elements, rows)
+
+    return count
+
+
+def softmax(operations: float, default: int = -1) -> Counter:
+    """Softmax and its like: "softmax" along the last axis, "softmax_outer" along another."""
+
+    def count(node: PricedNode) -> Work:
+        source = largest(node.inputs[:1])
+        shape = source.shape
+        elements = float(source.elements)
+        if not shape:
+            return Work("softmax", traffic(node), operations * elements, elements, elements / USUAL_SIZE)
+        axis = axis_of(node, default, len(shape))
+        rows = elements / max(shape[axis], 1)
+        kind = "softmax" if axis == len(shape) - 1 else "softmax_outer"
+        return Work(kind, traffic(node), operations * elements, elements, rows)
+
+    return count
+
+
+def local_norm(node: PricedNode) -> Work:
+    """LRN: a sum of squares over neighboring channels, a power and a quotient."""
+    elements = result(node)
+    return Work("norm", traffic(node), elements * (2.0 * max(integer(node, "size", 5), 1) + 30.0), elements, elements)
+
+
+def loss(node: PricedNode) -> Work:
+    """SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss."""
+    source = largest(node.inputs[:1])
+    elements = float(source.elements)
+    return Work("softmax", moved(node.inputs) + moved(node.outputs), 12.0 * elements, elements, _rows(elements, source.shape, 1))
+
+
+def sort(node: PricedNode) -> Work:
+    """TopK, Unique and NonMaxSuppression: comparisons as of a sort of the first input's rows."""
+    source = largest(node.inputs[:1])
+    elements = float(source.elements)
+    shape = source.shape
+    row = float(shape[axis_of(node, -1, len(shape))]) if shape else elements
+    return Work("sort", traffic(node), elements * max(math.log2(max(row, 1.0)), 1.0), elements, elements / max(row, 1.0))
+
+
+def scan(operations: float = 1.0) -> Counter:
+    """Running sums and products, and other passes that go element by element."""
+
+    def count(node: PricedNode) -> Work:
+        elements = float(largest(node.inputs[:1]).elements)
+        return Work("scan", traffic(node), operations * elements, elements)
+
+    return count
+
+
+def generate(kind: str, operations: float) -> Counter:
+    """Operators that make up their elements: so many operations for each element that they write."""
+
+    def count(node: PricedNode) -> Work:
+        output = at(node.outputs, 0)
+        elements = float(output.elements if output is not None else largest(node.inputs).elements)
+        written = moved(node.outputs) if output is not None else elements * 4.0
+        return Work(kind, written, operations * elements, elements)
+
+    return count
+
+
+def fourier(node: PricedNode) -> Work:
+    """DFT and STFT, as of the fast transform: five operations for each element and halving."""
+    source, output = largest(node.inputs[:1]), at(node.outputs, 0)
+    elements = float(max(source.elements, output.elements if output is not None else 0))
+    shape = output.shape if output is not None and output.shape else source.shape
+    row = float(max(shape)) if shape else float(USUAL_SIZE)
+    return Work("fourier", traffic(node), 5.0 * elements * max(math.log2(max(row, 2.0)), 1.0), elements, elements / max(row, 1.0))
+
+
+def determinant(node: PricedNode) -> Work:
+    """Det: two thirds of the cube of the size for each matrix."""
+    source = largest(node.inputs[:1])
+    size = float(source.shape[-1]) if source.shape else float(USUAL_SIZE)
+    return Work("scan", traffic(node), source.elements * size * 2.0 / 3.0, float(source.elements) * size)
+
+
+def rotary(node: PricedNode) -> Work:
+    """RotaryEmbedding: two products and a sum for each element."""
+    source = largest(node.inputs[:1])
+    elements = float(source.elements)
+    return Work("elementwise", 2.0 * moved(node.inputs[:1]) + moved(node.inputs[1:]), 3.0 * elements, elements, _rows(elements, source.shape, -1))
+
+
+def trees(node: PricedNode) -> Work:
+    """Ensembles of trees: each row of the input walks down each tree."""
+    ids = node.attributes.get("nodes_treeids")
+    nodes = max(length(node, "nodes_treeids"), length(node, "nodes_featureids"), 1)
+    count = len(set(ids)) if isinstance(ids, tuple) and ids else max(length(node, "tree_roots"), 1)
+    source = largest(node.inputs[:1])
+    rows = float(source.shape[0]) if source.shape else 1.0
+    steps = rows * count * max(math.log2(max(nodes / max(count, 1), 2.0)), 1.0)
+    return Work("ml", traffic(node), 2.0 * steps, steps)
+
+
+def linear_model(node: PricedNode) -> Work:
+    """Linear and support vector models: a product of each row with all coefficients or vectors."""
+    coefficients = max(length(node, "coefficients"), length(node, "support_vectors"), 1)
+    source = largest(node.inputs[:1])
+    rows = float(source.shape[0]) if source.shape and len(source.shape) > 1 else 1.0
+    return Work("ml", traffic(node) + 4.0 * coefficients, 2.0 * rows * coefficients, rows * coefficients)
+
+
+def plain_model(node: PricedNode) -> Work:
+    """The other operators of ai.onnx.ml: a pass over the input."""
+    elements = max(broadcast(node.inputs), result(node))
+    return Work("ml", traffic(node), 2.0 * elements, elements)

@@ -1,0 +1,176 @@
+"""Counters of windows that slide over images: convolutions, pools, resizing and sampling."""
+
+from __future__ import annotations
+
+from eqsat.cost.shaped import USUAL_SIZE, PricedNode
+from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integer, integers, largest, moved, result, shape_at, size_of, text, traffic
+
+_COORDINATES = 12.0  # operations that find the place of one sample
+
+
+def window_output(node: PricedNode, source: Shape, kernel: Shape) -> Shape:
+    """The spatial sizes of the output of a Conv or a pool, by its attributes."""
+    rank = len(source)
+    strides = integers(node, "strides") or (1,) * rank
+    dilations = integers(node, "dilations") or (1,) * rank
+    pads = integers(node, "pads") or (0,) * (2 * rank)
+    automatic = text(node, "auto_pad", "NOTSET")
+    round_up = integer(node, "ceil_mode", 0) != 0
+    sizes: list[int] = []
+    for axis, size in enumerate(source):
+        stride = max(strides[axis], 1) if axis < len(strides) else 1
+        reach = (kernel[axis] - 1) * (dilations[axis] if axis < len(dilations) else 1) + 1 if axis < len(kernel) else 1
+        if automatic.startswith("SAME"):
+            sizes.append(-(-size // stride))
+            continue
+        padded = size
+        if automatic != "VALID" and len(pads) == 2 * rank:
+            padded += pads[axis] + pads[axis + rank]
+        steps = max(padded - reach, -stride)
+        sizes.append(max((-(-steps // stride) if round_up else steps // stride) + 1, 0))
+    return tuple(sizes)
+
+
+def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
+    """Conv and its like, with the positions of their data and of their filters.
+
+    The class says what the kernel meets: "conv" (one group), "depthwise" (a filter for each
+    channel), "grouped"; with a blocked target, price() appends "_blocked".
+    """
+    plain = kind == "conv"
+
+    def count(node: PricedNode) -> Work:
+        source, weights = shape_at(node.inputs, data), shape_at(node.inputs, filters)
+        output = at(node.outputs, 0)
+        groups = max(integer(node, "group", 1), 1)
+        # The filters as they are written: output channels, input channels of a group, window.
+        window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
+        channels = weights[0] if weights else USUAL_SIZE
+        if output is not None and output.shape is not None:
+            results = float(output.elements)
+        elif source is not None and len(source) > 2 and weights is not None:
+            kernel = integers(node, "kernel_shape") or weights[2:]
+            results = source[0] * channels * size_of(window_output(node, source[2:], kernel))
+        else:
+            results = float(largest(node.inputs).elements)
+        # A depthwise kernel works window by window; a dense one is a product of all of them.
+        depthwise = groups > 1 and weights is not None and len(weights) > 1 and weights[1] == 1
+        group = "depthwise" if depthwise else "grouped" if groups > 1 else "conv"
+        operations = 2.0 * results * window
+        if at(node.inputs, 2) is not None and plain:
+            operations += results
+        size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
+        filters_count = window * channels
+        positions = results / max(channels, 1)
+        return Work(group if plain else kind, size, operations, results, positions, filters_count, channels / groups)
+
+    return count
+
+
+def conv_transpose(node: PricedNode) -> Work:
+    """ConvTranspose: each element of the input adds a window of the filters to the output."""
+    source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
+    window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
+    elements = source.elements if source is not None else USUAL_SIZE
+    output = at(node.outputs, 0)
+    results = float(output.elements) if output is not None else float(elements)
+    operations = 2.0 * elements * window
+    if at(node.inputs, 2) is not None:
+        operations += results
+    return Work("transposed_conv", traffic(node), operations, results, float(elements), window * (weights[0] if weights else 1))
+
+
+def causal_conv(node: PricedNode) -> Work:
+    """CausalConvWithState: a depthwise Conv over time that keeps the last elements as state."""
+    source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
+    window = float(weights[-1]) if weights else float(USUAL_SIZE)
+    elements = float(source.elements) if source is not None else float(USUAL_SIZE)
+    return Work("depthwise", traffic(node), 2.0 * elements * window, elements, elements, window)
+
+
+def deform_conv(node: PricedNode) -> Work:
+    """DeformConv: each element under a window is sampled between four neighbors, then as Conv."""
+    source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
+    window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
+    channels = weights[0] if weights else USUAL_SIZE
+    output = at(node.outputs, 0)
+    results = float(output.elements) if output is not None else float(source.elements if source is not None else USUAL_SIZE)
+    samples = results / max(channels, 1) * window
+    return Work("sample", traffic(node), 2.0 * results * window + samples * (_COORDINATES + 8.0), samples, 0.0, window * channels)
+
+
+def pool(kind: str) -> Counter:
+    """Pools over windows: an operation for each element under each window."""
+
+    def count(node: PricedNode) -> Work:
+        source = at(node.inputs, 0)
+        shape = source.shape if source is not None else None
+        kernel = integers(node, "kernel_shape") or ()
+        output = at(node.outputs, 0)
+        if output is not None and output.shape is not None:
+            results = float(output.elements)
+        elif shape is not None and len(shape) > 2 and len(kernel) == len(shape) - 2:
+            results = size_of(shape[:2]) * size_of(window_output(node, shape[2:], kernel))
+        else:
+            results = float(source.elements if source is not None else USUAL_SIZE)
+        size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs)))
+        return Work(kind, size, results * size_of([max(k, 0) for k in kernel]), results, results)
+
+    return count
+
+
+def global_pool(kind: str) -> Counter:
+    """Pools over whole images: an operation for each element."""
+
+    def count(node: PricedNode) -> Work:
+        source = largest(node.inputs)
+        rows = size_of(source.shape[:2]) if source.shape is not None else 1.0
+        return Work(kind, moved(node.inputs) + rows * element_size(source), float(source.elements), float(source.elements), rows)
+
+    return count
+
+
+def resize(node: PricedNode) -> Work:
+    """Resize and Upsample, by mode: nearest copies, linear reads 2 to the power of resized axes, cubic 4."""
+    mode = text(node, "mode", "nearest")
+    elements = result(node)
+    axes = 2
+    source, output = shape_at(node.inputs, 0), shape_at(node.outputs, 0)
+    if source is not None and output is not None and len(source) == len(output):
+        axes = sum(before != after for before, after in zip(source, output, strict=True))
+    taps = {"linear": 2.0, "bilinear": 2.0, "cubic": 4.0}.get(mode, 1.0) ** axes
+    kind = "resize_nearest" if taps == 1.0 else "resize_cubic" if mode == "cubic" else "resize_linear"
+    return Work(kind, traffic(node), elements * 2.0 * taps if taps > 1.0 else 0.0, elements)
+
+
+def sample(taps: float) -> Counter:
+    """Operators that read an image at computed places: so many elements for each result."""
+
+    def count(node: PricedNode) -> Work:
+        output = at(node.outputs, 0)
+        results = float(output.elements) if output is not None else float(largest(node.inputs).elements)
+        return Work("sample", results * 4.0 * (taps + 1.0) + moved(node.inputs[1:]), results * (2.0 * taps + _COORDINATES), results)
+
+    return count
+
+
+def roi_align(node: PricedNode) -> Work:
+    """RoiAlign: so many samples for each result, each between four neighbors."""
+    output = at(node.outputs, 0)
+    results = float(output.elements) if output is not None else float(largest(node.inputs).elements)
+    ratio = max(integer(node, "sampling_ratio", 0), 0) or 2
+    samples = results * ratio * ratio
+    return Work("sample", samples * 4.0 + results * 4.0 + moved(node.inputs[1:]), samples * (8.0 + _COORDINATES), samples)
+
+
+def affine_grid(node: PricedNode) -> Work:
+    """AffineGrid: a small product for each point."""
+    output = at(node.outputs, 0)
+    elements = float(output.elements) if output is not None else float(largest(node.inputs).elements)
+    axes = output.shape[-1] if output is not None and output.shape else 2
+    return Work("sample", traffic(node), elements * 2.0 * (axes + 1), elements)
+
+
+def fold(node: PricedNode) -> Work:
+    """Col2Im: each element of the input is added to the output."""
+    return Work("scatter", traffic(node), float(largest(node.inputs[:1]).elements), float(largest(node.inputs[:1]).elements))

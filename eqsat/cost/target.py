@@ -1,0 +1,202 @@
+"""A target: the figures of one runtime on one machine, read from a TOML file.
+
+`load_target` takes the name of a shipped target or the path of a user's file, which may start from
+another one (`base`). It gives a `Target`, or raises `InputError` with one line: the file, the key,
+what is wrong there and what is allowed. `docs/targets.md` explains every key.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, cast
+
+from eqsat.cost.kinds import COUNTERS
+from eqsat.cost.target_file import DTYPES, RATES, check_tables
+from eqsat.errors import InputError
+from eqsat.shipped import TARGETS
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What the work of a class, or of one operator, takes in seconds. All terms but the launch add up."""
+
+    launches: int = 1
+    launch: float | None = None  # seconds; None: the target's
+    throughput: float = math.inf  # operations a second, in float32
+    per_element: float = 0.0
+    per_row: float = 0.0
+    per_weight: float = 0.0
+    columns: int = 1  # of a product, to whose multiple a kernel fills up
+    bandwidth: float = 1.0  # as a share of the target's
+    relative: Mapping[int, float] = field(default_factory=dict[int, float])  # by data type, the time relative to float32's
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """What a target says of one operator."""
+
+    kind: str | None = None  # None: as the operator's own work is counted
+    rates: Mapping[str, Any] = field(default_factory=dict[str, Any])  # in place of the class's
+    operations: float | None = None  # for each element of the first output
+    missing: frozenset[int] = frozenset()  # data types for which there is no kernel; all_missing has all
+    all_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Blocked:
+    """Convs that the runtime converts to a layout in blocks of channels."""
+
+    block: int
+    multiple: int
+    dtypes: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Two neighbors that the runtime makes one kernel, where the second is the first's only consumer."""
+
+    first: frozenset[str]
+    second: frozenset[str]
+    becomes: str
+    constant: bool = False  # only where the other operands of the second are constant
+
+
+@dataclass(frozen=True)
+class Target:
+    """The figures of one runtime on one machine."""
+
+    name: str
+    about: str
+    runtime: str
+    launch: float
+    bandwidth: tuple[tuple[float, float], ...]  # bytes and the seconds that they take; empty: no time
+    classes: Mapping[str, Rates]
+    operators: Mapping[str, Declared]
+    relative: Mapping[int, float]
+    blocked: Blocked | None = None
+    fusions: tuple[Fusion, ...] = ()
+    _found: dict[tuple[str, str], Rates] = field(default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
+
+    def rates(self, kind: str, key: str) -> Rates:
+        """The rates of an operator's work of a class."""
+        found = self._found.get((kind, key))
+        if found is None:
+            declared = self.operators.get(key)
+            found = self.classes.get(kind, Rates())
+            if declared is not None and declared.rates:
+                found = replace(found, **declared.rates)
+            found = replace(
+                found, launch=(self.launch if found.launch is None else found.launch) * found.launches, relative={**self.relative, **found.relative}
+            )
+            self._found[kind, key] = found
+        return found
+
+    def transfer(self, size: float) -> float:
+        """The seconds in which so many bytes move; between the sizes of the file, on a line."""
+        below = (0.0, 0.0)
+        for level in self.bandwidth:
+            if size <= level[0]:
+                return below[1] + (size - below[0]) * (level[1] - below[1]) / (level[0] - below[0])
+            below = level
+        return size * below[1] / below[0] if below[0] else 0.0
+
+    def knows(self, key: str) -> bool:
+        """Whether an operator is described, here or in the table of operators."""
+        return key in self.operators or key in COUNTERS
+
+    def runs(self, key: str, dtype: int) -> bool:
+        """Whether the runtime has a kernel, as far as the target says."""
+        declared = self.operators.get(key)
+        return declared is None or not (declared.all_missing or dtype in declared.missing)
+
+
+def shipped_targets() -> tuple[str, ...]:
+    """The names of the targets that the package ships."""
+    return tuple(sorted(path.stem for path in TARGETS.glob("*.toml")))
+
+
+def load_target(name_or_path: str | Path) -> Target:
+    """The target of a name or file; `InputError` if there is none or something in it is wrong."""
+    path = _find(str(name_or_path))
+    return _build(path.stem, _merged(path, ()), path)
+
+
+def _find(name: str) -> Path:
+    if name.endswith(".toml") or "/" in name:
+        return Path(name)
+    path = TARGETS / f"{name}.toml"
+    if not path.is_file():
+        raise InputError(f"{name}: no such target; shipped are {', '.join(shipped_targets())}; a file's name ends in .toml")
+    return path
+
+
+def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
+    """The tables of a file over those of its base, checked."""
+    if path.resolve() in above:
+        raise InputError(f"{path}: base: the files start from one another in a circle")
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: can not read it: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: is no TOML: {error}") from None
+    check_tables(table, path)
+    base = table.pop("base", None)
+    if base is None:
+        return table
+    below = path.parent / base if base.endswith(".toml") else _find(base)
+    merged = _merged(below, (*above, path.resolve()))
+    for key, value in table.items():
+        if key in ("classes", "operators"):
+            tables = dict(merged.get(key, {}))
+            for name, own in value.items():
+                tables[name] = {**tables.get(name, {}), **own}
+            merged[key] = tables
+        elif key == "relative":
+            merged[key] = {**merged.get(key, {}), **value}
+        elif key == "fusions":
+            merged[key] = [*merged.get(key, []), *value]
+        else:
+            merged[key] = value
+    return merged
+
+
+def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
+    if "launch" not in table:
+        raise InputError(f"{path}: launch: is missing; say the seconds of a launch, or a base")
+    levels = tuple((float(level["bytes"]), level["bytes"] / level["rate"]) for level in table.get("bandwidth", ()))
+    blocked = table.get("blocked")
+    fusions = (Fusion(frozenset(row["first"]), frozenset(row["second"]), row["becomes"], row.get("constant", False)) for row in table.get("fusions", ()))
+    return Target(
+        name,
+        table.get("about", ""),
+        table.get("runtime", ""),
+        float(table["launch"]),
+        levels,
+        {kind: Rates(**_rates(own)) for kind, own in table.get("classes", {}).items()},
+        {key: _declared(own) for key, own in table.get("operators", {}).items()},
+        _by_dtype(table.get("relative", {})),
+        None if blocked is None else Blocked(blocked["block"], blocked["multiple"], frozenset(DTYPES[dtype] for dtype in blocked["dtypes"])),
+        tuple(fusions),
+    )
+
+
+def _by_dtype(table: Mapping[str, float]) -> dict[int, float]:
+    return {DTYPES[name]: float(value) for name, value in table.items()}
+
+
+def _rates(table: Mapping[str, Any]) -> dict[str, Any]:
+    rates = {key: value for key, value in table.items() if key in RATES}
+    if "relative" in rates:
+        rates["relative"] = _by_dtype(rates["relative"])
+    return rates
+
+
+def _declared(table: Mapping[str, Any]) -> Declared:
+    missing = table.get("missing", False)
+    names = cast(list[str], missing) if isinstance(missing, list) else []
+    return Declared(table.get("class"), _rates(table), table.get("operations"), frozenset(DTYPES[name] for name in names), missing is True)
