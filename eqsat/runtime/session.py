@@ -107,7 +107,7 @@ class OnnxRuntimeSession:
     engine = ONNXRUNTIME
 
     def __init__(self, model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> None:
-        onnxruntime = _onnxruntime()
+        onnxruntime = import_onnxruntime()
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
@@ -160,8 +160,9 @@ class ReferenceSession:
         return [np.asarray(result) if isinstance(result, np.generic) else result for result in results]  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _onnxruntime() -> Any:
-    return importlib.import_module("onnxruntime")  # it has no type stubs
+def import_onnxruntime() -> Any:
+    """Return the module of ONNX Runtime, which has no type stubs."""
+    return importlib.import_module("onnxruntime")
 
 
 def _element(type_name: str) -> str:
@@ -176,7 +177,7 @@ def _feed(value: Any) -> Any:
 
 def _value(value: np.ndarray) -> Any:
     """Convert an array to an OrtValue."""
-    onnxruntime = _onnxruntime()
+    onnxruntime = import_onnxruntime()
     if value.dtype.name not in _EXTENDED.values():
         return onnxruntime.OrtValue.ortvalue_from_numpy(np.asarray(value, order="C"))
     from onnx import helper

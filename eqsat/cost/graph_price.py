@@ -1,0 +1,112 @@
+"""The price of a graph: of each of its nodes, and the sums.
+
+The graph says the types of its values in `value_info`, or has them inferred before. Bodies of
+control flow count as if each ran once; of the branches of an `If`, the dearest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import onnx
+
+from eqsat.cost.price import Price, price
+from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
+from eqsat.cost.target import Target
+from eqsat.operators import find_operator, normal_domain, read_attributes
+
+
+@dataclass(frozen=True, slots=True)
+class NodePrice:
+    """A node of a graph, by its first output, and its price."""
+
+    name: str
+    node: PricedNode
+    price: Price
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums over the nodes of a graph."""
+
+    seconds: float
+    launches: int
+    bytes: float
+    operations: float
+
+    @staticmethod
+    def of(prices: Iterable[Price]) -> Totals:
+        """The sums of these prices."""
+        rows = list(prices)
+        return Totals(
+            sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows)
+        )
+
+
+def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]) -> list[NodePrice]:
+    """The price of each node that runs, in the order of the graph; functions have to be inlined.
+
+    `sizes` gives numbers to the names of dimensions.
+    """
+    opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets)))
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The types of the values that a graph sees, and what all graphs of a model share."""
+
+    types: dict[str, Shaped]
+    target: Target
+    sizes: Mapping[str, int]
+    opsets: Mapping[str, int]
+
+
+def _prices(graph: onnx.GraphProto, outer: _Scope) -> Iterator[NodePrice]:
+    scope = _Scope(dict(outer.types), outer.target, outer.sizes, outer.opsets)
+    for info in (*graph.input, *graph.value_info, *graph.output):
+        scope.types[info.name] = _shaped(info.type, scope.sizes)
+    for tensor in graph.initializer:
+        scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
+    for node in graph.node:
+        priced = _node(node, scope)
+        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target))
+        bodies = [list(_prices(body, scope)) for body in _bodies(node)]
+        if node.op_type == "If" and len(bodies) > 1:
+            bodies = [max(bodies, key=_seconds)]
+        for body in bodies:
+            yield from body
+
+
+def _seconds(rows: Sequence[NodePrice]) -> float:
+    return sum(row.price.seconds for row in rows)
+
+
+def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for attribute in node.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:
+    domain = normal_domain(node.domain)
+    operator = find_operator(domain, node.op_type, scope.opsets.get(domain, 1))
+    attributes = read_attributes(operator, [item for item in node.attribute if item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)])
+    return PricedNode(domain, node.op_type, attributes, _known(node.input, scope), _known(node.output, scope))
+
+
+def _known(names: Sequence[str], scope: _Scope) -> tuple[Shaped | None, ...]:
+    return tuple(scope.types.get(name, _UNKNOWN) if name else None for name in names)
+
+
+_UNKNOWN = Shaped(0, None)
+
+
+def _shaped(kind: onnx.TypeProto, sizes: Mapping[str, int]) -> Shaped:
+    tensor = kind.tensor_type
+    if not tensor.HasField("shape"):
+        return Shaped(tensor.elem_type, None)
+    shape = (size.dim_value if size.HasField("dim_value") else sizes.get(size.dim_param, USUAL_SIZE) for size in tensor.shape.dim)
+    return Shaped(tensor.elem_type, tuple(max(size, 0) for size in shape))
