@@ -16,6 +16,7 @@ from typing import Concatenate, ParamSpec
 import onnx
 
 from eqsat.choose.dump import save_dump
+from eqsat.cost.target import load_target
 from eqsat.egraph.phases import load as load_plan
 from eqsat.language.library import Library, built_in
 from eqsat.language.library import load as load_rules
@@ -24,6 +25,7 @@ from eqsat.model.read import Source, load, normalize
 from eqsat.model.write import has_external_data, save
 from eqsat.report import Original, Report, Run, report_of
 from eqsat.rewriting.turns import Job, attempt, needed_rules
+from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings
 from eqsat.verification.passing import passing
@@ -65,7 +67,9 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     everything = load_rules(settings.rules, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
-    return everything.select(settings.only, settings.skip), Job(settings, plan, this.deadline)
+    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
+    valuation = Valuation(load_target(settings.target), settings.objective, settings.assume_dims, library_file, shared())
+    return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 
 def _read_model(source: Source, settings: Settings) -> Original:

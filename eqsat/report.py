@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import onnx
 
+from eqsat.cost.graph_price import Totals
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.model import Model, count_nodes
@@ -77,7 +78,8 @@ def report_of(run: Run) -> Report:
     return {
         "input": run.original.path,
         "output": None,
-        "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": trace.bound if changed else 0.0},
+        "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
+        "cost": _cost(run),
         "bytes": {"before": _model_bytes(original), "after": _model_bytes(found.model)},
         "extraction": _extraction(run.settings.extractor, trace if changed else Trace()),
         "rules": _rules(run),
@@ -91,6 +93,25 @@ def report_of(run: Run) -> Report:
         "notes": found.notes,
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
     }
+
+
+def _bound(run: Run) -> float:
+    """A lower bound on the nodes of every choice, where costs count nodes and it is proved."""
+    valuation = run.job.valuation
+    return run.checked.found.trace.bound if valuation.objective == "launches" or (valuation.objective == "time" and valuation.target.counts) else 0.0
+
+
+def _cost(run: Run) -> dict[str, Any]:
+    """What the target takes for the model, before and after."""
+    valuation, folder = run.job.valuation, run.original.folder
+    both = valuation.both(run.original.proto, run.checked.found.model, folder)
+    before, after = (_counted(figures.totals) if valuation.target.counts else asdict(figures.totals) for figures in both)
+    return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "before": before, "after": after}
+
+
+def _counted(totals: Totals) -> dict[str, Any]:
+    """The totals on a target that knows of launches only."""
+    return {**dict.fromkeys(asdict(totals)), "launches": totals.launches}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:
@@ -117,7 +138,7 @@ def _saturation(trace: Trace) -> dict[str, Any]:
 def _extraction(method: str, trace: Trace) -> dict[str, Any]:
     """How the main graph was chosen; without figures where the original stayed."""
     choice = trace.choice
-    figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "bound", "gap")}
+    figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "cost", "bound", "gap")}
     return {"method": method, **figures}
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from eqsat.errors import InputError
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from eqsat.extract import Method
 
 EFFORTS = ("low", "normal", "high")
+OBJECTIVES = ("time", "launches", "bytes", "size")
+Objective = Literal["time", "launches", "bytes", "size"]
 METHODS = ("exact", "greedy", "tree")
 """The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
@@ -51,6 +53,14 @@ class Settings:
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = field(default=None, metadata=_option("compare on these inputs instead of random ones", "FILE.npz"))
     exact: bool = field(default=False, metadata=_option("keep every bit of every result"))
     strict: bool = field(default=False, metadata=_option("use no rule that holds for finite numbers only, through which NaN or infinity may spread"))
+    target: str | Path = field(
+        default="onnxruntime-cpu",
+        metadata=_option("the runtime that the result is made for: onnxruntime-cpu (default), launches, generic-gpu, or a file", "NAME|FILE.toml"),
+    )
+    objective: Objective = field(
+        default="time",
+        metadata=_option("what to make small: predicted time, kernel launches, bytes moved, or bytes of the file", choices=OBJECTIVES),
+    )
     effort: str = field(
         default="normal",
         metadata=_option("how far rules that may grow the graph are followed: not at all, for some seconds, or long", choices=EFFORTS),

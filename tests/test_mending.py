@@ -11,11 +11,13 @@ import pytest
 from models import assert_same, operators, parse
 
 import eqsat
+from eqsat.cost.target import load_target
 from eqsat.egraph.phases import load as load_plan
 from eqsat.facts.fact import Fact
 from eqsat.language.library import built_in
 from eqsat.model.read import normalize
 from eqsat.rewriting.turns import Attempt, Job, attempt
+from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import WorkerDied, shared
 from eqsat.settings import Settings
 from eqsat.terms import derivation
@@ -166,7 +168,7 @@ exact rule nothing:
 
 
 def rewritten(model: onnx.ModelProto, *kept: str) -> onnx.ModelProto:
-    job = Job(Settings(), load_plan("normal", None), None)
+    job = Job(Settings(), load_plan("normal", None), Valuation(load_target("onnxruntime-cpu"), "time", {}, None, shared()), None)
     return attempt(normalize(model, None, None), job, built_in(), frozenset(kept)).model
 
 

@@ -1,22 +1,23 @@
 """Choosing: extraction picks one term for each class that the outputs need.
 
-Every term has a price (kernel launches, then bytes moved) and a number of stored bytes. A constant
-class may also be folded, which launches nothing and stores its bytes. The extractor minimizes the
-price; the stored bytes never exceed the limit, however much that would save.
+Every term has a price under the objective and a number of stored bytes. A constant class may also
+be folded, which takes no time and stores its bytes. The extractor minimizes the price; the stored
+bytes never exceed the limit, however much that would save.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from eqsat.choose.available import alone, refused
 from eqsat.choose.made_constants import MadeConstants
+from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, Graph, Method, Node, extract
-from eqsat.facts.dims import Dim, evaluate, symbols
+from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
 from eqsat.operators import read_attributes
@@ -29,32 +30,24 @@ from eqsat.traits import NEWEST
 
 _WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
-_USUAL_SIZE = 64  # of a named dimension without a given size
 
 
 @dataclass(slots=True)
 class Chosen:
-    """A choice: one term for each needed class, children first, its cost, and the priced graph."""
+    """A choice: one term for each needed class, children first, and the graph that it was chosen from."""
 
     terms: dict[int, Term]
     choice: Choice
     graph: Graph
-
-
-@dataclass(slots=True)
-class Prices:
-    """What prices depend on: launches of a term, its bodies included, and sizes for dimension
-    names.
-    """
-
-    launches: Callable[[Term], int]
-    sizes: Mapping[str, int]
+    before: float
+    """The cost of the original's own terms."""
 
 
 class Chooser:
     """Chooses from one e-graph, repeatedly, as evaluation finds the sizes of constants."""
 
-    def __init__(self, encoding: Encoding, egraph: EGraph, prices: Prices, fold_limit: int, opset: int, worker: Worker) -> None:
+    def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker) -> None:
+        encoding, egraph = prices.encoding, prices.egraph
         self._encoding = encoding
         self._egraph = egraph
         self._prices = prices
@@ -103,12 +96,13 @@ class Chooser:
             if math.isinf(storage):
                 nodes.append(Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding)))
             else:
-                launches, moved = self._cost(term)
+                cost, tie = self._prices.of(term, storage)
                 amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
-                nodes.append(Node(term.eclass, launches, term.children, amounts, moved))
+                nodes.append(Node(term.eclass, cost, term.children, amounts, tie))
         graph = Graph(len(self._egraph.facts), nodes, roots, (stored, self._fold_limit / 2) if folding else (stored,))
         choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
-        return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph)
+        before = math.fsum(nodes[index].cost for index in walk(graph, initial).values())
+        return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph, before)
 
     def _storage(self, term: Term) -> float:
         encoding = self._encoding
@@ -122,41 +116,6 @@ class Chooser:
         if term.head == FOLDED:
             return self.stored_bytes(term.eclass)
         return 0.0
-
-    def _cost(self, term: Term) -> tuple[float, float]:
-        if term.head < 0:
-            return 0.0, 0.0
-        # Every value that a term reads or writes is moved once.
-        moved = self._moved(self._egraph.facts[term.eclass]) + sum(self._moved(self._egraph.facts[child]) for child in term.children)
-        return float(min(self._prices.launches(term), _ABSURD)), moved
-
-    def _moved(self, handle: int) -> float:
-        terms = self._encoding.terms
-        knowledge = terms.facts.get(handle)
-        if knowledge is None:
-            return 0.0
-        if isinstance(knowledge, Fact):
-            return self._bytes(knowledge)
-        if isinstance(knowledge, tuple):
-            return sum(self._bytes(fact) for fact in knowledge)
-        return sum(self._moved(head) for head in terms.chain(handle))
-
-    def _bytes(self, fact: Fact) -> float:
-        if fact.shape is None or not fact.dtype:
-            return 0.0
-        count = 1
-        for size in fact.shape:
-            count *= self._size(size)
-        return float(min(dense_bytes(fact.dtype, count), _ABSURD))
-
-    def _size(self, size: Dim) -> int:
-        if size is None:
-            return _USUAL_SIZE
-        if isinstance(size, int):
-            # A model may declare a negative size; it fails when it runs, not here.
-            return max(size, 0)
-        found = evaluate(size, {name: self._prices.sizes.get(name, _USUAL_SIZE) for name in symbols(size)})
-        return max(found or 0, 0)
 
 
 def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:

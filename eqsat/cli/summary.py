@@ -10,15 +10,16 @@ _NAMES = 8  # of rules that the terminal shows
 
 def summary(report: Mapping[str, Any]) -> list[str]:
     """What a person wants to know of a run, a line each."""
-    nodes, size, verify = report["nodes"], report["bytes"], report["verify"]
-    lines = [
-        f"nodes   {nodes['before']} -> {nodes['after']}",
-        f"bytes   {size['before']} -> {size['after']}",
-        f"verify  {verification(verify)}",
-        f"time    {report['seconds']['total']:.2f} s",
-    ]
+    nodes, size, cost = report["nodes"], report["bytes"], report["cost"]
+    before, after = cost["before"], cost["after"]
+    lines = [f"nodes   {nodes['before']} -> {nodes['after']}", f"kernels {before['launches']} -> {after['launches']}"]
+    if before["seconds"] is not None:
+        lines.append(f"moved   {_scaled(before['bytes'])}B -> {_scaled(after['bytes'])}B")
+        lines.append(f"time    {_scaled(before['seconds'])}s -> {_scaled(after['seconds'])}s, predicted for {cost['target']}")
+    lines.append(f"file    {size['before']} -> {size['after']} bytes")
     if fired := _fired(report["rules"]):
-        lines.insert(2, f"rules   {fired}")
+        lines.append(f"rules   {fired}")
+    lines += [f"verify  {verification(report['verify'])}", f"took    {report['seconds']['total']:.2f} s"]
     if report["finite"]:
         lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
     if report["limits"]["hit"]:
@@ -45,6 +46,14 @@ def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
     useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
     names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
     return _some(names)
+
+
+def _scaled(amount: float) -> str:
+    """An amount with three digits and the prefix of its unit."""
+    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3)):
+        if amount >= factor:
+            return f"{amount / factor:.3g} {prefix}"
+    return f"{amount / 1e-6:.3g} u"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -39,9 +39,7 @@ class Totals:
     def of(prices: Iterable[Price]) -> Totals:
         """The sums of these prices."""
         rows = list(prices)
-        return Totals(
-            sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows)
-        )
+        return Totals(sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows))
 
 
 def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]) -> list[NodePrice]:

@@ -81,6 +81,16 @@ class Target:
     fusions: tuple[Fusion, ...] = ()
     _found: dict[tuple[str, str], Rates] = field(default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
+    @property
+    def asks(self) -> bool:
+        """Whether ONNX Runtime can be asked for the graph that it makes of a model."""
+        return self.runtime.startswith("onnxruntime")
+
+    @property
+    def counts(self) -> bool:
+        """Whether a launch is all that a node costs, so that times count launches."""
+        return not (self.bandwidth or self.operators) and all(replace(rates, launches=1) == Rates() for rates in self.classes.values())
+
     def rates(self, kind: str, key: str) -> Rates:
         """The rates of an operator's work of a class."""
         found = self._found.get((kind, key))

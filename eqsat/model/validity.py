@@ -13,7 +13,7 @@ _SMALL = 1024  # bytes
 def is_valid(proto: onnx.ModelProto) -> bool:
     """Tell whether onnx's checker accepts the model."""
     try:
-        onnx.checker.check_model(_light(proto))  # pyright: ignore[reportUnknownMemberType]
+        onnx.checker.check_model(light(proto))  # pyright: ignore[reportUnknownMemberType]
     except (onnx.checker.ValidationError, ValueError, RuntimeError, MemoryError):
         return False
     return True
@@ -21,18 +21,18 @@ def is_valid(proto: onnx.ModelProto) -> bool:
 
 def is_typed(proto: onnx.ModelProto) -> bool:
     """Tell whether onnx infers the types of the model without an error."""
-    return infers(_light(proto))
+    return infers(light(proto))
 
 
-def _light(proto: onnx.ModelProto) -> onnx.ModelProto:
+def light(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Turn large and external weights into inputs, so that they are not copied."""
-    light = onnx.ModelProto()
-    copy_fields(proto, light, {"graph"})
-    copy_fields(proto.graph, light.graph, {"initializer"})
+    found = onnx.ModelProto()
+    copy_fields(proto, found, {"graph"})
+    copy_fields(proto.graph, found.graph, {"initializer"})
     known = {info.name for info in proto.graph.input}
     for tensor in proto.graph.initializer:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= _SMALL:
-            light.graph.initializer.append(tensor)
+            found.graph.initializer.append(tensor)
         elif tensor.name not in known:
-            light.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
-    return light
+            found.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))
+    return found

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,16 +19,19 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from eqsat.choose.choose import Chooser, Chosen, Prices
+from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, Place, Undecodable, decode
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
+from eqsat.choose.prices import Prices
 from eqsat.choose.stored_constants import Constants
+from eqsat.cost.target import Target
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Descent, Encoding, Outer, encode
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.record import Record
 from eqsat.egraph.saturate import EngineFailure, saturate
+from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
 from eqsat.language.syntax import Label
@@ -37,6 +40,7 @@ from eqsat.model.names import FreshNames, NameClash, captures
 from eqsat.model.tensors import ContentIndex, dense_bytes
 from eqsat.operators import normal_domain
 from eqsat.runtime.worker import Worker
+from eqsat.settings import Objective
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import FOLDED, Term, Terms
 
@@ -52,6 +56,8 @@ class Options:
     growth: float  # bytes that may be stored in addition to the original's
     memory: int  # bytes that evaluating constants may take
     sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
+    target: Target
+    objective: Objective = "time"
     ruleset: RuleSet = field(default_factory=RuleSet)
     extractor: Method = "exact"
     extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
@@ -156,7 +162,7 @@ class Rewriter:
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
         opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
-        chooser = Chooser(encoding, egraph, Prices(self._launches(encoding), self._options.sizes), self._options.memory // 4, opset, self._worker)
+        chooser = Chooser(self._prices(encoding, egraph), self._options.memory // 4, opset, self._worker)
         constants = Constants(encoding, egraph, chooser, folding)
         roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
         # Bodies are part of the file of the graph around them, so they share its limit of growth.
@@ -175,8 +181,8 @@ class Rewriter:
             if grown <= growth:
                 if place.outermost:
                     self._growth -= max(0.0, grown)
-                if self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
-                    raise ExtractionError("nothing was found that is smaller")
+                if chosen.choice.cost >= chosen.before and self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
+                    raise ExtractionError("nothing was found that is better")
                 self.trace.add(len(folded), decoded)
                 if outer.main:
                     self.trace.choice = chosen.choice
@@ -232,7 +238,7 @@ class Rewriter:
         share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
         return ("extract time", share) if share is not None and (left is None or share < left) else ("time", left)
 
-    def _launches(self, encoding: Encoding) -> Callable[[Term], int]:
+    def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
         signatures = self._terms.signatures
         inside: dict[tuple[int, tuple[int, ...]], int] = {}
         for entry in encoding.entries:
@@ -241,9 +247,9 @@ class Rewriter:
                 inside[entry.head, entry.data] = self._count.nodes([node.proto])
 
         def launches(term: Term) -> int:
-            return inside.get((term.head, term.data), 1) if signatures[term.head].opaque else 1
+            return inside.get((term.head, term.data), 1)
 
-        return launches
+        return Prices(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, launches)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

@@ -1,13 +1,13 @@
 """Attempts: a model rewritten by a set of rules, with a record of the run.
 
 An attempt takes turns. Each turn starts from the result of the one before, while there is more to
-find and the result gets smaller. Before each turn, control flow, sequences and optionals that are
+find and the result gets better. Before each turn, control flow, sequences and optionals that are
 known well enough become nodes that rules see.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -18,16 +18,17 @@ from eqsat.control.flow import simplify
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
-from eqsat.egraph.phases import Plan
+from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
-from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, count_nodes, function_key
+from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.operators import normal_domain
 from eqsat.rewriting.rewrite import Options, Rewriter, Trace, written_bytes
+from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 
@@ -40,6 +41,7 @@ class Job:
 
     settings: Settings
     plan: Plan
+    valuation: Valuation
     deadline: float | None  # in the time of `time.monotonic`
 
     @property
@@ -60,21 +62,27 @@ class Attempt:
 
 
 def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
-    """The model rewritten by these rules, valid and no worse, or else the original. Turns repeat
-    while there is more to find and the result gets smaller.
+    """The model rewritten by these rules, valid and no worse, or else the original.
 
-    The nodes of the main graph that make a `kept` value stay as they are.
+    The first turn takes the first phase alone, which only simplifies. The next ones take all phases,
+    while there is more to find and the result gets better. The nodes of the main graph that make a
+    `kept` value stay as they are.
     """
     most = job.settings.max_growth + written_bytes(model.proto.graph)
-    found = _turn(model, job, most, library, kept)
-    for turn in range(1, max(job.plan.turns, _OPENED)):
+    phases = job.plan.phases
+    found = _turn(model, job, phases[:1], most, library, kept)
+    explored = len(phases) == 1
+    for turn in range(max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, and rules can then find more in the branch.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
-        opens = not found.closed and found.hit not in ("interrupted", "time", "memory") and simplify(found.model, now) is not found.model
-        if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
+        stopped = found.hit in ("interrupted", "time", "memory")
+        opens = not found.closed and not stopped and simplify(found.model, now) is not found.model
+        more = not stopped if not explored else found.hit in UNFINISHED and turn < job.plan.turns
+        if not opens and not more:
             break
-        again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed)
-        if count_nodes(again.model) >= count_nodes(found.model):
+        again = _turn(normalize(found.model, model.folder, None), job, phases, most, library, now, found.closed)
+        explored = True
+        if not job.valuation.is_better(again.model, found.model, model.folder):
             # A vain search is part of the record all the same, and so is the limit that ended it.
             found.trace.looked(again.trace)
             found.hit = again.hit
@@ -85,8 +93,8 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     return found
 
 
-def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset[str], closed: bool = False) -> Attempt:
-    """One rewriting of the model, whose result may take at most `most` bytes."""
+def _turn(model: Model, job: Job, phases: tuple[Phase, ...], most: float, library: Library, kept: frozenset[str], closed: bool = False) -> Attempt:
+    """One rewriting of the model by some phases, whose result may take at most `most` bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
     try:
@@ -94,19 +102,19 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
             known = proto if closed else simplify(proto, kept)
-            found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept)
+            found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, phases, most, library, trace, kept)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A body hid nodes that no runtime accepts outside, such as a Range up to a tensor
                 # that is no scalar.
                 trace, found.closed = Trace(), True
                 found.trace = trace
-                found.model = _rewrite(model, job, most, library, trace, kept)
+                found.model = _rewrite(model, job, phases, most, library, trace, kept)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         # Folding can reveal a type that was unknown before and that no runtime accepts.
         lawful = all(holds(found.model) or not holds(proto) for holds in (is_valid, is_typed))
-        if count_nodes(found.model) > count_nodes(proto) or not lawful:
+        if not lawful or job.valuation.is_worse(found.model, proto, model.folder):
             found.notes.append("the rewritten model was no better than the original, which stays as it is")
             found.model = proto
     except KeyboardInterrupt:
@@ -127,19 +135,22 @@ def fired_rules(trace: Trace) -> dict[str, int]:
 
 
 def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept: frozenset[str]) -> dict[str, bool]:
-    """For each rule that fired, whether all other rules together leave more nodes."""
-    nodes, timeless = count_nodes(found.model), Job(job.settings, job.plan, None)
-    return {name: count_nodes(attempt(model, timeless, library.select((), (name,)), kept).model) > nodes for name in fired_rules(found.trace)}
+    """For each rule that fired, whether all other rules together leave a worse model."""
+    timeless = replace(job, deadline=None)
+    without = {name: attempt(model, timeless, library.select((), (name,)), kept).model for name in fired_rules(found.trace)}
+    return {name: job.valuation.is_worse(other, found.model, model.folder) for name, other in without.items()}
 
 
-def _rewrite(model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str]) -> onnx.ModelProto:
+def _rewrite(model: Model, job: Job, phases: tuple[Phase, ...], most: float, library: Library, trace: Trace, kept: frozenset[str]) -> onnx.ModelProto:
     proto, settings = model.proto, job.settings
-    ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
+    ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_limit),
         most - written_bytes(proto.graph),
         settings.memory_limit,
         settings.assume_dims,
+        job.valuation.target,
+        job.valuation.objective,
         ruleset,
         settings.extractor,
         settings.extract_time,

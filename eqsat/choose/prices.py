@@ -1,0 +1,80 @@
+"""Prices: what it costs to choose a term, under a target and an objective.
+
+A price is a pair: a cost, and a tie that decides only between choices of equal cost. Costs of time
+are counted in launches of the target, in steps that are finer than any prediction. So a target on
+which everything is one launch makes them whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from eqsat.cost.price import Price, price
+from eqsat.cost.shaped import PricedNode, Shaped, shaped
+from eqsat.cost.target import Target
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.facts.fact import Fact
+from eqsat.settings import Objective
+from eqsat.terms.reading import input_facts, term_attributes
+from eqsat.terms.terms import Term
+
+_STEPS = 512  # of a cost within one launch
+_ABSURD = float(1 << 60)
+
+
+@dataclass(slots=True)
+class Prices:
+    """The prices of the terms of one e-graph."""
+
+    encoding: Encoding
+    egraph: EGraph
+    target: Target
+    objective: Objective
+    sizes: Mapping[str, int]  # of named dimensions
+    inside: Callable[[Term], int]
+    """The launches of a term with bodies, or of a call."""
+    _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
+
+    def of(self, term: Term, stored: float) -> tuple[float, float]:
+        """The cost and the tie of a term that stores so many bytes in the file."""
+        if term.head < 0:
+            return (stored, 0.0) if self.objective == "size" else (0.0, 0.0)
+        found = self.price(term)
+        if self.objective == "launches":
+            return float(found.launches), found.bytes
+        if self.objective == "bytes":
+            return min(found.bytes, _ABSURD), float(found.launches)
+        if self.objective == "size":
+            return stored, float(found.launches)
+        return round(min(found.seconds / self.target.launch, _ABSURD) * _STEPS) / _STEPS, found.bytes
+
+    def price(self, term: Term) -> Price:
+        """What the target takes for a term, whatever the objective."""
+        signature = self.encoding.terms.signatures[term.head]
+        if signature.opaque:
+            launches = self.inside(term)
+            return Price(launches * self.target.launch, launches, 0.0, 0.0, "launch")
+        facts = self.egraph.facts
+        key = (term.head, *term.data, facts[term.eclass], *(facts[child] for child in term.children))
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = price(self.priced_node(term), self.target)
+        return found
+
+    def priced_node(self, term: Term) -> PricedNode:
+        """A term as the target sees it."""
+        terms, facts = self.encoding.terms, self.egraph.facts
+        signature = terms.signatures[term.head]
+        handles = [facts[child] for child in term.children[: signature.inputs]]
+        if signature.rest:
+            handles += terms.chain(facts[term.children[-1]])
+        inputs = [None if fact is None else self._shaped(fact) for fact in input_facts(terms, handles)]
+        made = terms.facts.get(facts[term.eclass])
+        outputs = (made,) if isinstance(made, Fact) else made if isinstance(made, tuple) else ()
+        operator = signature.operator
+        return PricedNode(operator.domain, operator.name, term_attributes(terms, term.head, term.data), inputs, [self._shaped(fact) for fact in outputs])
+
+    def _shaped(self, fact: Fact) -> Shaped:
+        return shaped(fact, self.sizes)

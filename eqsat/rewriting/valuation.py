@@ -1,0 +1,107 @@
+"""Valuation: what a model costs on a target, as the target's runtime would run it.
+
+ONNX Runtime fuses nodes and converts layouts when it loads a model. So the price of a model is that
+of the graph that ONNX Runtime makes of it, which it is asked for. On other targets, and where ONNX
+Runtime refuses the model, the graph counts as it stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import onnx
+
+from eqsat.cost.graph_price import NodePrice, Totals, node_prices
+from eqsat.cost.shaped import USUAL_SIZE
+from eqsat.cost.target import Target
+from eqsat.model.model import count_nodes
+from eqsat.model.validity import light
+from eqsat.rewriting.rewrite import written_bytes
+from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
+from eqsat.runtime.own_graph import NoGraph, own_graph
+from eqsat.runtime.worker import Worker
+from eqsat.settings import Objective
+
+_EQUAL = 0.0005  # predictions closer than this share are no reason to prefer one model
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a model costs."""
+
+    nodes: int
+    totals: Totals
+    stored: int  # bytes that its graph takes in a file
+    asked: bool  # whether the runtime's own graph was priced
+
+
+@dataclass(slots=True)
+class Valuation:
+    """Prices whole models, and tells which of two is better under an objective."""
+
+    target: Target
+    objective: Objective
+    sizes: Mapping[str, int]  # of named dimensions
+    library: str | None  # of custom operators
+    worker: Worker
+    asks: bool = field(init=False)
+    """Whether the runtime is asked. All models are priced in one way, so one refusal ends it."""
+    _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
+
+    def __post_init__(self) -> None:
+        self.asks = self.target.asks
+
+    def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
+        """What a model costs, whose external data are under `folder`."""
+        for known, figures in self._known:
+            if known is model and figures.asked == self.asks:
+                return figures
+        prices = self.prices(model, folder)
+        found = Figures(count_nodes(model), Totals.of(row.price for row in prices), written_bytes(model.graph), self.asks)
+        self._known.append((model, found))
+        return found
+
+    def prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
+        """The price of each node that the runtime runs for a model."""
+        if self.asks:
+            try:
+                data = own_graph(model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE, self.worker)
+                return node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes)
+            except (NoGraph, ValueError):
+                self.asks = False
+        return node_prices(self._typed(model), self.target, self.sizes)
+
+    def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+        """Whether one model is better than another: cheaper, or as cheap with fewer nodes."""
+        one, other = self.both(new, old, folder)
+        return self._cost(one) < self._cost(other) * (1 - _EQUAL) or (self._cost(one) <= self._cost(other) * (1 + _EQUAL) and one.nodes < other.nodes)
+
+    def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+        """Whether one model is worse than another: dearer, or as dear with more nodes."""
+        return self.is_better(old, new, folder)
+
+    def both(self, one: onnx.ModelProto, other: onnx.ModelProto, folder: Path | None) -> tuple[Figures, Figures]:
+        """The figures of two models, priced in the same way."""
+        first, second = self.figures(one, folder), self.figures(other, folder)
+        return (first if first.asked == second.asked else self.figures(one, folder)), second
+
+    def _cost(self, figures: Figures) -> float:
+        totals = figures.totals
+        if self.objective == "time":
+            return totals.seconds
+        return float({"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}[self.objective])
+
+    def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """The model with its functions inlined and the types that onnx infers, as far as it can."""
+        found = light(model)
+        for info in found.graph.input:
+            for dimension in info.type.tensor_type.shape.dim:
+                if not dimension.HasField("dim_value"):
+                    dimension.dim_value = self.sizes.get(dimension.dim_param, USUAL_SIZE)
+        try:
+            found = inlined(found)
+            return found if self.target.counts else inferred(found)
+        except NativeFailure:
+            return found
