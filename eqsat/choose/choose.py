@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eqsat.choose.available import alone, refused
+from eqsat.choose.fusions import Fusions
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, Graph, Method, Node, extract
-from eqsat.extract.graph import walk
+from eqsat.extract.graph import applying, walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
 from eqsat.operators import read_attributes
@@ -71,6 +72,7 @@ class Chooser:
                 self.ways.append(Term(FOLDED, (), (), eclass))
         self.made_constants = MadeConstants(encoding, egraph, {*stored, *self.witness}, fold_limit)
         self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.made_constants.values]
+        self._fusions = Fusions(prices, self.ways)
 
     def fact(self, eclass: int) -> Fact:
         """The fact of a class of values."""
@@ -100,8 +102,10 @@ class Chooser:
                 amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
                 nodes.append(Node(term.eclass, cost, term.children, amounts, tie))
         graph = Graph(len(self._egraph.facts), nodes, roots, (stored, self._fold_limit / 2) if folding else (stored,))
-        choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
-        before = math.fsum(nodes[index].cost for index in walk(graph, initial).values())
+        own = walk(graph, initial)
+        graph = replace(graph, terms=tuple(self._fusions.among(own)))
+        choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK, reprice=lambda found: self._fusions.among(found.nodes))
+        before = math.fsum([*(nodes[index].cost for index in own.values()), *(term.cost for term in applying(graph, own))])
         return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph, before)
 
     def _storage(self, term: Term) -> float:

@@ -42,13 +42,17 @@ class Prices:
         if term.head < 0:
             return (stored, 0.0) if self.objective == "size" else (0.0, 0.0)
         found = self.price(term)
-        if self.objective == "launches":
-            return float(found.launches), found.bytes
-        if self.objective == "bytes":
-            return min(found.bytes, _ABSURD), float(found.launches)
         if self.objective == "size":
             return stored, float(found.launches)
-        return round(min(found.seconds / self.target.launch, _ABSURD) * _STEPS) / _STEPS, found.bytes
+        return self.cost(found), float(found.launches) if self.objective == "bytes" else found.bytes
+
+    def cost(self, found: Price) -> float:
+        """A price as the objective counts it, if that is not the size of the file."""
+        if self.objective == "launches":
+            return float(found.launches)
+        if self.objective == "bytes":
+            return min(found.bytes, _ABSURD)
+        return round(min(found.seconds / self.target.launch, _ABSURD) * _STEPS) / _STEPS
 
     def price(self, term: Term) -> Price:
         """What the target takes for a term, whatever the objective."""
@@ -60,8 +64,17 @@ class Prices:
         key = (term.head, *term.data, facts[term.eclass], *(facts[child] for child in term.children))
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = price(self.priced_node(term), self.target)
+            found = self._known[key] = self.priced(self.priced_node(term))
         return found
+
+    def priced(self, node: PricedNode) -> Price:
+        """What the target takes for a node."""
+        return price(node, self.target)
+
+    def shaped_class(self, eclass: int) -> Shaped | None:
+        """The tensor of a class of values; None for other classes."""
+        fact = self.encoding.terms.facts.get(self.egraph.facts[eclass])
+        return self._shaped(fact) if isinstance(fact, Fact) else None
 
     def priced_node(self, term: Term) -> PricedNode:
         """A term as the target sees it."""

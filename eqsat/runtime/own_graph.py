@@ -58,7 +58,7 @@ def make_own_graph(model: bytes, folder: str | None, library: str | None, sizes:
                 if older is None:
                     raise
                 model = older
-        found = onnx.load_model(path, load_external_data=False)
+        found = onnx.load_model(path, load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
     _drop_weights(found.graph)
     _fix_sizes(found.graph, sizes, usual)
     del found.graph.value_info[:]
