@@ -72,6 +72,5 @@ class Fusions:
         others = list(second.inputs)
         if between in others:
             others.remove(between)
-        return replace(
-            first, domain=domain, name=name, attributes={**second.attributes, **first.attributes}, inputs=[*first.inputs, *others], outputs=second.outputs
-        )
+        attributes = {**second.attributes, **first.attributes}
+        return PricedNode(domain, name, attributes, [*first.inputs, *others], second.outputs)
