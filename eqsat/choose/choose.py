@@ -18,7 +18,7 @@ from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, Graph, Method, Node, extract
-from eqsat.extract.graph import applying, walk
+from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
 from eqsat.operators import read_attributes
@@ -26,7 +26,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.spelling.opsets import write
 from eqsat.terms.forms import Written, source_fact
 from eqsat.terms.reading import input_facts, term_attributes, term_outputs
-from eqsat.terms.terms import CONSTANT, FOLDED, LITERAL, PROJECTION, Term
+from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 _WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
@@ -62,6 +62,8 @@ class Chooser:
         self.folded_bytes: dict[int, float] = {}
         self.ways = list(egraph.terms)
         """All terms to choose from: those of the e-graph, then the folded ones."""
+        own_places = {id(term): place for place, term in enumerate(self.ways)}
+        self._original_places = [own_places[id(term)] for term in self.original.values()]
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
         # The reference of the value to evaluate, by foldable class.
         self.witness: dict[int, int] = {}
@@ -73,6 +75,7 @@ class Chooser:
         self.made_constants = MadeConstants(encoding, egraph, {*stored, *self.witness}, fold_limit)
         self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.made_constants.values]
         self._fusions = Fusions(prices, self.ways)
+        self.ways += [way for way in self._fusions.savings() if not any(self.ways[place] in self._unwritable for place in way.data)]
 
     def fact(self, eclass: int) -> Fact:
         """The fact of a class of values."""
@@ -86,27 +89,34 @@ class Chooser:
 
     def choose(self, roots: list[int], stored: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
         """The cheapest choice for `roots` that stores at most `stored` bytes."""
-        nodes: list[Node] = []
-        initial: dict[int, int] = {}
+        initial = {self.ways[place].eclass: place for place in self._original_places}
         # All folded constants are in memory at once, so they have a second limit, if they can reach
         # it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
-        for index, term in enumerate(self.ways):
-            if self.original.get(term.eclass) is term:
-                initial[term.eclass] = index
-            storage = self._storage(term)
-            if math.isinf(storage):
-                nodes.append(Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding)))
-            else:
-                cost, tie = self._prices.of(term, storage)
-                amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
-                nodes.append(Node(term.eclass, cost, term.children, amounts, tie))
-        graph = Graph(len(self._egraph.facts), nodes, roots, (stored, self._fold_limit / 2) if folding else (stored,))
-        own = walk(graph, initial)
-        graph = replace(graph, terms=tuple(self._fusions.among(own)))
-        choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK, reprice=lambda found: self._fusions.among(found.nodes))
-        before = math.fsum([*(nodes[index].cost for index in own.values()), *(term.cost for term in applying(graph, own))])
-        return Chosen({eclass: self.ways[index] for eclass, index in choice.nodes.items()}, choice, graph, before)
+        limits = (stored, self._fold_limit / 2) if folding else (stored,)
+        nodes = [self._node(term, folding) for term in self.ways]
+        dearer: dict[int, float] = {}
+        while True:
+            graph = Graph(len(self._egraph.facts), nodes, roots, limits)
+            choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
+            more = {place: cost for place, cost in self._fusions.penalties(choice.nodes).items() if place not in dearer}
+            if not more:
+                break
+            dearer |= more
+            for place, cost in more.items():
+                nodes[place] = replace(nodes[place], cost=nodes[place].cost + cost)
+        picks = walk(graph, dict(self._fusions.apart(choice.nodes)))
+        before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
+        return Chosen({eclass: self.ways[place] for eclass, place in picks.items()}, choice, graph, before)
+
+    def _node(self, term: Term, folding: bool) -> Node:
+        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their own."""
+        storage = self._storage(term)
+        if math.isinf(storage):
+            return Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding))
+        amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
+        cost, tie = (self._fusions.cost(term), 0.0) if term.head == FUSED else self._prices.of(term, storage)
+        return Node(term.eclass, cost, term.children, amounts, tie)
 
     def _storage(self, term: Term) -> float:
         encoding = self._encoding

@@ -19,11 +19,11 @@ from eqsat.extract.serialize import write
 from eqsat.facts.fact import dtype_name
 from eqsat.model.write import replacing
 from eqsat.operators import AttributeValue
-from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Term
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, FUSED, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Term
 
 _LENGTH = 100  # characters of a node's name; longer ones are cut
 
-_KINDS = {ABSENT: "absent", NIL: "nil", CONS: "cons", FOLDED: "folded"}
+_KINDS = {ABSENT: "absent", NIL: "nil", CONS: "cons", FOLDED: "folded", FUSED: "fused"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,76 +1,111 @@
-"""Fusions: pairs of chosen nodes that the target's runtime will run as one kernel, wanted or not.
+"""Fusions: neighbors that the target's runtime will run as one kernel, wanted or not.
 
-The input is a choice; the output is what each such pair costs beside the sum of its two nodes. The
-extractor takes these costs as terms that apply where both nodes are chosen and the second is the
-only consumer of the first.
+Where a fused kernel is cheaper than its two nodes, both together are one more way to choose the
+class of the second: a way that does not need the class of the first. So the extractor sees the
+saving just where the second is the only consumer of the first, and pays for the first again where it
+is not. Where a fused kernel is dearer, the first node costs more in a choice that has such a pair.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
-from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.cost.shaped import PricedNode
 from eqsat.cost.target import Fusion
-from eqsat.extract import Term as Together
 from eqsat.terms.reading import term_inputs
-from eqsat.terms.terms import Term
+from eqsat.terms.terms import CONS, FUSED, NIL, Term
 
 
 class Fusions:
-    """The fusions among the terms of one e-graph."""
+    """The fusions among the ways to choose from one e-graph."""
 
     def __init__(self, prices: Prices, ways: Sequence[Term]) -> None:
         self._prices = prices
         self._ways = ways
-        self._by_operator: dict[str, list[Fusion]] = {}
-        for fusion in prices.target.fusions:
+        self._second: dict[str, list[Fusion]] = {}
+        first = {name for fusion in prices.target.fusions for name in fusion.first}
+        for fusion in prices.target.fusions if prices.objective in ("time", "launches") else ():
             for name in fusion.second:
-                self._by_operator.setdefault(name, []).append(fusion)
+                self._second.setdefault(name, []).append(fusion)
+        self._firsts: dict[int, list[int]] = {}
+        for place, way in enumerate(ways):
+            if self._name(way) in first:
+                self._firsts.setdefault(way.eclass, []).append(place)
+        self._cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
 
-    def among(self, picks: Mapping[int, int]) -> list[Together]:
-        """The costs of the pairs in a choice, which maps classes to positions in the ways."""
-        if not self._by_operator or self._prices.objective not in ("time", "launches"):
-            return []
-        chosen = {eclass: self._ways[index] for eclass, index in picks.items()}
-        found: dict[tuple[int, int], Together] = {}
-        for index in picks.values():
-            second = self._ways[index]
-            for fusion in self._by_operator.get(self._name(second), ()):
-                for child, first in self._feeding(second, chosen):
-                    pair = (picks[child], index)
-                    if self._name(first) in fusion.first and pair not in found and self._fuses(fusion, first, second, chosen):
-                        found[pair] = Together(pair, self._difference(fusion, first, second), sole=True)
-        return list(found.values())
+    def savings(self) -> list[Term]:
+        """The pairs whose fused kernel is cheaper, as ways to choose the class of the second."""
+        found: list[Term] = []
+        for place, second in enumerate(self._ways):
+            for fusion in self._second.get(self._name(second), ()):
+                for child in dict.fromkeys(second.children):
+                    for number in self._firsts.get(child, ()):
+                        first = self._ways[number]
+                        if self._fuses(fusion, first, second) and self._difference(fusion, first, second) < 0:
+                            children = dict.fromkeys((*first.children, *(other for other in second.children if other != child)))
+                            if second.eclass not in children and child not in children:
+                                found.append(Term(FUSED, (number, place), tuple(children), second.eclass))
+        return found
 
-    def _name(self, term: Term) -> str:
-        if term.head < 0:
+    def cost(self, fused: Term) -> float:
+        """The cost of the fused kernel of two ways."""
+        first, second = (self._ways[number] for number in fused.data)
+        return min(self._cost(fusion, first, second) for fusion in self._second[self._name(second)] if self._fuses(fusion, first, second))
+
+    def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
+        """By place of a first node in a choice, how much dearer the fused kernel is that it ends in."""
+        consumers = Counter(child for place in picks.values() for child in set(self._ways[place].children))
+        found: dict[int, float] = {}
+        for place in picks.values():
+            second = self._ways[place]
+            for fusion in self._second.get(self._name(second), ()):
+                for child in dict.fromkeys(second.children):
+                    first = self._ways[picks[child]]
+                    if consumers[child] == 1 and self._fuses(fusion, first, second):
+                        difference = self._difference(fusion, first, second)
+                        if difference > 0:
+                            found[picks[child]] = max(difference, found.get(picks[child], 0.0))
+        return found
+
+    def apart(self, picks: Mapping[int, int]) -> Iterator[tuple[int, int]]:
+        """The choice with both ways in place of each fused one; a class that is chosen anyway keeps
+        its own.
+        """
+        for eclass, place in picks.items():
+            way = self._ways[place] if place < len(self._ways) else None
+            if way is None or way.head != FUSED:
+                yield eclass, place
+                continue
+            first, second = way.data
+            yield eclass, second
+            if self._ways[first].eclass not in picks:
+                yield self._ways[first].eclass, first
+
+    def _name(self, way: Term) -> str:
+        if way.head < 0:
             return ""
-        operator = self._prices.encoding.terms.signatures[term.head].operator
+        operator = self._prices.encoding.terms.signatures[way.head].operator
         return f"{operator.domain}.{operator.name}" if operator.domain else operator.name
 
-    def _feeding(self, second: Term, chosen: Mapping[int, Term]) -> Iterator[tuple[int, Term]]:
-        """The chosen terms of the inputs of a term, by class."""
-        for child in dict.fromkeys(second.children):
-            term = chosen.get(child)
-            if term is not None:
-                yield child, term
-
-    def _fuses(self, fusion: Fusion, first: Term, second: Term, chosen: Mapping[int, Term]) -> bool:
+    def _fuses(self, fusion: Fusion, first: Term, second: Term) -> bool:
+        if self._name(first) not in fusion.first:
+            return False
         if not fusion.constant:
             return True
-        others = [child for child in term_inputs(self._prices.encoding.terms.signatures[second.head], second, chosen) if child != first.eclass]
-        return all(shape.constant for child in others if (shape := self._prices.shaped_class(child)) is not None)
+        others = term_inputs(self._prices.encoding.terms.signatures[second.head], second, self._cells)
+        return all(self._prices.is_constant(child) for child in others if child != first.eclass)
 
     def _difference(self, fusion: Fusion, first: Term, second: Term) -> float:
         """The cost of the fused kernel, less those of its two nodes."""
-        fused = self._fused(fusion, self._prices.priced_node(first), self._prices.priced_node(second), self._prices.shaped_class(first.eclass))
-        return self._prices.cost(self._prices.priced(fused)) - self._prices.cost(self._prices.price(first)) - self._prices.cost(self._prices.price(second))
+        prices = self._prices
+        return self._cost(fusion, first, second) - prices.cost(prices.price(first)) - prices.cost(prices.price(second))
 
-    def _fused(self, fusion: Fusion, first: PricedNode, second: PricedNode, between: Shaped | None) -> PricedNode:
+    def _cost(self, fusion: Fusion, first: Term, second: Term) -> float:
+        prices = self._prices
+        one, other = prices.priced_node(first), prices.priced_node(second)
+        more = [tensor for child, tensor in zip(second.children, other.inputs, strict=False) if child != first.eclass]
         domain, _, name = fusion.becomes.rpartition(".")
-        others = list(second.inputs)
-        if between in others:
-            others.remove(between)
-        attributes = {**second.attributes, **first.attributes}
-        return PricedNode(domain, name, attributes, [*first.inputs, *others], second.outputs)
+        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, [*one.inputs, *more], other.outputs)
+        return prices.cost(prices.priced(fused))

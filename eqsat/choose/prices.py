@@ -71,10 +71,10 @@ class Prices:
         """What the target takes for a node."""
         return price(node, self.target)
 
-    def shaped_class(self, eclass: int) -> Shaped | None:
-        """The tensor of a class of values; None for other classes."""
+    def is_constant(self, eclass: int) -> bool:
+        """Whether a class is of constant values, or of nothing."""
         fact = self.encoding.terms.facts.get(self.egraph.facts[eclass])
-        return self._shaped(fact) if isinstance(fact, Fact) else None
+        return fact is None or (isinstance(fact, Fact) and fact.const)
 
     def priced_node(self, term: Term) -> PricedNode:
         """A term as the target sees it."""

@@ -38,8 +38,9 @@ class Link:
 Knowledge: TypeAlias = Fact | tuple[Fact, ...] | Link | None
 
 # Terms without an operator: a value from outside, a stored constant, an integer literal, one output
-# of a node, an absent input, a list's cons and nil, and a constant to be folded and stored.
-INPUT, CONSTANT, LITERAL, PROJECTION, ABSENT, CONS, NIL, FOLDED = range(-1, -9, -1)
+# of a node, an absent input, a list's cons and nil, a constant to be folded and stored, and two
+# neighbors that a runtime fuses.
+INPUT, CONSTANT, LITERAL, PROJECTION, ABSENT, CONS, NIL, FOLDED, FUSED = range(-1, -10, -1)
 
 OUTPUTS = "#outputs"  # the outputs that a node has, where they change its meaning
 IDENTITY = "#identity"  # makes an impure node differ from every other node
