@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onnx import TensorProto
+
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+from eqsat.facts.fact import INTEGERS
+
+_WHOLE = INTEGERS - {TensorProto.BOOL}
 
 
 def nothing(node: PricedNode) -> Work:
@@ -39,7 +44,8 @@ def _inner_run(node: PricedNode) -> float:
         return 4.0
     run = element_size(first)
     for sizes in zip(*(reversed(shape) for shape in shapes), strict=False):
-        run *= min(sizes)
+        # A broadcast axis is filled as one run.
+        run *= max(sizes) if node.name == "Expand" else min(sizes)
         if len(set(sizes)) > 1:
             break
     return run
@@ -52,11 +58,12 @@ def concat(node: PricedNode) -> Work:
 
 
 def convert(node: PricedNode) -> Work:
-    """Cast and CastLike: between equal types a copy, otherwise a pass over the elements."""
+    """Cast and CastLike; "cast_integer" is between whole numbers and others, bool not among them."""
     source, output = at(node.inputs, 0), at(node.outputs, 0)
     size = moved([source]) + (moved([output]) if output is not None else moved([source]))
     elements = float((source or output or largest(())).elements)
-    return Work("cast", size, elements, elements)
+    mixed = source is not None and output is not None and (source.dtype in _WHOLE) != (output.dtype in _WHOLE)
+    return Work("cast_integer" if mixed else "cast", size, elements, elements)
 
 
 def transpose(node: PricedNode) -> Work:
@@ -86,6 +93,12 @@ def transpose(node: PricedNode) -> Work:
     plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
     narrow = min(blocks[-1][1], blocks[-2][1])
     return Work("transpose_plane" if plane else "transpose", size, 0.0, elements, elements / max(narrow, 1))
+
+
+def rearrange(node: PricedNode) -> Work:
+    """DepthToSpace and SpaceToDepth: a transpose of six axes."""
+    elements = float(largest(node.inputs[:1]).elements)
+    return Work("transpose", 2.0 * moved(node.inputs[:1]), 0.0, elements, elements)
 
 
 def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]:

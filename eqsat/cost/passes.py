@@ -40,6 +40,14 @@ def variadic(node: PricedNode) -> Work:
     return Work("elementwise", traffic(node), count, count)
 
 
+def power(node: PricedNode) -> Work:
+    """Pow: a product or two where the exponent is one constant, which is small as a rule; else a Log and an Exp."""
+    exponent = at(node.inputs, 1)
+    elements = result(node)
+    simple = exponent is not None and exponent.constant and exponent.elements == 1
+    return Work("elementwise", traffic(node), elements * (2.0 if simple else 25.0), elements)
+
+
 def update(operations: float) -> Counter:
     """Steps of optimizers: so many operations for each element that they read."""
 

@@ -60,9 +60,9 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         if at(node.inputs, 2) is not None and plain:
             operations += results
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
-        filters_count = window * channels
-        positions = results / max(channels, 1)
-        return Work(group if plain else kind, size, operations, results, positions, filters_count, channels / groups)
+        # Each row of the output begins and ends at a border.
+        last = output.shape[-1] if output is not None and output.shape else source[-1] if source else 1
+        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups)
 
     return count
 
