@@ -155,6 +155,14 @@ ROWS = [
     (counted("Gather", [tensor(6, 7, 8), tensor(3, dtype=TensorProto.INT64)], [tensor(6, 3, 8)], axis=1), 6 * 3),
     (counted("Slice", [tensor(6, 8)], [tensor(6, 4)]), 6),
     (counted("Slice", [tensor(6, 8)], [tensor(3, 8)]), 1),
+    # An input that broadcasts makes runs: nothing to be told apart, a scalar, along the last axis, before it, in between.
+    (counted("Add", [tensor(6, 8), tensor(6, 8)], [tensor(6, 8)]), 0),
+    (counted("Add", [tensor(6, 8), tensor()], [tensor(6, 8)]), 0),
+    (counted("Add", [tensor(6, 8), tensor(1, 1)], [tensor(6, 8)]), 0),
+    (counted("Add", [tensor(6, 8), tensor(8)], [tensor(6, 8)]), 6),
+    (counted("Add", [tensor(6, 8), tensor(6, 1)], [tensor(6, 8)]), 6),
+    (counted("Mul", [tensor(2, 3, 4, 5), tensor(3, 1, 1)], [tensor(2, 3, 4, 5)]), 6),
+    (counted("Mul", [tensor(2, 3, 4, 5), tensor(3, 1, 5)], [tensor(2, 3, 4, 5)]), 24),
     (counted("Attention", [tensor(2, 8, 10, 16), tensor(2, 8, 12, 16), tensor(2, 8, 12, 16)]), 2 * 8 * 10),
 ]
 

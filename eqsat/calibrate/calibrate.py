@@ -22,6 +22,9 @@ from eqsat.cost.workload import Work
 
 BASE = "onnxruntime-cpu"
 
+# Elementwise operators of which cases broadcast.
+_BROADCAST = frozenset({"Add", "Mul"})
+
 # Rates that add nothing.
 _NEUTRAL = {"throughput": math.inf, "per_element": 0.0, "per_row": 0.0, "per_weight": 0.0}
 
@@ -97,7 +100,9 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
         start = launch.get(kind, launch["elementwise"])
         rates = fit(kind, cases, start) if cases else {}
         if kind == "elementwise":
-            rates = {"throughput": usual_throughput(cases)}
+            # A run costs the same whatever the operator does in it.
+            broadcast = [each for each in cases if each[0].case.key in _BROADCAST]
+            rates = {"throughput": usual_throughput(cases), "per_row": fit(kind, broadcast, start)["per_row"]}
         before = shipped.classes.get(kind, Rates())
         if cases:
             # Terms of the base that the fit did without would count as well.
@@ -109,6 +114,8 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
             continue
         for key in sorted({timed.case.key for timed, _ in cases}):
             own = fit(kind, [each for each in cases if each[0].case.key == key], start)
+            if kind == "elementwise":
+                own.setdefault("per_row", rates["per_row"])
             own |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in own and name in rates}
             figures = {name: _rounded(rate) for name, rate in own.items()}
             if len(kinds[key]) == 1:

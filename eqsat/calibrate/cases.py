@@ -53,7 +53,7 @@ def _chained(case: Case) -> Case:
     return Case(case.key, case.inputs, case.attributes, case.outputs, _LINKS, case.optimized)
 
 
-BANDWIDTH = tuple(Case("Neg", (Given((size,)),)) for size in (1 << 14, 1 << 16, 1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 25))
+BANDWIDTH = tuple(Case("Neg", (Given((1 << power,)),)) for power in (13, 14, 16, 18, 19, 20, 21, 22, 23, 25))
 """A pass over tensors of growing sizes: it reads and writes each element once."""
 
 _UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg
@@ -64,18 +64,22 @@ _MANY = 1 << 17
 
 
 def elementwise() -> Iterator[Case]:
-    """Each elementwise operator on as many elements as stay in the cache."""
-    x = Given((128, 1024))
+    """Each elementwise operator on so few elements that they stay near the processor."""
+    sizes = (32, 512)
+    x = Given(sizes)
     for name in _UNARY:
         yield Case(name, (x,))
     for name in _BINARY:
         yield Case(name, (x, x))
+    for name in ("Add", "Mul"):
+        for shape, other in (((512, 32), (32,)), ((512, 32), (512, 1)), ((64, 256), (256,)), ((1, 16, 32, 32), (16, 1, 1))):
+            yield Case(name, (Given(shape), Given(other)))
     yield Case("Pow", (x, Given((), FLOAT, True, [2])))
     yield Case("Clip", (x, Given((), FLOAT, True, [0]), Given((), FLOAT, True, [6])))
-    yield Case("Where", (Given((128, 1024), _BOOL, below=1), x, x))
-    yield Case("And", (Given((128, 1024), _BOOL), Given((128, 1024), _BOOL)))
-    yield Case("Not", (Given((128, 1024), _BOOL),))
-    yield Case("com.microsoft.BiasGelu", (x, _weights(1024)))
+    yield Case("Where", (Given(sizes, _BOOL, below=1), x, x))
+    yield Case("And", (Given(sizes, _BOOL), Given(sizes, _BOOL)))
+    yield Case("Not", (Given(sizes, _BOOL),))
+    yield Case("com.microsoft.BiasGelu", (x, _weights(512)))
     yield Case("RotaryEmbedding", (Given((1, 8, 128, 64)), _weights(128, 32), _weights(128, 32), Given((1, 128), INT64, below=128)))
     image = Given((1, 32, 64, 64))
     yield Case("BatchNormalization", (image, *(_weights(32) for _ in range(4))))
@@ -113,7 +117,7 @@ def convolutions() -> Iterator[Case]:
     """Convs in the blocked layout, as chains so that its conversions are not counted, and outside it."""
     for channels, size, window in [(32, 56, 1), (64, 56, 3), (64, 28, 1), (128, 28, 3), (256, 14, 1), (256, 14, 3), (24, 28, 1), (512, 7, 1)]:
         yield _conv(1, channels, channels, size, window, chain=4)
-    for channels, size, window in [(32, 112, 3), (96, 56, 3), (144, 28, 5), (384, 14, 3), (96, 56, 7), (960, 7, 3)]:
+    for channels, size, window in [(32, 112, 3), (96, 56, 3), (144, 28, 5), (384, 14, 3), (96, 56, 7), (960, 7, 3), (64, 56, 3), (240, 28, 3)]:
         yield _conv(1, channels, channels, size, window, channels, chain=4)
     for channels, groups, size in [(64, 2, 28), (128, 4, 28), (256, 8, 14)]:
         yield _conv(1, channels, channels, size, 3, groups, chain=4)

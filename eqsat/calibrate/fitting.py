@@ -28,10 +28,10 @@ _WINDOWS = ("operations", "elements", "rows")
 
 # Which counts explain the time of a class.
 _COUNTS: dict[str, tuple[str, ...]] = {
-    "matmul": _PRODUCT,
-    "gemm": _PRODUCT,
+    "matmul": ("operations", "elements", "weights"),
+    "gemm": ("operations", "elements", "weights"),
     "product": ("operations", "elements", "weights"),
-    "elementwise": _OPERATIONS,
+    "elementwise": ("operations", "rows"),
     "einsum": _PRODUCT,
     "conv": _WINDOWS,
     "grouped": _WINDOWS,
@@ -65,7 +65,8 @@ _RATES = {"elements": "per_element", "rows": "per_row", "weights": "per_weight"}
 
 def fit(kind: str, cases: Sequence[tuple[Timed, Work]], launch: float) -> dict[str, float]:
     """The rates of a class of work, by key of a target's file."""
-    names = _COUNTS.get(kind, ("elements",))
+    # What none of the cases has says nothing of its rate.
+    names = [name for name in _COUNTS.get(kind, ("elements",)) if any(_count(kind, work, name) for _, work in cases)]
     counts = np.array([[_count(kind, work, name) for name in names] for _, work in cases])
     seconds = np.array([max(timed.seconds - launch, timed.seconds * 0.1) for timed, _ in cases])
     found = _least(counts / seconds[:, None])
@@ -84,6 +85,9 @@ def _count(kind: str, work: Work, name: str) -> float:
     return float(getattr(work, name))
 
 
+_solve: Any = np.linalg.lstsq  # its declared type is partly unknown
+
+
 def _least(shares: Array) -> list[float]:
     """The rates x, none negative, for which shares * x is closest to 1 in each row; at most three unknowns."""
     unknowns = shares.shape[1]
@@ -92,7 +96,7 @@ def _least(shares: Array) -> list[float]:
         for chosen in combinations(range(unknowns), size):
             part = shares[:, chosen]
             scale = np.maximum(np.abs(part).max(axis=0), 1e-300)
-            found: Array = np.linalg.lstsq(part / scale, np.ones(len(part)), rcond=None)[0] / scale
+            found: Array = _solve(part / scale, np.ones(len(part)), rcond=None)[0] / scale
             if bool(np.any(found < 0)):
                 continue
             rest = float(np.square(part @ found - 1).sum())
