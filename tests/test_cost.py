@@ -123,6 +123,8 @@ OPERATIONS = [
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2)), (2 * 8 * 4 * 4) * 9),
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2), ceil_mode=1), (2 * 8 * 5 * 5) * 9),
     (counted("AveragePool", [IMAGE], kernel_shape=(2, 2), strides=(2, 2)), (2 * 8 * 5 * 5) * 4),
+    # A window is clipped to the image.
+    (counted("AveragePool", [IMAGE], [tensor(2, 8, 1, 1)], kernel_shape=(1280, 1280), strides=(1280, 1280), ceil_mode=1), 2 * 8 * 10 * 10),
     (counted("GlobalAveragePool", [IMAGE]), 2 * 8 * 10 * 10),
     (counted("ReduceSum", [tensor(3, 5)], [tensor(3, 1)], axes=(1,)), 15),
     (counted("ReduceL2", [tensor(3, 5)], [tensor(3, 1)]), 30),
@@ -154,6 +156,9 @@ ROWS = [
     (counted("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 2, 1, 3)), 24),
     (counted("Gather", [tensor(6, 7, 8), tensor(3, dtype=TensorProto.INT64)], [tensor(6, 3, 8)], axis=1), 6 * 3),
     (counted("Slice", [tensor(6, 8)], [tensor(6, 4)]), 6),
+    (counted("Expand", [tensor(6, 1)], [tensor(6, 8)]), 6),
+    (counted("Expand", [tensor()], [tensor(6, 8)]), 0),
+    (counted("Expand", [tensor(6, 8)], [tensor(6, 8)]), 0),
     (counted("Slice", [tensor(6, 8)], [tensor(3, 8)]), 1),
     # An input that broadcasts makes runs: nothing to be told apart, a scalar, along the last axis, before it, in between.
     (counted("Add", [tensor(6, 8), tensor(6, 8)], [tensor(6, 8)]), 0),

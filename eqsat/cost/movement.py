@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from onnx import TensorProto
 
 from eqsat.cost.shaped import PricedNode, Shaped
-from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+from eqsat.cost.workload import Counter, Shape, Work, at, broadcast_runs, element_size, integers, largest, moved, result, shape_at, size_of, traffic
 from eqsat.facts.fact import INTEGERS
 
 _WHOLE = INTEGERS - {TensorProto.BOOL}
@@ -29,23 +29,28 @@ def _written(node: PricedNode, source: Shaped | None) -> float:
 
 
 def copy(node: PricedNode) -> Work:
-    """Slice, Split, Concat, Pad, Expand and their like: they read no more than they write, nor than there is."""
+    """Slice, Split, Pad and their like: they read no more than they write, nor than there is."""
     written = _written(node, at(node.inputs, 0))
     read = min(moved(node.inputs), written)
     runs = written / max(_inner_run(node), 1.0)
     return Work("copy", read + written, 0.0, result(node), runs)
 
 
+def expand(node: PricedNode) -> Work:
+    """Expand: a copy that repeats runs."""
+    elements = result(node)
+    return Work("copy", moved(node.inputs) + _written(node, at(node.inputs, 0)), 0.0, elements, broadcast_runs(node.outputs, node.inputs[:1], elements))
+
+
 def _inner_run(node: PricedNode) -> float:
-    """The bytes that lie together in all of the node's tensors: of the trailing axes on which they agree."""
+    """The bytes that lie together in the first input and output: of the trailing axes on which they agree, and one more."""
     shapes = [tensor.shape for tensor in (*node.inputs[:1], *node.outputs[:1]) if tensor is not None and tensor.shape is not None]
     first = at(node.inputs, 0) or at(node.outputs, 0)
     if first is None or not shapes:
         return 4.0
     run = element_size(first)
     for sizes in zip(*(reversed(shape) for shape in shapes), strict=False):
-        # A broadcast axis is filled as one run.
-        run *= max(sizes) if node.name == "Expand" else min(sizes)
+        run *= min(sizes)
         if len(set(sizes)) > 1:
             break
     return run

@@ -29,7 +29,7 @@ def elementwise(operations: float, kind: str = "elementwise") -> Counter:
 
     def count(node: PricedNode) -> Work:
         elements = result(node)
-        return Work(kind, traffic(node), operations * elements, elements, broadcast_runs(node, elements))
+        return Work(kind, traffic(node), operations * elements, elements, broadcast_runs(node.outputs, node.inputs, elements))
 
     return count
 
@@ -46,7 +46,7 @@ def power(node: PricedNode) -> Work:
     exponent = at(node.inputs, 1)
     elements = result(node)
     simple = exponent is not None and exponent.constant and exponent.elements == 1
-    return Work("elementwise", traffic(node), elements * (2.0 if simple else 25.0), elements, broadcast_runs(node, elements))
+    return Work("elementwise", traffic(node), elements * (2.0 if simple else 25.0), elements, broadcast_runs(node.outputs, node.inputs, elements))
 
 
 def update(operations: float) -> Counter:

@@ -138,13 +138,13 @@ def broadcast(tensors: Iterable[Shaped | None]) -> float:
     return max(float(math.prod(sizes)) if shapes else 0.0, float(fallback))
 
 
-def broadcast_runs(node: PricedNode, elements: float) -> float:
+def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | None], elements: float) -> float:
     """How many runs a kernel makes whose inputs broadcast: within a run, none of them starts again."""
-    output = shape_at(node.outputs, 0)
+    output = shape_at(outputs, 0)
     if output is None:
         return 0.0
     runs = 0.0
-    for tensor in node.inputs:
+    for tensor in inputs:
         shape = tensor.shape if tensor is not None else None
         if shape is None or shape == output or not shape:
             continue
