@@ -211,7 +211,6 @@ def layers() -> Iterator[Case]:
     yield Case("CumSum", (Given((128, 512)), Given((), INT64, True, [1])))
     yield Case("TopK", (Given((128, 512)), _numbers(5)), {"axis": -1}, 2)
     yield Case("DFT", (Given((64, 256, 1)), None, Given((), INT64, True, [1])))
-    yield Case("RandomNormalLike", (Given((128, 512)),))
     yield Case("ConstantOfShape", (_numbers(256, 512),))
     yield Case("Range", (Given((), FLOAT, True, [0]), Given((), FLOAT, True, [100000]), Given((), FLOAT, True, [1])))
 
