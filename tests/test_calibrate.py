@@ -28,7 +28,7 @@ def results(case: Case) -> list[Any]:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     session = onnxruntime.InferenceSession(case.model(1).SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return session.run(None, case.feeds())
+    return list(session.run(None, case.feeds()))
 
 
 def test_every_case_runs() -> None:
