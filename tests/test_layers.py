@@ -22,7 +22,7 @@ FLOORS = [
     ["spelling"],
     ["language"],
     ["egraph"],
-    ["checker", "choose"],
+    ["calibrate", "checker", "choose"],
     ["rewriting"],
     ["verification", "why"],
     ["report"],

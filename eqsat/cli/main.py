@@ -1,4 +1,4 @@
-"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract` and `rules` have files of their own.
+"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules` and `calibrate` have files of their own.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our fault, 2 the
 caller's fault. Everything heavy is imported only when a command runs.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eqsat import __version__
+from eqsat.cli.calibration import add_calibrate
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
@@ -50,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.set_defaults(command=_verify)
     add_extract(commands)
     add_rules(commands)
+    add_calibrate(commands)
     return parser
 
 

@@ -23,13 +23,13 @@ _ELEMENTWISE: Final[dict[float, str]] = {
     12: "Celu Elu Exp Selu",
     14: "Log Sigmoid Swish SwiGLU com.microsoft.QuickGelu",
     16: "Cos Erf Sin Softplus Tanh",
-    20: """Acos Acosh Asin Asinh Atan Atanh Cosh Gelu Mish Pow Sinh Tan com.microsoft.Gelu com.microsoft.BiasGelu com.microsoft.FastGelu
+    20: """Acos Acosh Asin Asinh Atan Atanh Cosh Gelu Mish Sinh Tan com.microsoft.Gelu com.microsoft.BiasGelu com.microsoft.FastGelu
         com.microsoft.BiasSplitGelu""",
 }
 
 _VIEWS = """BitCast Flatten Identity Optional OptionalGetElement OptionalHasElement Reshape Shape Size Squeeze Unsqueeze Dropout
     com.microsoft.ExpandDims"""
-_COPIES = "CenterCropPad DepthToSpace Expand Pad ReverseSequence Slice SpaceToDepth Split Tile Trilu com.microsoft.Pad com.microsoft.Trilu"
+_COPIES = "CenterCropPad Pad ReverseSequence Slice Split Tile Trilu com.microsoft.Pad com.microsoft.Trilu"
 _FILLS = "BlackmanWindow ConstantOfShape EyeLike HammingWindow HannWindow MelWeightMatrix OneHot Range com.microsoft.Range"
 _SEQUENCES = "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence"
 _STRINGS = """ImageDecoder RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer com.microsoft.Tokenizer
@@ -52,12 +52,14 @@ def _table() -> dict[str, Counter]:
     for operations, names in _ELEMENTWISE.items():
         table |= _each(names, passes.elementwise(operations))
     table |= _each("Max Mean Min Sum", passes.variadic)
+    table |= _each("Pow", passes.power)
     table |= _each("Constant", movement.nothing)
     table |= _each(_VIEWS, movement.view)
     table |= _each(_COPIES, movement.copy)
+    table |= _each("Expand", movement.expand)
     table |= _each("Concat ConcatFromSequence", movement.concat)
     table |= _each("Cast CastLike", movement.convert)
-    table |= _each("Transpose", movement.transpose)
+    table |= _each("Transpose", movement.transpose) | _each("DepthToSpace SpaceToDepth", movement.rearrange)
     table |= _each("Gather GatherElements GatherND com.microsoft.GatherND com.microsoft.GatherBlockQuantized", movement.gather)
     table |= _each("Compress NonZero", movement.compress)
     table |= _each("Scatter ScatterElements ScatterND", movement.scatter(2)) | _each("TensorScatter", movement.scatter(1))
@@ -168,12 +170,18 @@ COUNTERS: Final = _table()
 
 
 KINDS: Final = tuple(
-    """attention cast constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm grouped
+    """attention cast cast_integer constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm grouped
     grouped_blocked matmul ml norm pool pool_blocked product quantize quantized_conv quantized_matmul random recurrent reduction reduction_outer
     resize_cubic resize_linear resize_nearest sample scan scatter sequence softmax softmax_outer sort string transpose transpose_plane
     transpose_runs transposed_conv unknown view""".split()
 )
 """The classes of work that a target gives rates for."""
+
+MOVES: Final = frozenset(
+    """cast cast_integer constant control copy fill gather random resize_nearest scatter sequence string transpose transpose_plane
+    transpose_runs view""".split()
+)
+"""The classes that compute nothing with the elements, so that a data type slows them only by its bytes."""
 
 DECLARED: Final[dict[str, Counter]] = {
     "elementwise": passes.elementwise(1.0),

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from onnx import TensorProto
+
 from eqsat.cost.shaped import PricedNode, Shaped
-from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+from eqsat.cost.workload import Counter, Shape, Work, at, broadcast_runs, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+from eqsat.facts.fact import INTEGERS
+
+_WHOLE = INTEGERS - {TensorProto.BOOL}
 
 
 def nothing(node: PricedNode) -> Work:
@@ -24,15 +29,21 @@ def _written(node: PricedNode, source: Shaped | None) -> float:
 
 
 def copy(node: PricedNode) -> Work:
-    """Slice, Split, Concat, Pad, Expand and their like: they read no more than they write, nor than there is."""
+    """Slice, Split, Pad and their like: they read no more than they write, nor than there is."""
     written = _written(node, at(node.inputs, 0))
     read = min(moved(node.inputs), written)
     runs = written / max(_inner_run(node), 1.0)
     return Work("copy", read + written, 0.0, result(node), runs)
 
 
+def expand(node: PricedNode) -> Work:
+    """Expand: a copy that repeats runs."""
+    elements = result(node)
+    return Work("copy", moved(node.inputs) + _written(node, at(node.inputs, 0)), 0.0, elements, broadcast_runs(node.outputs, node.inputs[:1], elements))
+
+
 def _inner_run(node: PricedNode) -> float:
-    """The bytes that lie together in all of the node's tensors: of the trailing axes on which they agree."""
+    """The bytes that lie together in the first input and output: of the trailing axes on which they agree, and one more."""
     shapes = [tensor.shape for tensor in (*node.inputs[:1], *node.outputs[:1]) if tensor is not None and tensor.shape is not None]
     first = at(node.inputs, 0) or at(node.outputs, 0)
     if first is None or not shapes:
@@ -52,11 +63,12 @@ def concat(node: PricedNode) -> Work:
 
 
 def convert(node: PricedNode) -> Work:
-    """Cast and CastLike: between equal types a copy, otherwise a pass over the elements."""
+    """Cast and CastLike; "cast_integer" is between whole numbers and others, bool not among them."""
     source, output = at(node.inputs, 0), at(node.outputs, 0)
     size = moved([source]) + (moved([output]) if output is not None else moved([source]))
     elements = float((source or output or largest(())).elements)
-    return Work("cast", size, elements, elements)
+    mixed = source is not None and output is not None and (source.dtype in _WHOLE) != (output.dtype in _WHOLE)
+    return Work("cast_integer" if mixed else "cast", size, elements, elements)
 
 
 def transpose(node: PricedNode) -> Work:
@@ -86,6 +98,12 @@ def transpose(node: PricedNode) -> Work:
     plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
     narrow = min(blocks[-1][1], blocks[-2][1])
     return Work("transpose_plane" if plane else "transpose", size, 0.0, elements, elements / max(narrow, 1))
+
+
+def rearrange(node: PricedNode) -> Work:
+    """DepthToSpace and SpaceToDepth: a transpose of six axes."""
+    elements = float(largest(node.inputs[:1]).elements)
+    return Work("transpose", 2.0 * moved(node.inputs[:1]), 0.0, elements, elements)
 
 
 def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]:

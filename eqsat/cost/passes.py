@@ -12,6 +12,7 @@ from eqsat.cost.workload import (
     at,
     axis_of,
     broadcast,
+    broadcast_runs,
     element_size,
     integer,
     largest,
@@ -28,7 +29,7 @@ def elementwise(operations: float, kind: str = "elementwise") -> Counter:
 
     def count(node: PricedNode) -> Work:
         elements = result(node)
-        return Work(kind, traffic(node), operations * elements, elements)
+        return Work(kind, traffic(node), operations * elements, elements, broadcast_runs(node.outputs, node.inputs, elements))
 
     return count
 
@@ -38,6 +39,14 @@ def variadic(node: PricedNode) -> Work:
     elements = result(node)
     count = max(sum(tensor is not None for tensor in node.inputs) - 1, 1) * elements
     return Work("elementwise", traffic(node), count, count)
+
+
+def power(node: PricedNode) -> Work:
+    """Pow: a product or two where the exponent is one constant, which is small as a rule; else a Log and an Exp."""
+    exponent = at(node.inputs, 1)
+    elements = result(node)
+    simple = exponent is not None and exponent.constant and exponent.elements == 1
+    return Work("elementwise", traffic(node), elements * (2.0 if simple else 25.0), elements, broadcast_runs(node.outputs, node.inputs, elements))
 
 
 def update(operations: float) -> Counter:

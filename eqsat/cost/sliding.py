@@ -60,9 +60,9 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         if at(node.inputs, 2) is not None and plain:
             operations += results
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
-        filters_count = window * channels
-        positions = results / max(channels, 1)
-        return Work(group if plain else kind, size, operations, results, positions, filters_count, channels / groups)
+        # Each row of the output begins and ends at a border.
+        last = output.shape[-1] if output is not None and output.shape else source[-1] if source else 1
+        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups)
 
     return count
 
@@ -114,7 +114,10 @@ def pool(kind: str) -> Counter:
         else:
             results = float(source.elements if source is not None else USUAL_SIZE)
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs)))
-        return Work(kind, size, results * size_of([max(k, 0) for k in kernel]), results, results)
+        # Kernels clip windows to the image, and exporters write windows that are far larger.
+        image = shape[2:] if shape is not None and len(shape) == len(kernel) + 2 else kernel
+        window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
+        return Work(kind, size, results * window, results, results)
 
     return count
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
-from eqsat.cost.kinds import COUNTERS
+from eqsat.cost.kinds import COUNTERS, MOVES
 from eqsat.cost.target_file import DTYPES, RATES, check_tables
 from eqsat.errors import InputError
 from eqsat.shipped import TARGETS
@@ -41,6 +41,7 @@ class Declared:
 
     kind: str | None = None  # None: as the operator's own work is counted
     rates: Mapping[str, Any] = field(default_factory=dict[str, Any])  # in place of the class's
+    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])  # the same, for its work of one class
     operations: float | None = None  # for each element of the first output
     missing: frozenset[int] = frozenset()  # data types for which there is no kernel; all_missing has all
     all_missing: bool = False
@@ -97,11 +98,10 @@ class Target:
         if found is None:
             declared = self.operators.get(key)
             found = self.classes.get(kind, Rates())
-            if declared is not None and declared.rates:
-                found = replace(found, **declared.rates)
-            found = replace(
-                found, launch=(self.launch if found.launch is None else found.launch) * found.launches, relative={**self.relative, **found.relative}
-            )
+            if declared is not None:
+                found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
+            relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
+            found = replace(found, launch=(self.launch if found.launch is None else found.launch) * found.launches, relative=relative)
             self._found[kind, key] = found
         return found
 
@@ -209,4 +209,5 @@ def _rates(table: Mapping[str, Any]) -> dict[str, Any]:
 def _declared(table: Mapping[str, Any]) -> Declared:
     missing = table.get("missing", False)
     names = cast(list[str], missing) if isinstance(missing, list) else []
-    return Declared(table.get("class"), _rates(table), table.get("operations"), frozenset(DTYPES[name] for name in names), missing is True)
+    classes = {kind: _rates(own) for kind, own in table.get("classes", {}).items()}
+    return Declared(table.get("class"), _rates(table), classes, table.get("operations"), frozenset(DTYPES[name] for name in names), missing is True)

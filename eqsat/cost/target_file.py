@@ -28,10 +28,10 @@ def _wrong(path: Path, key: str, value: object, allowed: str) -> InputError:
     return InputError(f"{path}: {key}: {shown if len(shown) <= 60 else shown[:57] + '...'} is not allowed there; it must be {allowed}")
 
 
-def _number(allowed: str, above: float = 0.0, equal: bool = True, whole: bool = False) -> Check:
+def _number(allowed: str, above: float = 0.0, equal: bool = True, whole: bool = False, infinite: bool = False) -> Check:
     def check(value: Any, key: str, path: Path) -> None:
-        fits = isinstance(value, int) if whole else isinstance(value, int | float)
-        if not fits or isinstance(value, bool) or not math.isfinite(value) or not (value >= above if equal else value > above):
+        fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        if not fits or math.isnan(value) or (math.isinf(value) and not infinite) or not (value >= above if equal else value > above):
             raise _wrong(path, key, value, allowed)
 
     return check
@@ -109,6 +109,7 @@ def _levels(value: Any, key: str, path: Path) -> None:
 
 _SECONDS = _number("a number of seconds, 0 or more")
 _POSITIVE = _number("a number above 0", equal=False)
+_THROUGHPUT = _number("a number above 0, or inf", equal=False, infinite=True)
 _COUNT = _number("a whole number, 0 or more", whole=True)
 _SIZE = _number("a whole number, 1 or more", above=1, whole=True)
 _TEXT = _kind(str, "text")
@@ -119,7 +120,7 @@ _RELATIVE = _table(dict.fromkeys(DTYPES, _POSITIVE))
 RATES: Final[dict[str, Check]] = {
     "launches": _COUNT,
     "launch": _SECONDS,
-    "throughput": _POSITIVE,
+    "throughput": _THROUGHPUT,
     "per_element": _SECONDS,
     "per_row": _SECONDS,
     "per_weight": _SECONDS,
@@ -134,6 +135,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "class": _one_of(KINDS, "a class"),
     "operations": _number("a number of operations for each element, 0 or more"),
     "missing": _missing,
+    "classes": _tables(_table(RATES), KINDS),
 }
 _FUSION: Final[dict[str, Check]] = {"first": _NAMES, "second": _NAMES, "becomes": _TEXT, "constant": _FLAG}
 

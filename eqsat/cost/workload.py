@@ -138,6 +138,29 @@ def broadcast(tensors: Iterable[Shaped | None]) -> float:
     return max(float(math.prod(sizes)) if shapes else 0.0, float(fallback))
 
 
+def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | None], elements: float) -> float:
+    """How many runs a kernel makes whose inputs broadcast: within a run, none of them starts again."""
+    output = shape_at(outputs, 0)
+    if output is None:
+        return 0.0
+    runs = 0.0
+    for tensor in inputs:
+        shape = tensor.shape if tensor is not None else None
+        if shape is None or shape == output or not shape:
+            continue
+        # Axes from the end, as long as all of them are there, or all of them are repeated.
+        run, repeated = 1, None
+        for have, want in zip(reversed(shape), reversed(output), strict=False):
+            if want != 1:
+                if repeated is None:
+                    repeated = have != want
+                if repeated != (have != want):
+                    break
+                run *= want
+        runs = max(runs, elements / max(run, 1))
+    return 0.0 if runs <= 1.0 else runs
+
+
 def result(node: PricedNode) -> float:
     """The elements of the first output; where it is missing, of the broadcast inputs."""
     output = node.outputs[0] if node.outputs else None

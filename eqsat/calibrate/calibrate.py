@@ -1,0 +1,135 @@
+"""Calibration: cases are timed, rates fitted to them, and a target's file is written.
+
+`calibrate` takes under a minute on an idle machine. The file starts from the shipped
+`onnxruntime-cpu` and replaces what was measured; figures are rounded to three digits.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes
+from eqsat.calibrate.fitting import FILLED, VECTOR, fit, usual_throughput
+from eqsat.calibrate.timing import Timed, runtime_version, time_cases
+from eqsat.cost.price import price, work
+from eqsat.cost.target import Rates, Target, load_target
+from eqsat.cost.workload import Work
+
+BASE = "onnxruntime-cpu"
+
+# Elementwise operators of which cases broadcast.
+_BROADCAST = frozenset({"Add", "Mul"})
+
+# Rates that add nothing.
+_NEUTRAL = {"throughput": math.inf, "per_element": 0.0, "per_row": 0.0, "per_weight": 0.0}
+
+# Classes whose operators differ too much for one figure; each operator that was timed has its own.
+_OWN_FIGURES = frozenset(
+    """elementwise norm softmax softmax_outer reduction reduction_outer pool copy gather scatter quantize scan sort fourier fill random sample
+    transpose quantized_matmul attention recurrent""".split()
+)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The tables of a target's file, and the cases that they come from."""
+
+    tables: dict[str, Any]
+    timed: list[Timed]
+
+
+def calibrate(progress: Callable[[str], None]) -> Calibration:
+    """Measure this machine and the installed runtime."""
+    chains = launches()
+    dtypes = list(other_dtypes())
+    cases = all_cases()
+    timed = time_cases([*chains.values(), *BANDWIDTH, *(case for _, _, *pair in dtypes for case in pair), *cases], progress)
+    by_case = {id(each.case): each for each in timed}
+
+    def taken(wanted: Iterable[object]) -> list[Timed]:
+        return [by_case[id(case)] for case in wanted if id(case) in by_case]
+
+    launch = {kind: by_case[id(case)].seconds for kind, case in chains.items() if id(case) in by_case}
+    relative: dict[str, dict[str, float]] = defaultdict(dict)
+    for kind, name, own, like in dtypes:
+        if id(own) in by_case:
+            relative[kind][name] = _rounded(by_case[id(own)].seconds / by_case[id(like)].seconds)
+    shipped = load_target(BASE)
+    measured = [(each, work(each.node, shipped)) for each in taken(cases)]
+    tables: dict[str, Any] = {
+        "about": "measured by eqsat calibrate, one thread",
+        "base": BASE,
+        "runtime": runtime_version(),
+        "launch": _rounded(launch["elementwise"]),
+        "bandwidth": _levels(taken(BANDWIDTH), launch["elementwise"]),
+        "relative": relative.pop("elementwise"),
+        **_fitted(measured, launch, shipped),
+    }
+    for kind, factors in relative.items():
+        tables["classes"][kind]["relative"] = factors
+    return Calibration(tables, timed)
+
+
+def _levels(timed: Sequence[Timed], launch: float) -> list[dict[str, float]]:
+    levels: list[dict[str, float]] = []
+    before = 0.0
+    for each in timed:
+        size = 8.0 * (each.node.outputs[0].elements if each.node.outputs[0] is not None else 0)
+        # More bytes never take less time, whatever noise says.
+        seconds = max(each.seconds - launch, before * 1.01, 1e-9)
+        levels.append({"bytes": size, "rate": _rounded(size / seconds)})
+        before = size / levels[-1]["rate"]
+    return levels
+
+
+def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float], shipped: Target) -> dict[str, Any]:
+    by_kind: dict[str, list[tuple[Timed, Work]]] = defaultdict(list)
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for timed, done in measured:
+        by_kind[done.kind].append((timed, done))
+        kinds[timed.case.key].add(done.kind)
+    classes: dict[str, dict[str, Any]] = {}
+    operators: dict[str, dict[str, Any]] = defaultdict(dict)
+    for kind in sorted({*by_kind, *launch}):
+        cases = by_kind.get(kind, [])
+        start = launch.get(kind, launch["elementwise"])
+        rates = fit(kind, cases, start) if cases else {}
+        if kind == "elementwise":
+            # A run costs the same whatever the operator does in it.
+            broadcast = [each for each in cases if each[0].case.key in _BROADCAST]
+            rates = {"throughput": usual_throughput(cases), "per_row": fit(kind, broadcast, start)["per_row"]}
+        before = shipped.classes.get(kind, Rates())
+        if cases:
+            # Terms of the base that the fit did without would count as well.
+            rates |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in rates and getattr(before, name) != neutral}
+        if kind in launch:
+            rates["launch"] = launch[kind]
+        classes[kind] = {name: _rounded(rate) for name, rate in rates.items()} | ({"columns": VECTOR} if kind in FILLED else {})
+        if kind not in _OWN_FIGURES:
+            continue
+        for key in sorted({timed.case.key for timed, _ in cases}):
+            own = fit(kind, [each for each in cases if each[0].case.key == key], start)
+            if kind == "elementwise":
+                own.setdefault("per_row", rates["per_row"])
+            own |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in own and name in rates}
+            figures = {name: _rounded(rate) for name, rate in own.items()}
+            if len(kinds[key]) == 1:
+                operators[key] = figures
+            else:
+                operators[key].setdefault("classes", {})[kind] = figures
+    return {"classes": classes, "operators": dict(sorted(operators.items()))}
+
+
+def _rounded(number: float) -> float:
+    return float(f"{number:.3g}")
+
+
+def deviations(timed: Sequence[Timed], target: Target) -> dict[str, float]:
+    """By which factor predicted and measured seconds differ: the median case, and nine tenths of all."""
+    factors = sorted(max(ratio, 1 / ratio) for ratio in (price(each.node, target).seconds / each.seconds for each in timed))
+    return {"median": statistics.median(factors), "nine_tenths": factors[len(factors) * 9 // 10]}

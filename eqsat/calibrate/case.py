@@ -1,0 +1,97 @@
+"""A case: a model of one node, or of a chain of equal nodes, with data to run it on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from eqsat.cost.shaped import Shaped
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+FLOAT = int(TensorProto.FLOAT)
+INT64 = int(TensorProto.INT64)
+_OPSET = 23
+_IR_VERSION = 11
+
+
+@dataclass(frozen=True)
+class Given:
+    """An input of a case: its type, and its elements where random ones would not do."""
+
+    shape: tuple[int, ...]
+    dtype: int = FLOAT
+    constant: bool = False
+    elements: Sequence[int] | None = None
+    below: int = 2  # random integers are less
+
+    def array(self, generator: np.random.Generator) -> Array:
+        """The elements: random, where none are given."""
+        kind = helper.tensor_dtype_to_np_dtype(self.dtype)
+        if self.elements is not None:
+            return np.array(self.elements, kind).reshape(self.shape)
+        if kind.kind in "iub":
+            return generator.integers(0, self.below, self.shape).astype(kind)
+        # Elementwise functions meet their usual range, and no denormal numbers, which are slow.
+        return (generator.random(self.shape) * 1.8 + 0.1).astype(kind)
+
+    @property
+    def shaped(self) -> Shaped:
+        """The type as a price sees it."""
+        return Shaped(self.dtype, self.shape, self.constant)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One operator on given inputs, of which constant ones are weights of the model.
+
+    `chain` tells how many equal nodes follow one another, each on the result of the one before;
+    a chain is timed by what its further nodes add.
+    """
+
+    key: str
+    inputs: tuple[Given | None, ...]
+    attributes: dict[str, Any] = field(default_factory=dict[str, Any])
+    outputs: int = 1
+    chain: int = 1
+    optimized: bool = False  # whether the runtime's own optimizations are on
+
+    @property
+    def domain(self) -> str:
+        """The operator's domain."""
+        return self.key.rpartition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The operator's name in its domain."""
+        return self.key.rpartition(".")[2]
+
+    def model(self, chain: int) -> onnx.ModelProto:
+        """The model of so many nodes; only the first input goes along the chain."""
+        generator = np.random.default_rng(0)
+        names = [f"i{index}" if given is not None else "" for index, given in enumerate(self.inputs)]
+        weights = [numpy_helper.from_array(given.array(generator), name) for given, name in zip(self.inputs, names, strict=True) if given and given.constant]
+        sources = [
+            helper.make_tensor_value_info(name, given.dtype, given.shape)
+            for given, name in zip(self.inputs, names, strict=True)
+            if given is not None and not given.constant
+        ]
+        nodes: list[onnx.NodeProto] = []
+        for link in range(chain):
+            sinks = [f"o{link}_{index}" for index in range(self.outputs)]
+            given_names = names if link == 0 else [f"o{link - 1}_0", *names[1:]]
+            nodes.append(helper.make_node(self.name, given_names, sinks, domain=self.domain, **self.attributes))
+        results = [onnx.ValueInfoProto(name=f"o{chain - 1}_{index}") for index in range(self.outputs)]
+        graph = helper.make_graph(nodes, "case", sources, results, weights)
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
+        return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=opsets)
+
+    def feeds(self) -> dict[str, Array]:
+        """Random elements of the inputs that are no weights."""
+        generator = np.random.default_rng(1)
+        return {f"i{index}": given.array(generator) for index, given in enumerate(self.inputs) if given is not None and not given.constant}

@@ -1,0 +1,237 @@
+"""The cases that calibration times, by what they tell: launches, bandwidth, and each class of work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import TensorProto
+
+from eqsat.calibrate.case import FLOAT, INT64, Case, Given
+
+_LINKS = 33
+_BYTES = int(TensorProto.UINT8)
+_SIGNED = int(TensorProto.INT8)
+_DOUBLE = int(TensorProto.DOUBLE)
+_HALF = int(TensorProto.FLOAT16)
+_BOOL = int(TensorProto.BOOL)
+
+
+def _numbers(*elements: int) -> Given:
+    return Given((len(elements),), INT64, True, elements)
+
+
+def _weights(*shape: int, dtype: int = FLOAT) -> Given:
+    return Given(shape, dtype, True)
+
+
+def launches() -> dict[str, Case]:
+    """By class of work, a chain of nodes that have almost nothing to do."""
+    few = Given((2, 2))
+    chains = {
+        "elementwise": Case("Neg", (few,)),
+        "view": Case("Reshape", (few, _numbers(2, 2))),
+        "matmul": Case("MatMul", (few, _weights(2, 2))),
+        "gemm": Case("Gemm", (few, _weights(2, 2), _weights(2))),
+        "product": Case("MatMul", (few, few)),
+        "softmax": Case("Softmax", (few,)),
+        "norm": Case("LayerNormalization", (few, _weights(2))),
+        "transpose_plane": Case("Transpose", (few,), {"perm": (1, 0)}),
+        "transpose_runs": Case("Transpose", (Given((2, 2, 2)),), {"perm": (1, 0, 2)}),
+        "copy": Case("Slice", (few, _numbers(0), _numbers(2), _numbers(1))),
+        "gather": Case("Gather", (few, _numbers(0, 1))),
+        "reduction": Case("ReduceSum", (few, _numbers(1)), {"keepdims": 1}),
+        "pool": Case("MaxPool", (Given((1, 1, 2, 2)),), {"kernel_shape": (1, 1)}),
+        "conv": Case("Conv", (Given((1, 2, 2, 2)), _weights(2, 2, 1, 1))),
+        "scan": Case("CumSum", (few, Given((), INT64, True, [0]))),
+        "einsum": Case("Einsum", (few, few), {"equation": "ab,bc->ac"}),
+        "resize_nearest": Case("Resize", (Given((1, 1, 2, 2)), None, None, _numbers(1, 1, 2, 2)), {"mode": "nearest"}),
+    }
+    return {kind: _chained(case) for kind, case in chains.items()}
+
+
+def _chained(case: Case) -> Case:
+    return Case(case.key, case.inputs, case.attributes, case.outputs, _LINKS, case.optimized)
+
+
+BANDWIDTH = tuple(Case("Neg", (Given((1 << power,)),)) for power in (13, 14, 16, 18, 19, 20, 21, 22, 23, 25))
+"""A pass over tensors of growing sizes: it reads and writes each element once."""
+
+_UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg
+    Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu com.microsoft.QuickGelu
+    com.microsoft.FastGelu com.microsoft.Gelu""".split()
+_BINARY = "Add Div Equal Less Max Min Mul Pow PRelu Sub".split()
+_MANY = 1 << 17
+
+
+def elementwise() -> Iterator[Case]:
+    """Each elementwise operator on so few elements that they stay near the processor."""
+    sizes = (32, 512)
+    x = Given(sizes)
+    for name in _UNARY:
+        yield Case(name, (x,))
+    for name in _BINARY:
+        yield Case(name, (x, x))
+    for name in ("Add", "Mul"):
+        for shape, other in (((512, 32), (32,)), ((512, 32), (512, 1)), ((64, 256), (256,)), ((1, 16, 32, 32), (16, 1, 1))):
+            yield Case(name, (Given(shape), Given(other)))
+    yield Case("Pow", (x, Given((), FLOAT, True, [2])))
+    yield Case("Clip", (x, Given((), FLOAT, True, [0]), Given((), FLOAT, True, [6])))
+    yield Case("Where", (Given(sizes, _BOOL, below=1), x, x))
+    yield Case("And", (Given(sizes, _BOOL), Given(sizes, _BOOL)))
+    yield Case("Not", (Given(sizes, _BOOL),))
+    yield Case("com.microsoft.BiasGelu", (x, _weights(512)))
+    yield Case("RotaryEmbedding", (Given((1, 8, 128, 64)), _weights(128, 32), _weights(128, 32), Given((1, 128), INT64, below=128)))
+    image = Given((1, 32, 64, 64))
+    yield Case("BatchNormalization", (image, *(_weights(32) for _ in range(4))))
+
+
+def matrices() -> Iterator[Case]:
+    """Products of matrices, small and large, with constant and with computed second factors."""
+    sizes = [(1, 768, 768), (4, 512, 512), (16, 768, 768), (49, 48, 48), (49, 48, 192), (64, 256, 1024), (128, 768, 3072), (196, 32, 128), (512, 64, 64)]
+    for rows, inner, columns in sizes:
+        yield Case("MatMul", (Given((rows, inner)), _weights(inner, columns)))
+        yield Case("Gemm", (Given((rows, inner)), _weights(inner, columns), _weights(columns)))
+    batches = [(12, 64, 64, 64), (12, 128, 64, 128), (3, 197, 64, 197), (3, 197, 197, 64), (64, 49, 16, 49), (64, 49, 49, 16), (1, 256, 256, 256)]
+    for batch, rows, inner, columns in batches:
+        yield Case("MatMul", (Given((batch, rows, inner)), Given((batch, inner, columns))))
+    yield Case("Einsum", (Given((4, 128, 64)), Given((4, 64, 128))), {"equation": "bij,bjk->bik"})
+    yield Case("Einsum", (Given((2, 128, 4, 64)), Given((2, 128, 4, 64))), {"equation": "bqhd,bkhd->bhqk"})
+
+
+def other_dtypes() -> Iterator[tuple[str, str, Case, Case]]:
+    """For a class of work and a data type, a case and its like in float32."""
+    for name, dtype in (("double", _DOUBLE), ("float16", _HALF)):
+        first, second = ((Given((64, 512), each), _weights(512, 512, dtype=each)) for each in (dtype, FLOAT))
+        yield "matmul", name, Case("MatMul", first, optimized=True), Case("MatMul", second, optimized=True)
+        first, second = ((Given((128, 512), each), Given((128, 512), each)) for each in (dtype, FLOAT))
+        yield "elementwise", name, Case("Mul", first, optimized=True), Case("Mul", second, optimized=True)
+
+
+def _conv(batch: int, inputs: int, outputs: int, size: int, window: int, groups: int = 1, chain: int = 1, axes: int = 2) -> Case:
+    filters = _weights(outputs, inputs // groups, *(window,) * axes)
+    pads = (window // 2,) * (2 * axes)
+    return Case("Conv", (Given((batch, inputs, *(size,) * axes)), filters, _weights(outputs)), {"group": groups, "pads": pads}, 1, chain, optimized=True)
+
+
+def convolutions() -> Iterator[Case]:
+    """Convs in the blocked layout, as chains so that its conversions are not counted, and outside it."""
+    for channels, size, window in [(32, 56, 1), (64, 56, 3), (64, 28, 1), (128, 28, 3), (256, 14, 1), (256, 14, 3), (24, 28, 1), (512, 7, 1)]:
+        yield _conv(1, channels, channels, size, window, chain=4)
+    for channels, size, window in [(32, 112, 3), (96, 56, 3), (144, 28, 5), (384, 14, 3), (96, 56, 7), (960, 7, 3), (64, 56, 3), (240, 28, 3)]:
+        yield _conv(1, channels, channels, size, window, channels, chain=4)
+    for channels, groups, size in [(64, 2, 28), (128, 4, 28), (256, 8, 14)]:
+        yield _conv(1, channels, channels, size, 3, groups, chain=4)
+    for channels, size, window in [(30, 56, 1), (66, 56, 3), (130, 28, 1), (130, 28, 3), (258, 14, 1), (258, 14, 3)]:
+        yield _conv(1, channels, channels, size, window)
+    for channels, size, window in [(30, 112, 3), (98, 56, 3), (386, 14, 3)]:
+        yield _conv(1, channels, channels, size, window, channels)
+    for channels, groups, size in [(96, 12, 28), (144, 18, 14), (64, 16, 28)]:
+        yield _conv(1, channels, channels, size, 3, groups)
+    yield _conv(1, 64, 64, 512, 3, axes=1)
+    yield _conv(1, 192, 192, 512, 3, 192, axes=1)
+    yield _conv(1, 16, 16, 24, 3, axes=3)
+    for inputs, outputs, size, window in [(64, 32, 28, 4), (128, 64, 14, 2), (32, 16, 56, 3)]:
+        yield Case("ConvTranspose", (Given((1, inputs, size, size)), _weights(inputs, outputs, window, window)), {"strides": (2, 2)})
+
+
+def rows() -> Iterator[Case]:
+    """Norms, softmax and reductions, by the length of rows."""
+    for length in (16, 49, 64, 128, 256, 768):
+        count = _MANY // length
+        x, scale = Given((count, length)), _weights(length)
+        yield Case("LayerNormalization", (x, scale, scale))
+        yield Case("RMSNormalization", (x, scale))
+        yield Case("Softmax", (x,))
+        yield Case("LogSoftmax", (x,))
+        yield Case("com.microsoft.SkipLayerNormalization", (Given((1, count, length)), Given((1, count, length)), scale, scale))
+        yield Case("com.microsoft.SkipSimplifiedLayerNormalization", (Given((1, count, length)), Given((1, count, length)), scale))
+        for name in ("ReduceMean", "ReduceMax", "ReduceL2"):
+            yield Case(name, (x, _numbers(1)), {"keepdims": 0})
+            yield Case(name, (Given((length, count)), _numbers(0)), {"keepdims": 0})
+        yield Case("ArgMax", (x,), {"axis": 1})
+        yield Case("Softmax", (Given((8, length, count // 8)),), {"axis": 1})
+    for channels, size in ((32, 64), (128, 32), (512, 8)):
+        image = Given((1, channels, size, size))
+        yield Case("InstanceNormalization", (image, _weights(channels), _weights(channels)))
+        yield Case("GroupNormalization", (image, _weights(channels), _weights(channels)), {"num_groups": 32})
+        yield Case("LRN", (image,), {"size": 5})
+        yield Case("GlobalAveragePool", (image,))
+        yield Case("ReduceMean", (image, _numbers(2, 3)))
+    yield Case("LpNormalization", (Given((1024, 128)),), {"axis": -1})
+
+
+def moves() -> Iterator[Case]:
+    """Transposes by what they leave together, copies, gathers, scatters and casts."""
+    for shape, order in [
+        ((1, 128, 12, 64), (0, 2, 1, 3)), ((1, 512, 8, 32), (0, 2, 1, 3)), ((64, 49, 3, 16), (0, 2, 1, 3)), ((8, 128, 32, 4), (0, 2, 1, 3)),
+        ((1, 128, 1024), (0, 2, 1)), ((1, 64, 3136), (0, 2, 1)), ((1, 3136, 64), (0, 2, 1)), ((64, 49, 48), (0, 2, 1)), ((768, 768), (1, 0)),
+        ((1, 12, 128, 64), (0, 1, 3, 2)), ((1, 56, 56, 64), (0, 3, 1, 2)), ((1, 64, 56, 56), (0, 2, 3, 1)), ((3, 64, 49, 16), (0, 1, 3, 2)),
+        ((32, 8, 16, 32), (3, 2, 1, 0)), ((16, 64, 128, 4), (0, 3, 2, 1)), ((1, 128, 12, 64), (0, 2, 3, 1)), ((1, 8, 7, 8, 7, 48), (0, 1, 3, 2, 4, 5)),
+    ]:  # fmt: skip
+        yield Case("Transpose", (Given(shape),), {"perm": order})
+    for outer, inner in ((4096, 32), (512, 256), (64, 2048)):
+        x = Given((outer, inner))
+        yield Case("Slice", (x, _numbers(0), _numbers(inner // 2), _numbers(1)))
+        yield Case("Split", (x,), {"axis": 1, "num_outputs": 2}, 2)
+        yield Case("Concat", (x, x), {"axis": 1})
+        yield Case("Pad", (x, _numbers(0, 2, 0, 2)))
+        yield Case("Expand", (Given((outer, 1)), _numbers(outer, inner)))
+        yield Case("Tile", (x, _numbers(1, 2)))
+        yield Case("Gather", (Given((8192, inner)), Given((outer,), INT64, below=8192)))
+        yield Case("Gather", (x, Given((inner // 2,), INT64, below=inner)), {"axis": 1})
+    yield Case("DepthToSpace", (Given((1, 64, 56, 56)),), {"blocksize": 2})
+    yield Case("SpaceToDepth", (Given((1, 16, 112, 112)),), {"blocksize": 2})
+    x = Given((512, 256))
+    yield Case("GatherElements", (x, Given((512, 256), INT64, below=256)), {"axis": 1})
+    yield Case("ScatterElements", (x, Given((512, 256), INT64, below=256), x), {"axis": 1})
+    yield Case("ScatterND", (x, Given((256, 1), INT64, below=512), Given((256, 256))))
+    for source, target in ((FLOAT, INT64), (INT64, FLOAT), (FLOAT, _HALF), (_HALF, FLOAT), (FLOAT, _BOOL), (_BOOL, FLOAT)):
+        yield Case("Cast", (Given((256, 512), source),), {"to": target})
+
+
+def layers() -> Iterator[Case]:
+    """Attention, recurrent layers, pools, resizing and the rest of what is worth a measurement."""
+    for batch, tokens, heads, width in [(1, 64, 4, 64), (1, 197, 3, 64), (64, 49, 3, 16), (1, 256, 12, 64)]:
+        part = Given((batch, heads, tokens, width))
+        yield Case("Attention", (part, part, part))
+        flat = Given((batch, tokens, heads * width))
+        yield Case("com.microsoft.MultiHeadAttention", (flat, flat, flat), {"num_heads": heads})
+    for key, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        for inner, hidden in ((64, 64), (128, 256)):
+            yield Case(key, (Given((32, 1, inner)), _weights(1, gates * hidden, inner), _weights(1, gates * hidden, hidden)), {"hidden_size": hidden})
+    for channels, size, window in ((32, 56, 2), (64, 28, 3), (64, 28, 5)):
+        image = Given((1, channels, size, size))
+        yield Case("MaxPool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
+        yield Case("AveragePool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
+    image = Given((1, 32, 28, 28))
+    yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "nearest"})
+    yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "linear"})
+    yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "cubic"})
+    yield Case("GridSample", (image, Given((1, 56, 56, 2))))
+    yield Case("CumSum", (Given((128, 512)), Given((), INT64, True, [1])))
+    yield Case("TopK", (Given((128, 512)), _numbers(5)), {"axis": -1}, 2)
+    yield Case("DFT", (Given((64, 256, 1)), None, Given((), INT64, True, [1])))
+    yield Case("ConstantOfShape", (_numbers(256, 512),))
+    yield Case("Range", (Given((), FLOAT, True, [0]), Given((), FLOAT, True, [100000]), Given((), FLOAT, True, [1])))
+
+
+def quantized() -> Iterator[Case]:
+    """Products and Convs of integers, and conversions to them and back."""
+    scale, zero = Given((), FLOAT, True, [1]), Given((), _BYTES, True, [0])
+    signed = Given((), _SIGNED, True, [0])
+    for rows_, inner, columns in [(1, 768, 768), (64, 256, 1024), (128, 768, 768)]:
+        a, b = Given((rows_, inner), _BYTES, below=255), Given((inner, columns), _SIGNED, True, below=127)
+        yield Case("MatMulInteger", (a, b))
+        yield Case("QLinearMatMul", (a, scale, zero, b, scale, signed, scale, zero))
+        yield Case("com.microsoft.DynamicQuantizeMatMul", (Given((rows_, inner)), b, scale, signed))
+    for channels, size in ((64, 28), (128, 14)):
+        image, filters = Given((1, channels, size, size), _BYTES, below=255), Given((channels, channels, 3, 3), _SIGNED, True, below=127)
+        yield Case("QLinearConv", (image, scale, zero, filters, scale, signed, scale, zero), {"pads": (1, 1, 1, 1)})
+    yield Case("QuantizeLinear", (Given((256, 512)), scale, zero))
+    yield Case("DequantizeLinear", (Given((256, 512), _BYTES, below=255), scale, zero))
+    yield Case("DynamicQuantizeLinear", (Given((256, 512)),), {}, 3)
+
+
+def all_cases() -> list[Case]:
+    """Every case that tells of a class of work."""
+    return [*elementwise(), *matrices(), *convolutions(), *rows(), *moves(), *layers(), *quantized()]

@@ -1,0 +1,113 @@
+"""Fitting: rates that explain timed cases.
+
+The time of a case beyond its launch is a sum of counts times rates, none of which is negative.
+Deviations count relative to the time, so that small cases weigh as much as large ones.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from eqsat.calibrate.timing import Timed
+from eqsat.cost.workload import Work
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+VECTOR = 16
+"""Kernels of products fill columns up to whole vectors of so many."""
+
+_OPERATIONS = ("operations",)
+_PRODUCT = ("operations", "elements")
+_ROWS = ("elements", "rows")
+_WINDOWS = ("operations", "elements", "rows")
+
+# Which counts explain the time of a class.
+_COUNTS: dict[str, tuple[str, ...]] = {
+    "matmul": ("operations", "elements", "weights"),
+    "gemm": ("operations", "elements", "weights"),
+    "product": ("operations", "elements", "weights"),
+    "elementwise": ("operations", "rows"),
+    "einsum": _PRODUCT,
+    "conv": _WINDOWS,
+    "grouped": _WINDOWS,
+    "depthwise": _WINDOWS,
+    "conv_blocked": _WINDOWS,
+    "grouped_blocked": _OPERATIONS,
+    "depthwise_blocked": _WINDOWS,
+    "transposed_conv": _PRODUCT,
+    "quantized_matmul": _PRODUCT,
+    "quantized_conv": _PRODUCT,
+    "attention": ("operations", "elements", "rows"),
+    "recurrent": ("operations", "rows"),
+    "norm": _ROWS,
+    "softmax": _ROWS,
+    "softmax_outer": _ROWS,
+    "reduction": _ROWS,
+    "reduction_outer": _ROWS,
+    "copy": ("elements", "rows"),
+    "gather": ("elements", "rows"),
+    "transpose_runs": _ROWS,
+    "pool": _PRODUCT,
+    "sort": _OPERATIONS,
+    "fourier": _OPERATIONS,
+    "sample": _OPERATIONS,
+}
+FILLED = frozenset({"matmul", "gemm", "product", "conv_blocked", "quantized_matmul"})
+"""Classes whose kernels fill columns up."""
+
+_RATES = {"elements": "per_element", "rows": "per_row", "weights": "per_weight"}
+
+
+def fit(kind: str, cases: Sequence[tuple[Timed, Work]], launch: float) -> dict[str, float]:
+    """The rates of a class of work, by key of a target's file."""
+    # What none of the cases has says nothing of its rate.
+    names = [name for name in _COUNTS.get(kind, ("elements",)) if any(_count(kind, work, name) for _, work in cases)]
+    counts = np.array([[_count(kind, work, name) for name in names] for _, work in cases])
+    seconds = np.array([max(timed.seconds - launch, timed.seconds * 0.1) for timed, _ in cases])
+    found = _least(counts / seconds[:, None])
+    rates: dict[str, float] = {}
+    for name, rate in zip(names, found, strict=True):
+        if name == "operations":
+            rates["throughput"] = 1.0 / rate if rate > 0 else float("inf")
+        else:
+            rates[_RATES[name]] = rate
+    return rates
+
+
+def _count(kind: str, work: Work, name: str) -> float:
+    if name == "operations" and kind in FILLED and work.columns:
+        return work.operations * -(-work.columns // VECTOR) * VECTOR / work.columns
+    return float(getattr(work, name))
+
+
+_solve: Any = np.linalg.lstsq  # its declared type is partly unknown
+
+
+def _least(shares: Array) -> list[float]:
+    """The rates x, none negative, for which shares * x is closest to 1 in each row; at most three unknowns."""
+    unknowns = shares.shape[1]
+    best, least = [0.0] * unknowns, float("inf")
+    for size in range(1, unknowns + 1):
+        for chosen in combinations(range(unknowns), size):
+            part = shares[:, chosen]
+            scale = np.maximum(np.abs(part).max(axis=0), 1e-300)
+            found: Array = _solve(part / scale, np.ones(len(part)), rcond=None)[0] / scale
+            if bool(np.any(found < 0)):
+                continue
+            rest = float(np.square(part @ found - 1).sum())
+            if rest < least * (1 - 1e-9):
+                least = rest
+                best = [0.0] * unknowns
+                for place, index in enumerate(chosen):
+                    best[index] = float(found[place])
+    return best
+
+
+def usual_throughput(cases: Sequence[tuple[Timed, Work]]) -> float:
+    """The median of operations a second, for operators of a class that nobody timed."""
+    return statistics.median(work.operations / timed.seconds for timed, work in cases)

@@ -1,0 +1,168 @@
+"""Files of targets: what a user may declare, and the one line that tells what is wrong."""
+
+from pathlib import Path
+
+import pytest
+from onnx import TensorProto
+
+from eqsat.calibrate.target_text import target_text
+from eqsat.cost.price import PricedNode, price, work
+from eqsat.cost.shaped import Shaped
+from eqsat.cost.target import Target, load_target, shipped_targets
+from eqsat.errors import InputError
+
+F = TensorProto.FLOAT
+X = Shaped(F, (64, 256))
+
+
+def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def seconds(target: Target, key: str, *inputs: Shaped) -> float:
+    domain, _, name = key.rpartition(".")
+    return price(PricedNode(domain, name, {}, inputs, [inputs[0]]), target).seconds
+
+
+def test_the_shipped_targets_are_there() -> None:
+    assert set(shipped_targets()) >= {"generic-gpu", "launches", "onnxruntime-cpu"}
+    for name in shipped_targets():
+        assert load_target(name).about
+
+
+def test_a_custom_operator(tmp_path: Path) -> None:
+    target = load_target(
+        write(
+            tmp_path,
+            """
+            base = "launches"
+            launch = 0.0
+            [operators."com.acme.Silu"]
+            class = "elementwise"
+            per_element = 2e-9
+            launches = 2
+            launch = 1e-6
+            [operators."com.acme.Wide"]
+            class = "elementwise"
+            operations = 10
+            throughput = 1e9
+            """,
+        )
+    )
+    assert target.knows("com.acme.Silu") and not target.knows("com.acme.Other")
+    assert seconds(target, "com.acme.Silu", X) == pytest.approx(2e-6 + 64 * 256 * 2e-9)
+    assert seconds(target, "com.acme.Wide", X) == pytest.approx(64 * 256 * 10 / 1e9)
+    assert seconds(target, "Relu", X) == 0.0
+
+
+def test_a_file_changes_what_it_names_and_keeps_the_rest(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, 'base = "onnxruntime-cpu"\n[operators]\nExp = { throughput = 1e6 }\n[classes.matmul]\nthroughput = 1e6\n'))
+    shipped = load_target("onnxruntime-cpu")
+    assert seconds(target, "Exp", X) > 100 * seconds(shipped, "Exp", X)
+    assert seconds(target, "MatMul", X, Shaped(F, (256, 64), True)) > 100 * seconds(shipped, "MatMul", X, Shaped(F, (256, 64), True))
+    assert seconds(target, "Tanh", X) == seconds(shipped, "Tanh", X)
+    assert target.classes["matmul"].launch == shipped.classes["matmul"].launch
+    assert target.fusions == shipped.fusions
+
+
+def test_a_base_may_be_a_file_beside(tmp_path: Path) -> None:
+    write(tmp_path, "launch = 3.0\n", "first.toml")
+    assert load_target(write(tmp_path, 'base = "first.toml"\n')).launch == 3.0
+
+
+def test_missing_kernels(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, 'launch = 1.0\n[operators]\nCelu.missing = true\nMish.missing = ["float16"]\n'))
+    assert not target.runs("Celu", F)
+    assert target.runs("Mish", F) and not target.runs("Mish", TensorProto.FLOAT16)
+    assert target.runs("Relu", F)
+    assert seconds(target, "Celu", X) == 1.0  # finite: the original may have it
+
+
+def test_an_operators_class_decides_between_its_figures(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 0.0\n[operators.Softmax.classes]\nsoftmax_outer = { per_element = 1.0 }\nsoftmax = { per_row = 1.0 }\n"))
+    assert seconds(target, "Softmax", X) == 64
+    across = PricedNode("", "Softmax", {"axis": 0}, [X], [X])
+    assert work(across, target).kind == "softmax_outer"
+    assert price(across, target).seconds == 64 * 256
+
+
+def test_time_is_a_line_between_the_levels_of_bandwidth(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 0.0\nbandwidth = [{ bytes = 100, rate = 100.0 }, { bytes = 300, rate = 60.0 }]\n"))
+    assert [target.transfer(size) for size in (0, 50, 100, 200, 300, 600)] == pytest.approx([0, 0.5, 1.0, 3.0, 5.0, 10.0])
+
+
+def test_launching_and_the_longer_of_moving_and_computing(tmp_path: Path) -> None:
+    text = "launch = 2.0\nbandwidth = [{ bytes = 1, rate = 1e6 }]\n[operators]\nRelu = { throughput = 1e4 }\nAbs = { throughput = 1e9 }\n"
+    target = load_target(write(tmp_path, text))
+    relu, absolute = (price(PricedNode("", name, {}, [Shaped(F, (100, 1000))], [Shaped(F, (100, 1000))]), target) for name in ("Relu", "Abs"))
+    assert relu.seconds == pytest.approx(2.0 + 100_000 / 1e4) and relu.bound == "compute"
+    assert absolute.seconds == pytest.approx(2.0 + 800_000 / 1e6) and absolute.bound == "launch"
+
+
+WRONG = [
+    ("launch = 1.0\nspeed = 3\n", "speed: there is no such key; allowed are about, bandwidth, base"),
+    ("launch = -1.0\n", "launch: -1.0 is not allowed there; it must be a number of seconds, 0 or more"),
+    ('launch = "fast"\n', "launch: 'fast' is not allowed there; it must be a number of seconds, 0 or more"),
+    ("launch = true\n", "launch: True is not allowed"),
+    ("launch = nan\n", "launch: nan is not allowed"),
+    ("launch = inf\n", "launch: inf is not allowed"),
+    ('about = "nothing"\n', "launch: is missing; say the seconds of a launch, or a base"),
+    ("launch = \n", "is no TOML: Invalid value (at line 1"),
+    ('base = "nowhere"\n', "nowhere: no such target; shipped are"),
+    ('base = "nowhere.toml"\n', "nowhere.toml: can not read it: No such file"),
+    ('base = "mine.toml"\n', "base: the files start from one another in a circle"),
+    ("launch = 1.0\n[classes.swimming]\n", "classes.swimming: there is no such class; allowed are attention"),
+    ("launch = 1.0\n[classes.norm]\nper_dog = 1\n", "classes.norm.per_dog: there is no such key; allowed are bandwidth"),
+    ("launch = 1.0\n[classes.norm]\nthroughput = 0\n", "classes.norm.throughput: 0 is not allowed there; it must be a number above 0"),
+    ("launch = 1.0\n[classes.norm]\nlaunches = 1.5\n", "classes.norm.launches: 1.5 is not allowed there; it must be a whole number"),
+    ("launch = 1.0\n[classes.matmul]\ncolumns = 0\n", "classes.matmul.columns: 0 is not allowed there; it must be a whole number, 1 or more"),
+    ("launch = 1.0\nclasses = 3\n", "classes: 3 is not allowed there; it must be a table"),
+    ('launch = 1.0\n[operators.Relu]\nclass = "fast"\n', "operators.Relu.class: 'fast' is not allowed there; it must be a class: attention"),
+    ('launch = 1.0\n[operators.Relu]\nmissing = "float"\n', "operators.Relu.missing: 'float' is not allowed there; it must be true, false, or a list"),
+    ('launch = 1.0\n[operators.Relu]\nmissing = ["f"]\n', "operators.Relu.missing[0]: 'f' is not allowed there; it must be a data type: bfloat16"),
+    ("launch = 1.0\n[relative]\nfloat32 = 1.0\n", "relative.float32: there is no such key; allowed are bfloat16"),
+    ("launch = 1.0\nbandwidth = 5\n", "bandwidth: 5 is not allowed there; it must be a list of tables with bytes and rate"),
+    ("launch = 1.0\nbandwidth = [{ bytes = 5 }]\n", "bandwidth[0].rate: is missing"),
+    ("launch = 1.0\nbandwidth = [{ bytes = 5, rate = 1 }, { bytes = 4, rate = 1 }]\n", "bandwidth[1]: more bytes must take more time"),
+    ("launch = 1.0\nbandwidth = [{ bytes = 5, rate = 1 }, { bytes = 6, rate = 9 }]\n", "bandwidth[1]: more bytes must take more time"),
+    ("launch = 1.0\n[blocked]\nblock = 8\n", "blocked.multiple: is missing"),
+    ('launch = 1.0\n[[fusions]]\nfirst = ["Add"]\nsecond = "Relu"\nbecomes = "X"\n', "fusions[0].second: 'Relu' is not allowed there; it must be a list"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG)
+def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(InputError) as error:
+        load_target(path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert "mine.toml" in str(error.value) or "nowhere" in str(error.value)
+
+
+def test_wrong_names(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="fastest: no such target; shipped are generic-gpu, launches, onnxruntime-cpu; "):
+        load_target("fastest")
+    with pytest.raises(InputError, match="can not read it: No such file"):
+        load_target(tmp_path / "none.toml")
+    with pytest.raises(InputError, match="is no TOML"):
+        (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+        load_target(tmp_path / "bytes.toml")
+
+
+def test_written_tables_are_read_again(tmp_path: Path) -> None:
+    tables = {
+        "about": 'a "quoted" text',
+        "launch": 2.05e-7,
+        "bandwidth": [{"bytes": 1024.0, "rate": 1e9}],
+        "relative": {"double": 2.0},
+        "classes": {"matmul": {"throughput": float("inf"), "columns": 16, "relative": {"float16": 1.5}}},
+        "operators": {"com.acme.Silu": {"class": "elementwise", "missing": True}, "Softmax": {"classes": {"softmax": {"per_row": 1e-9}}}},
+    }
+    target = load_target(write(tmp_path, target_text(tables)))
+    assert target.about == 'a "quoted" text' and target.launch == 2.05e-7
+    assert target.classes["matmul"].columns == 16 and target.classes["matmul"].relative == {TensorProto.FLOAT16: 1.5}
+    assert not target.runs("com.acme.Silu", F)
+    assert target.rates("softmax", "Softmax").per_row == 1e-9
