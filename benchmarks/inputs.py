@@ -11,14 +11,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 
-class Meaning(str, Enum):
+class Meaning(StrEnum):
     """What the elements of an input mean, which decides how they are drawn."""
 
     FEATURES = "features"  # normally distributed numbers

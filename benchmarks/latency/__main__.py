@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"what is compared (default: {','.join(AGAINST)})")
     parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat "--effort low"')
     parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most so many runs of each variant (default: 1000)")
-    parser.add_argument("--seconds", type=float, default=60, metavar="S", help="at most so long for the runs of one model (default: 60)")
+    parser.add_argument("--seconds", type=float, default=60, metavar="S", help="about so long at most for the runs of one model (default: 60)")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="processor time suits a machine that others use as well (default: wall)")
     parser.add_argument("--control", action="store_true", help="time the original a second time, which shows how noisy the times are")
     parser.add_argument("--time-limit", type=float, default=900, metavar="S", help="at most so long for one optimizer and one model (default: 900)")
@@ -88,7 +88,7 @@ def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
             try:
                 found.append(make_optimizer(name, options))
             except importlib.metadata.PackageNotFoundError:
-                raise ValueError(f"{name} is not installed; install the extra: pip install 'eqsat[zoo]'") from None
+                raise ValueError(f"{name} is not installed; install the extra: pip install -e '.[compare]'") from None
     if options and EQSAT not in names.split(","):
         raise ValueError("--eqsat has options, but eqsat is not compared")
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -44,7 +45,8 @@ def run(command: Sequence[str], time_limit: float, text: str = "", environment: 
         try:
             status, cpu_seconds = _wait(process.pid)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             raise
         finally:
             limit.cancel()

@@ -35,13 +35,19 @@ class Optimizer:
 def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
     """The optimizer of this name; `options` go to the command `eqsat optimize`."""
     if name == EQSAT:
+        optimize = [sys.executable, "-m", "eqsat", "optimize", "--quiet", *options]
         return Optimizer(
             name,
             f"{name}-{eqsat.__version__}-{_digest(_sources(), *options)}",
-            lambda source, target: [sys.executable, "-m", "eqsat", "optimize", str(source), "-o", str(target), "--quiet", *options],
+            lambda source, target: [*optimize, str(source), "-o", str(target), "--report", str(report_path(target))],
         )
     version = importlib.metadata.version(name)
     return Optimizer(name, f"{name}-{version}", lambda source, target: [sys.executable, "-m", "benchmarks.latency.peer", name, str(source), str(target)])
+
+
+def report_path(target: Path) -> Path:
+    """Where eqsat's report of a result goes."""
+    return target.with_suffix(".report")
 
 
 def _sources() -> str:

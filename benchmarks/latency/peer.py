@@ -34,7 +34,8 @@ PEERS: dict[str, Callable[[onnx.ModelProto], onnx.ModelProto]] = {"onnxsim": onn
 
 def main() -> None:
     name, source, target = sys.argv[1:]
-    Path(target).write_bytes(PEERS[name](onnx.load(source)).SerializeToString())
+    model = onnx.load_from_string(Path(source).read_bytes())
+    Path(target).write_bytes(PEERS[name](model).SerializeToString())
 
 
 if __name__ == "__main__":

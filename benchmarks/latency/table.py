@@ -15,8 +15,9 @@ from benchmarks.latency.optimizers import EQSAT, ORIGINAL
 from benchmarks.latency.timing import SETTLED, Measured, Measurement
 from benchmarks.latency.variants import Variant
 
-NONE = "–"
+NONE = "-"
 DIFFERENT = "≠"
+STAGES = ("saturate", "extract", "verify")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,8 @@ def header(names: Sequence[str]) -> str:
     """The head of the table for these variants."""
     each = " / ".join(_strong(name, name) for name in names)
     ours = ["eqsat against the best"] if EQSAT in names else []
-    columns = ["model", f"nodes: {each}", f"launches: {each}", f"ms: {each}", f"least ms: {each}", *ours, "cpu s"]
+    stages = f" ({', '.join(STAGES)}: s)" if EQSAT in names else ""
+    columns = ["model", f"nodes: {each}", f"launches: {each}", f"ms: {each}", f"least ms: {each}", *ours, f"cpu s{stages}"]
     return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
 
 
@@ -72,7 +74,7 @@ def line(row: Row) -> str:
     cells = [row.model, _cell(row, _nodes), *(_cell(row, _measured(row, show)) for show in (_launches, _median, _minimum))]
     if EQSAT in row.variants:
         cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", time))))
-    cells.append(" / ".join(_strong(name, f"{variant.cpu_seconds:.1f}") for name, variant in row.variants.items() if name != ORIGINAL) or NONE)
+    cells.append(" / ".join(_strong(name, _seconds(variant)) for name, variant in row.variants.items() if variant.cpu_seconds) or NONE)
     return f"| {' | '.join(cells)} |"
 
 
@@ -88,7 +90,7 @@ def remarks(rows: Iterable[Row]) -> Iterator[str]:
             if variant.different:
                 yield f"- {row.model}, {name}: {variant.different}"
         if row.measurement.spread >= SETTLED:
-            yield f"- {row.model}: the halves of {row.measurement.rounds} rounds differ by {row.measurement.spread:.1%}"
+            yield f"- {row.model}: the halves of {row.measurement.rounds} rounds disagree by {row.measurement.spread:.1%}"
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
@@ -122,6 +124,11 @@ def _strong(name: str, text: str) -> str:
 
 def _nodes(variant: Variant) -> str:
     return str(variant.nodes) if variant.path else NONE
+
+
+def _seconds(variant: Variant) -> str:
+    stages = ", ".join(f"{variant.stages[stage]:.1f}" for stage in STAGES if stage in variant.stages)
+    return f"{variant.cpu_seconds:.1f}" + (f" ({stages})" if stages else "")
 
 
 def _measured(row: Row, show: Callable[[Measured], str]) -> Callable[[Variant], str]:

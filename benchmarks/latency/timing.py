@@ -1,14 +1,20 @@
 """Timing: `python -m benchmarks.latency.timing` times variants of a model side by side in one process.
 
 A request comes as JSON on standard input, and the measurements go as JSON to standard output. All
-sessions are loaded with one thread and all of ONNX Runtime's optimizations. Then each round runs
-every variant once in an order drawn anew, so that what slows the machine down for a while slows all
-variants down alike, and none always finds the caches as the same other left them. Rounds end when
-the medians of their first and second half agree, or at the limit.
+sessions have one thread and all of ONNX Runtime's optimizations. What disturbs the times is shared:
+
+- Each round times every variant once, in an order drawn anew, so that what slows the machine down
+  for a while slows all variants down alike.
+- An untimed run comes before each timed one, because the other variants emptied the caches.
+- After some rounds all sessions are loaded anew, because two sessions of the same model differ by
+  up to three in a hundred, by where their memory lies.
+
+Rounds end when their first and second half agree on the ratios of the variants, or at a limit.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import statistics
@@ -25,15 +31,17 @@ import numpy as np
 from benchmarks.inputs import Description
 from benchmarks.runtime import open_session
 
-WARM_UP = 3
-FEWEST = 20
+BATCH = 8  # rounds with the same sessions
+FEWEST = 4  # batches, so that each half has two
 CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.thread_time_ns}
 SETTLED = 0.01
 
 
 @dataclass(frozen=True)
 class Request:
-    """What to time. `description` is the JSON of the inputs; `rounds` and `seconds` are limits."""
+    """What to time. `description` is the JSON of the inputs; `rounds` and `seconds` are limits, which
+    the last batch of rounds may exceed.
+    """
 
     variants: Mapping[str, str]
     description: str
@@ -53,8 +61,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The variants that ran, and for the others the reason. `spread` is how far the two halves of the
-    rounds differ at most, in parts of the median.
+    """The variants that ran, and for the others the reason. `spread` says how far two halves of the
+    rounds disagree.
     """
 
     measured: Mapping[str, Measured] = field(default_factory=dict[str, Measured])
@@ -68,53 +76,62 @@ class Measurement:
     @classmethod
     def from_json(cls, text: str) -> Measurement:
         data: dict[str, Any] = json.loads(text)
-        return cls(**{**data, "measured": {name: Measured(**value) for name, value in data["measured"].items()}})
+        measured = {name: Measured(**value) for name, value in data["measured"].items()}
+        return cls(measured, data["failures"], data["rounds"], data["spread"])
 
 
-def spread(times: Sequence[float]) -> float:
-    """How far the median of the second half is from that of the first, in parts of the first."""
+def spread(times: Mapping[str, Sequence[float]]) -> float:
+    """How far two halves of the rounds disagree at most, on the median of a variant in parts of that of
+    the first variant; or on the median itself if there is no other.
+
+    A slow hour of the machine moves all medians, and none of their ratios.
+    """
+    first, second = ([statistics.median(each[part]) for each in times.values()] for part in _halves(next(iter(times.values()), ())))
+    ratios = [late / early for early, late in zip(first, second, strict=True)]
+    return max((abs(ratio / ratios[0] - 1) for ratio in ratios[1:]), default=abs(ratios[0] - 1) if ratios else 0.0)
+
+
+def _halves(times: Sequence[float]) -> tuple[slice, slice]:
     half = len(times) // 2
-    return abs(statistics.median(times[half:]) / statistics.median(times[:half]) - 1)
+    return slice(half), slice(half, None)
 
 
 def measure(request: Request) -> Measurement:
     """Times all variants that load and run."""
     inputs = Description.from_json(request.description).draw()
-    sessions: dict[str, Any] = {}
+    counts: dict[str, int] = {}
     failures: dict[str, str] = {}
     for name, path in request.variants.items():
         try:
-            session = open_session(path)
-            for _ in range(WARM_UP):
-                session.run(None, inputs)
-            sessions[name] = session
+            counts[name] = launches(path, inputs)
         except Exception as error:  # the runtime has its own exception for each of its statuses
             failures[name] = str(error).splitlines()[0] if str(error) else type(error).__name__
-    times = _rounds(sessions, inputs, request) if sessions else {}
-    measured = {name: Measured(statistics.median(each) / 1e6, min(each) / 1e6, launches(request.variants[name], inputs)) for name, each in times.items()}
+    times = timed({name: request.variants[name] for name in counts}, inputs, request) if counts else {}
+    measured = {name: Measured(statistics.median(each) / 1e6, min(each) / 1e6, counts[name]) for name, each in times.items()}
     rounds = min((len(each) for each in times.values()), default=0)
-    return Measurement(measured, failures, rounds, max(map(spread, times.values()), default=0.0))
+    return Measurement(measured, failures, rounds, spread(times))
 
 
-def _rounds(sessions: Mapping[str, Any], inputs: Mapping[str, np.ndarray], request: Request) -> dict[str, list[float]]:
-    """Nanoseconds of each run of each session."""
-    clock = CLOCKS[request.clock]
-    times: dict[str, list[float]] = {name: [] for name in sessions}
-    order, shuffle = list(sessions), random.Random(0)
+def timed(paths: Mapping[str, str], inputs: Mapping[str, np.ndarray], request: Request) -> dict[str, list[float]]:
+    """Nanoseconds of each timed run of each variant."""
+    clock, shuffle = CLOCKS[request.clock], random.Random(0)
+    times: dict[str, list[float]] = {name: [] for name in paths}
+    order = list(paths)
     end = time.monotonic() + request.seconds
-    for number in range(request.rounds):
+    for batch in itertools.count(1):
         shuffle.shuffle(order)
-        for name in order:
-            run = sessions[name].run
-            begin = clock()
-            run(None, inputs)
-            times[name].append(clock() - begin)
-        done = number + 1
-        if done >= 2 and time.monotonic() > end:
-            break
-        if done >= FEWEST and done % 10 == 0 and max(map(spread, times.values())) < SETTLED:
-            break
-    return times
+        runs = {name: open_session(paths[name]).run for name in order}
+        for _ in range(BATCH):
+            shuffle.shuffle(order)
+            for name in order:
+                runs[name](None, inputs)
+                begin = clock()
+                runs[name](None, inputs)
+                times[name].append(clock() - begin)
+        settled = batch >= FEWEST and spread(times) < SETTLED
+        if settled or batch * BATCH >= request.rounds or (batch > 1 and time.monotonic() > end):
+            return times
+    raise AssertionError("the batches have no end of their own")
 
 
 def launches(path: str, inputs: Mapping[str, np.ndarray]) -> int:

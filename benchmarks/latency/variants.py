@@ -12,7 +12,8 @@ import json
 import os
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +21,7 @@ import onnx
 
 from benchmarks.inputs import Description
 from benchmarks.latency.child import run
-from benchmarks.latency.optimizers import ORIGINAL, Optimizer
+from benchmarks.latency.optimizers import ORIGINAL, Optimizer, report_path
 from eqsat import count_nodes
 
 
@@ -29,7 +30,8 @@ class Variant:
     """A model as an optimizer left it. Without a `path`, `failure` is the reason.
 
     `nodes` counts no constants. `different` is empty if the variant computes the same as the original
-    up to float rounding, and else the reason, as `eqsat verify` finds them.
+    up to float rounding, and else the reason, as `eqsat verify` finds them. `stages` are the seconds
+    of the stages that eqsat's report names.
     """
 
     name: str
@@ -38,10 +40,11 @@ class Variant:
     cpu_seconds: float = 0.0
     failure: str = ""
     different: str = ""
+    stages: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 def the_original(model: Path) -> Variant:
-    return Variant(ORIGINAL, str(model), count_nodes(onnx.load(model)))
+    return Variant(ORIGINAL, str(model), _nodes(model))
 
 
 def make_variant(model: Path, description: Description, optimizer: Optimizer, cache: Path, time_limit: float) -> Variant:
@@ -64,10 +67,11 @@ def make_variant(model: Path, description: Description, optimizer: Optimizer, ca
             made = Variant(optimizer.name, cpu_seconds=done.cpu_seconds, failure=done.failure)
         else:
             different = _difference(model, part, description, time_limit)
-            made = Variant(optimizer.name, str(target), count_nodes(onnx.load(part)), done.cpu_seconds, different=different)
+            made = Variant(optimizer.name, str(target), _nodes(part), done.cpu_seconds, different=different, stages=_stages(report_path(part)))
             part.replace(target)
     finally:
         part.unlink(missing_ok=True)
+        report_path(part).unlink(missing_ok=True)
     if not done.timed_out:
         kept = asdict(made)
         del kept["path"]  # the folder may be moved
@@ -77,12 +81,21 @@ def make_variant(model: Path, description: Description, optimizer: Optimizer, ca
     return made
 
 
+def _nodes(model: Path) -> int:
+    return count_nodes(onnx.load_from_string(model.read_bytes()))
+
+
+def _stages(report: Path) -> dict[str, float]:
+    """The seconds of each stage in a report; nothing if the optimizer writes no report."""
+    return json.loads(report.read_text(encoding="utf-8"))["seconds"] if report.is_file() else {}
+
+
 def _warm_up(optimizer: Optimizer, time_limit: float) -> None:
     """Lets the optimizer fill its own caches, on a model of one node, so that no measured run does."""
     graph = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "relu.onnx"
-        onnx.save(graph, source)
+        source.write_bytes(graph.SerializeToString())
         run(optimizer.command(source, Path(folder) / "out.onnx"), time_limit)
 
 

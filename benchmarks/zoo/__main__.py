@@ -8,6 +8,7 @@ with the reason. The command needs the extra `zoo`.
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def main() -> int:
     try:
         return options.call(options)
     except ModuleNotFoundError as error:
-        print(f"error: the zoo needs the module {error.name}; install the extra: pip install 'eqsat[zoo]'", file=sys.stderr)
+        print(f"error: the zoo needs the module {error.name}; install the extra: pip install -e '.[zoo]'", file=sys.stderr)
         return 2
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -52,12 +53,12 @@ def export_all(options: argparse.Namespace) -> int:
     """Prints a row for each model; the exit code tells whether all were exported."""
     from benchmarks.zoo.architectures import ARCHITECTURES
 
-    chosen = [export for export in exports(ARCHITECTURES, options.only) if not (options.static and export.dynamic)]
+    chosen: list[Export] = [export for export in exports(ARCHITECTURES, options.only) if not (options.static and export.dynamic)]
     options.folder.mkdir(parents=True, exist_ok=True)
     print("| model | nodes | MB | error | seconds | sha256 |\n|---|---|---|---|---|---|", flush=True)
     failed = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        for row, good in pool.map(lambda export: exported(export, options.folder, options.time_limit), chosen):
+        for row, good in pool.map(functools.partial(exported, folder=options.folder, time_limit=options.time_limit), chosen):
             failed += not good
             print(row, flush=True)
     print(f"\n{len(chosen) - failed} of {len(chosen)} models exported into {options.folder}")

@@ -45,49 +45,41 @@ class Architecture:
         return Description(static, {}, made_by)
 
 
-class Text(torch.nn.Module):
-    """A text model as a function of two tensors: token identifiers and the mask of the tokens that are there."""
+class Function(torch.nn.Module):
+    """A model as a function of tensors in order, to one tensor: the field `output` of the result."""
 
-    def __init__(self, model: Any, output: str) -> None:
-        super().__init__()
+    def __init__(self, model: Any, output: str = "logits") -> None:
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.model = model
         self.output = output
+
+
+class Text(Function):
+    """A text model as a function of token identifiers and the mask of the tokens that are there."""
 
     def forward(self, input_ids: Any, attention_mask: Any) -> Any:
         return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask), self.output)
 
 
-class Decoder(torch.nn.Module):
+class Decoder(Function):
     """A language model without a cache of past tokens."""
 
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
     def forward(self, input_ids: Any, attention_mask: Any) -> Any:
-        return self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False).logits
+        return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask, use_cache=False), self.output)
 
 
-class Vision(torch.nn.Module):
+class Vision(Function):
     """An image model as a function of the pixels."""
 
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
     def forward(self, pixel_values: Any) -> Any:
-        return self.model(pixel_values=pixel_values).logits
+        return getattr(self.model(pixel_values=pixel_values), self.output)
 
 
-class Speech(torch.nn.Module):
+class Speech(Function):
     """The encoder of a speech model as a function of a spectrogram."""
 
-    def __init__(self, model: Any) -> None:
-        super().__init__()
-        self.model = model
-
     def forward(self, input_features: Any) -> Any:
-        return self.model(input_features=input_features).last_hidden_state
+        return getattr(self.model(input_features=input_features), self.output)
 
 
 def text(build: Callable[[], Any], sequence: int = 128) -> Architecture:
@@ -168,7 +160,7 @@ def whisper_encoder() -> Any:
         eos_token_id=2,
         decoder_start_token_id=1,
     )
-    return Speech(transformers.WhisperModel(config).encoder)
+    return Speech(transformers.WhisperModel(config).encoder, "last_hidden_state")
 
 
 def vit() -> Any:

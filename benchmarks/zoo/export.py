@@ -18,9 +18,9 @@ import numpy as np
 import onnx
 
 from benchmarks.inputs import Description, Input, description_path
+from benchmarks.runtime import open_session
 from benchmarks.zoo.architectures import ARCHITECTURES, Architecture
 from benchmarks.zoo.names import Export
-from benchmarks.runtime import open_session
 from benchmarks.zoo.weights import calibrate, perturb
 
 torch: Any = importlib.import_module("torch")
@@ -105,7 +105,7 @@ def _symbolic(value: Input) -> dict[int, str]:
 
 def _without_traces(path: Path) -> None:
     """Removes what the dynamo exporter notes of each node: stack traces, which name folders of this machine."""
-    model = onnx.load(path)
+    model = onnx.load_from_string(path.read_bytes())
     for graph in (model.graph, *model.functions):
         for node in graph.node:
             del node.metadata_props[:]
@@ -114,7 +114,7 @@ def _without_traces(path: Path) -> None:
         del value.metadata_props[:]
     del model.graph.metadata_props[:]
     del model.metadata_props[:]
-    onnx.checker.check_model(model)
+    onnx.checker.check_model(model)  # pyright: ignore[reportUnknownMemberType]
     path.write_bytes(model.SerializeToString(deterministic=True))
 
 
