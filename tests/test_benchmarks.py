@@ -118,6 +118,10 @@ def test_a_result_is_made_once_and_compared(model: Path, tmp_path: Path) -> None
     assert (crashed.path, crashed.failure) == ("", "it can not")
     assert make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "crash"), tmp_path, 60) == crashed
     assert make_variant(model, FLOATS, optimizer("pass", "nothing"), tmp_path, 60).failure == "it wrote no file"
+
+    late = make_variant(model, FLOATS, optimizer("import time; time.sleep(600)", "late"), tmp_path, 0.5)
+    assert late.failure.startswith("longer than")
+    assert not make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "late"), tmp_path, 60).failure, "another time may be enough"
     assert not list(tmp_path.glob("*/.*")), "nothing half-made stays"
 
 

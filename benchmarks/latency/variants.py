@@ -1,8 +1,8 @@
 """Variants: what an optimizer makes of a model, made once and kept.
 
 A result lies in a folder for its optimizer's key, under the hash of the model: the file, and what
-is known of it as JSON. A failure is kept as well; one at the time limit is not, as it depends on
-the machine.
+is known of it as JSON. A failure is kept as well. What depends on the machine is not kept: a failure
+at the time limit, or a result that could not be compared.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from benchmarks.inputs import Description
 from benchmarks.latency.child import run
 from benchmarks.latency.optimizers import ORIGINAL, Optimizer, report_path
 from eqsat import count_nodes
+
+DIFFERENT = "different"  # the verdict of `eqsat verify`
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,20 @@ def make_variant(model: Path, description: Description, optimizer: Optimizer, ca
     part = folder / f".{digest}.{os.getpid()}.onnx"
     try:
         done = run(optimizer.command(model, part), time_limit)
+        definite = not done.timed_out
         if not done.failure and not part.is_file():
             made = Variant(optimizer.name, cpu_seconds=done.cpu_seconds, failure="it wrote no file")
         elif done.failure:
             made = Variant(optimizer.name, cpu_seconds=done.cpu_seconds, failure=done.failure)
         else:
             different = _difference(model, part, description, time_limit)
+            definite = not different or different.startswith(DIFFERENT)
             made = Variant(optimizer.name, str(target), _nodes(part), done.cpu_seconds, different=different, stages=_stages(report_path(part)))
             part.replace(target)
     finally:
         part.unlink(missing_ok=True)
         report_path(part).unlink(missing_ok=True)
-    if not done.timed_out:
+    if definite:
         kept = asdict(made)
         del kept["path"]  # the folder may be moved
         written = part.with_suffix(".part")
