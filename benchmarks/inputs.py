@@ -92,3 +92,14 @@ def _input(data: Mapping[str, Any]) -> Input:
 def description_path(model: Path) -> Path:
     """Where the description of a model stands."""
     return model.with_suffix(".json")
+
+
+def read_description(model: Path) -> Description:
+    """The description beside a model; a ValueError says what is wrong with it, and where."""
+    path = description_path(model)
+    if not path.is_file():
+        raise ValueError(f"{model} has no description of its inputs; it belongs into {path}")
+    try:
+        return Description.from_json(path.read_text(encoding="utf-8"))
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"{path} is no description of inputs: {type(error).__name__}: {error}") from None

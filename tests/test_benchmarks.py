@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from benchmarks.inputs import Description, Input, Meaning, description_path
+from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
 from benchmarks.latency.child import run
 from benchmarks.latency.optimizers import Optimizer
 from benchmarks.latency.table import Row, geometric_mean, kernels, line, remarks, summary, time
@@ -65,6 +65,18 @@ def test_wrong_descriptions_are_refused() -> None:
         Input("int64", (1,), Meaning.INDICES, 0)
     with pytest.raises(ValueError, match="symbolic sizes batch, sequence"):
         Description(TEXT.inputs)
+
+
+def test_a_description_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    model, path = tmp_path / "bert.onnx", tmp_path / "bert.json"
+    with pytest.raises(ValueError, match=r"no description of its inputs; it belongs into .*bert\.json"):
+        read_description(model)
+    for wrong in ("{", "{}", "[]", '{"inputs": {"x": {"dtype": "int64", "shape": [1], "meaning": "tokens", "bound": null}}, "sizes": {}, "made_by": {}}'):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match=r"bert\.json is no description of inputs: "):
+            read_description(model)
+    path.write_text(TEXT.to_json())
+    assert read_description(model) == TEXT
 
 
 def test_names_select_exports_and_static_ones_come_first() -> None:
@@ -130,7 +142,7 @@ def row(name: str, times: dict[str, float], launches: dict[str, int], different:
     return Row(name, variants, Measurement({variant: Measured(taken, taken / 2, launches[variant]) for variant, taken in times.items()}, rounds=8))
 
 
-FIRST = row("first", {"original": 8, "onnxsim": 4, "eqsat": 2}, {"original": 10, "onnxsim": 5, "eqsat": 10})
+FIRST = row("first", {"original": 8, "onnxsim": 4, "eqsat": 2, "control": 1}, {"original": 10, "onnxsim": 5, "eqsat": 10, "control": 1})
 SECOND = row("second", {"original": 1, "onnxsim": 0.1, "eqsat": 2}, {"original": 10, "onnxsim": 1, "eqsat": 10}, different="onnxsim")
 
 
@@ -149,6 +161,7 @@ def test_the_table_shows_marks_and_means() -> None:
         "| onnxsim / original | 1 | 0.500 | 0.500 | 0.500 | 0 | 0 |",
         "| eqsat / original | 2 | 1.000 | 0.707 | 0.707 | 1 | 1 |",
         "| eqsat / best | 2 | 1.414 | 1.000 | 1.000 | 1 | 1 |",
+        "| control / original | 1 | 0.100 | 0.125 | 0.125 | 0 | 0 |",
     ]
     lost = Row("third", {"original": Variant("original", "third.onnx"), "onnxsim": Variant("onnxsim", failure="it can not")}, Measurement(), "ended by SIGSEGV")
     assert list(remarks([SECOND, lost])) == [

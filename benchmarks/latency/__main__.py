@@ -16,21 +16,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks.inputs import Description, description_path
+from benchmarks.inputs import Description, read_description
 from benchmarks.latency.child import adopt_orphans, run
-from benchmarks.latency.optimizers import AGAINST, EQSAT, ORIGINAL, Optimizer, make_optimizer
+from benchmarks.latency.optimizers import AGAINST, CONTROL, EQSAT, ORIGINAL, Optimizer, make_optimizer
 from benchmarks.latency.table import Row, header, line, remarks, summary
 from benchmarks.latency.timing import CLOCKS, Measurement, Request
 from benchmarks.latency.variants import Variant, make_variant, the_original
 
 WRONG_USE = 2
-CONTROL = "control"
 
 
 def main() -> int:
     options = arguments()
     try:
-        models = find_models(options.models)
+        models = {model: read_description(model) for model in find_models(options.models)}
         optimizers = chosen_optimizers(options.against, shlex.split(options.eqsat))
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
@@ -39,8 +38,8 @@ def main() -> int:
     rows: list[Row] = []
     names = [ORIGINAL, *(optimizer.name for optimizer in optimizers), *([CONTROL] if options.control else [])]
     print(header(names), flush=True)
-    for model in models:
-        rows.append(make_row(model, optimizers, options))
+    for model, description in models.items():
+        rows.append(make_row(model, description, optimizers, options))
         print(line(rows[-1]), flush=True)
         if options.json:
             options.json.write_text(json.dumps(record(rows, options), indent=2) + "\n", encoding="utf-8")
@@ -73,8 +72,6 @@ def find_models(paths: Sequence[Path]) -> list[Path]:
     for model in models:
         if not model.is_file():
             raise ValueError(f"there is no file {model}")
-        if not description_path(model).is_file():
-            raise ValueError(f"{model} has no description of its inputs; it belongs into {description_path(model)}")
     return models
 
 
@@ -94,9 +91,8 @@ def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
     return found
 
 
-def make_row(model: Path, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
+def make_row(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
     """All of one model."""
-    description = Description.from_json(description_path(model).read_text(encoding="utf-8"))
     variants = {variant.name: variant for variant in make_all(model, description, optimizers, options)}
     paths = {name: variant.path for name, variant in variants.items() if variant.path}
     request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)

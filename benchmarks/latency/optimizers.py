@@ -20,6 +20,7 @@ from benchmarks.latency.peer import PEERS
 
 ORIGINAL = "original"
 EQSAT = "eqsat"
+CONTROL = "control"  # the original once more, which shows how noisy the times are
 AGAINST = (ORIGINAL, *PEERS, EQSAT)
 
 
