@@ -32,7 +32,8 @@ from benchmarks.inputs import Description
 from benchmarks.runtime import open_session
 
 BATCH = 8  # rounds with the same sessions
-FEWEST = 4  # batches, so that each half has two
+FEWEST = 8  # batches, as a handful of loads has luck too
+STEADY = 3  # batches after each of which the halves agree, as once is easily luck
 CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.thread_time_ns}
 SETTLED = 0.01
 
@@ -118,6 +119,7 @@ def timed(paths: Mapping[str, str], inputs: Mapping[str, np.ndarray], request: R
     times: dict[str, list[float]] = {name: [] for name in paths}
     order = list(paths)
     end = time.monotonic() + request.seconds
+    steady = 0
     for batch in itertools.count(1):
         shuffle.shuffle(order)
         runs = {name: open_session(paths[name]).run for name in order}
@@ -128,8 +130,8 @@ def timed(paths: Mapping[str, str], inputs: Mapping[str, np.ndarray], request: R
                 begin = clock()
                 runs[name](None, inputs)
                 times[name].append(clock() - begin)
-        settled = batch >= FEWEST and spread(times) < SETTLED
-        if settled or batch * BATCH >= request.rounds or (batch > 1 and time.monotonic() > end):
+        steady = steady + 1 if spread(times) < SETTLED else 0
+        if (batch >= FEWEST and steady >= STEADY) or batch * BATCH >= request.rounds or (batch > 1 and time.monotonic() > end):
             return times
     raise AssertionError("the batches have no end of their own")
 
