@@ -1,0 +1,129 @@
+"""The command: `python -m benchmarks.latency FOLDER|MODEL ... --cache FOLDER [--against NAMES] ...`.
+
+Makes each optimizer's version of each model once, and keeps it in the cache. Then it times all
+versions of a model side by side, and prints the table. A model has the description of its inputs
+beside it, as the zoo writes it. Run it on an idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks.inputs import Description, read_description
+from benchmarks.latency.child import adopt_orphans, run
+from benchmarks.latency.optimizers import AGAINST, CONTROL, EQSAT, ORIGINAL, Optimizer, make_optimizer
+from benchmarks.latency.table import Row, header, line, remarks, summary
+from benchmarks.latency.timing import CLOCKS, Measurement, Request
+from benchmarks.latency.variants import Variant, make_variant, the_original
+
+WRONG_USE = 2
+
+
+def main() -> int:
+    options = arguments()
+    try:
+        models = {model: read_description(model) for model in find_models(options.models)}
+        optimizers = chosen_optimizers(options.against, shlex.split(options.eqsat))
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return WRONG_USE
+    adopt_orphans()
+    rows: list[Row] = []
+    names = [ORIGINAL, *(optimizer.name for optimizer in optimizers), *([CONTROL] if options.control else [])]
+    print(header(names), flush=True)
+    for model, description in models.items():
+        rows.append(make_row(model, description, optimizers, options))
+        print(line(rows[-1]), flush=True)
+        if options.json:
+            options.json.write_text(json.dumps(record(rows, options), indent=2) + "\n", encoding="utf-8")
+    for text in ("", *summary(rows), "", *remarks(rows)):
+        print(text)
+    return 0
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("models", nargs="+", type=Path, metavar="FOLDER|MODEL", help="models, or folders with models")
+    parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER", help="where the optimizers' results are kept")
+    parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"what is compared (default: {','.join(AGAINST)})")
+    parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat "--effort low"')
+    parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most so many runs of each variant (default: 1000)")
+    parser.add_argument("--seconds", type=float, default=60, metavar="S", help="about so long at most for the runs of one model (default: 60)")
+    parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="processor time suits a machine that others use as well (default: wall)")
+    parser.add_argument("--control", action="store_true", help="time the original a second time, which shows how noisy the times are")
+    parser.add_argument("--time-limit", type=float, default=900, metavar="S", help="at most so long for one optimizer and one model (default: 900)")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to a file")
+    return parser.parse_args()
+
+
+def find_models(paths: Sequence[Path]) -> list[Path]:
+    """The models that are named or lie in a named folder. Raises ValueError if one is not usable."""
+    models = [model for path in paths for model in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])]
+    models = [model for model in models if not model.name.startswith(".")]
+    if not models:
+        raise ValueError(f"no models in {', '.join(map(str, paths))}; make some: python -m benchmarks.zoo export FOLDER")
+    for model in models:
+        if not model.is_file():
+            raise ValueError(f"there is no file {model}")
+    return models
+
+
+def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
+    """The optimizers of a list of names, in its order. Raises ValueError for one that is not there."""
+    found: list[Optimizer] = []
+    for name in names.split(","):
+        if name not in AGAINST:
+            raise ValueError(f"no optimizer is called {name!r}; there are {', '.join(AGAINST)}")
+        if name != ORIGINAL:
+            try:
+                found.append(make_optimizer(name, options))
+            except importlib.metadata.PackageNotFoundError:
+                raise ValueError(f"{name} is not installed; install the extra: pip install -e '.[compare]'") from None
+    if options and EQSAT not in names.split(","):
+        raise ValueError("--eqsat has options, but eqsat is not compared")
+    return found
+
+
+def make_row(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
+    """All of one model."""
+    variants = {variant.name: variant for variant in make_all(model, description, optimizers, options)}
+    paths = {name: variant.path for name, variant in variants.items() if variant.path}
+    request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)
+    done = run([sys.executable, "-m", "benchmarks.latency.timing"], options.time_limit + options.seconds, json.dumps(asdict(request)))
+    measurement = Measurement() if done.failure else Measurement.from_json(done.output)
+    return Row(model.stem, variants, measurement, done.failure)
+
+
+def make_all(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Iterator[Variant]:
+    original = the_original(model)
+    yield original
+    for optimizer in optimizers:
+        yield make_variant(model, description, optimizer, options.cache, options.time_limit)
+    if options.control:
+        yield Variant(CONTROL, original.path, original.nodes)
+
+
+def record(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, object]:
+    """All figures as JSON data, with what they depend on."""
+    packages = ("onnxruntime", "onnxsim", "onnxslim", "onnxscript", "onnx")
+    versions = {package: importlib.metadata.version(package) for package in packages if _installed(package)}
+    return {"versions": versions, "eqsat": options.eqsat, "clock": options.clock, "models": [asdict(row) for row in rows]}
+
+
+def _installed(package: str) -> bool:
+    try:
+        importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

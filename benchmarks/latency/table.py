@@ -1,0 +1,151 @@
+"""The table: a row for each model, and geometric means over all of them, as Markdown.
+
+A variant counts if it loads and computes the same as the original. The others are shown with a mark
+or a dash, and listed with the reason. `best` is the least figure of the original and the peers that
+count; as the least of several noisy figures it errs to the low side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks.latency.optimizers import CONTROL, EQSAT, ORIGINAL
+from benchmarks.latency.timing import SETTLED, Measured, Measurement
+from benchmarks.latency.variants import Variant
+
+NONE = "-"
+DIFFERENT = "≠"
+STAGES = ("saturate", "extract", "verify")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model: its variants by name, the original first, and how they ran. `failure` is the reason
+    if none of them did.
+    """
+
+    model: str
+    variants: dict[str, Variant]
+    measurement: Measurement
+    failure: str = ""
+
+    def counting(self, name: str) -> Measured | None:
+        """The measurement of a variant if it counts."""
+        variant = self.variants.get(name)
+        return self.measurement.measured.get(name) if variant and not variant.different else None
+
+    def best(self, figure: Callable[[Measured], float]) -> float | None:
+        """The least figure of the original and the peers."""
+        found = [figure(measured) for name in self.variants if name not in (EQSAT, CONTROL) and (measured := self.counting(name))]
+        return min(found) if found else None
+
+    def ratio(self, name: str, figure: Callable[[Measured], float], other: str = "") -> float | None:
+        """The variant's figure in parts of another's, or of the best."""
+        mine, base = self.counting(name), self.counting(other)
+        against = self.best(figure) if not other else figure(base) if base else None
+        return figure(mine) / against if mine and against else None
+
+
+def time(measured: Measured) -> float:
+    return measured.median
+
+
+def least_time(measured: Measured) -> float:
+    return measured.minimum
+
+
+def kernels(measured: Measured) -> float:
+    return measured.launches
+
+
+def header(names: Sequence[str]) -> str:
+    """The head of the table for these variants."""
+    each = " / ".join(_strong(name, name) for name in names)
+    ours = ["eqsat against the best"] if EQSAT in names else []
+    stages = f" ({', '.join(STAGES)}: s)" if EQSAT in names else ""
+    columns = ["model", f"nodes: {each}", f"launches: {each}", f"ms: {each}", f"least ms: {each}", *ours, f"cpu s{stages}"]
+    return f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|"
+
+
+def line(row: Row) -> str:
+    """The line of one model."""
+    cells = [row.model, _cell(row, _nodes), *(_cell(row, _measured(row, show)) for show in (_launches, _median, _minimum))]
+    if EQSAT in row.variants:
+        cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", time))))
+    cells.append(" / ".join(_strong(name, _seconds(variant)) for name, variant in row.variants.items() if variant.cpu_seconds) or NONE)
+    return f"| {' | '.join(cells)} |"
+
+
+def remarks(rows: Iterable[Row]) -> Iterator[str]:
+    """What went wrong, one line each: failures, differences, and times that did not settle."""
+    for row in rows:
+        if row.failure:
+            yield f"- {row.model}: not measured: {row.failure}"
+        for name, variant in row.variants.items():
+            failure = variant.failure or row.measurement.failures.get(name, "")
+            if failure:
+                yield f"- {row.model}, {name}: failed: {failure}"
+            if variant.different:
+                yield f"- {row.model}, {name}: {variant.different}"
+        if row.measurement.spread >= SETTLED:
+            yield f"- {row.model}: the halves of {row.measurement.rounds} rounds disagree by {row.measurement.spread:.1%}"
+
+
+def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """The geometric means, and on how many models each variant is slower than the original."""
+    names = list(dict.fromkeys(name for row in rows for name in row.variants))
+    yield "| geometric means | models | launches | time | least time | slower on | by more than 1 % |\n|---|---|---|---|---|---|---|"
+    for name in names:
+        for other in ([] if name == ORIGINAL else [ORIGINAL]) + ([""] if name == EQSAT else []):
+            times = _ratios(rows, name, time, other)
+            means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, time, least_time))
+            slower, clearly = (sum(ratio > limit for ratio in times) for limit in (1, 1 + SETTLED))
+            yield f"| {name} / {other or 'best'} | {len(times)} | {means} | {slower} | {clearly} |"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float | None:
+    """The geometric mean; None of nothing."""
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else None
+
+
+def _ratios(rows: Iterable[Row], name: str, figure: Callable[[Measured], float], other: str) -> list[float]:
+    return [ratio for row in rows if (ratio := row.ratio(name, figure, other)) is not None]
+
+
+def _cell(row: Row, show: Callable[[Variant], str]) -> str:
+    return " / ".join(_strong(name, show(variant) + (DIFFERENT if variant.different else "")) for name, variant in row.variants.items())
+
+
+def _strong(name: str, text: str) -> str:
+    return f"**{text}**" if name == EQSAT else text
+
+
+def _nodes(variant: Variant) -> str:
+    return str(variant.nodes) if variant.path else NONE
+
+
+def _seconds(variant: Variant) -> str:
+    stages = ", ".join(f"{variant.stages[stage]:.1f}" for stage in STAGES if stage in variant.stages)
+    return f"{variant.cpu_seconds:.1f}" + (f" ({stages})" if stages else "")
+
+
+def _measured(row: Row, show: Callable[[Measured], str]) -> Callable[[Variant], str]:
+    return lambda variant: show(row.measurement.measured[variant.name]) if variant.name in row.measurement.measured else NONE
+
+
+def _launches(measured: Measured) -> str:
+    return str(measured.launches)
+
+
+def _median(measured: Measured) -> str:
+    return f"{measured.median:.2f}"
+
+
+def _minimum(measured: Measured) -> str:
+    return f"{measured.minimum:.2f}"
+
+
+def _shown(ratio: float | None) -> str:
+    return NONE if ratio is None else f"{ratio:.3f}"

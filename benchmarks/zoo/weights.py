@@ -1,0 +1,42 @@
+"""Weights: the parameters and statistics of a fresh module become those of no special model.
+
+A fresh module has biases of 0, scales of 1 and batch norms that change nothing, and optimizers
+delete or merge what a trained model makes them keep. Afterwards no parameter is constant, and batch
+norms have the statistics of the data that they see, up to a random part. Other buffers, such as
+tables of positions, belong to the architecture and stay. The seed alone decides the result.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+torch: Any = importlib.import_module("torch")
+
+SPREAD = 0.1  # of a parameter that was constant, and of each statistic in parts of itself
+
+
+def perturb(module: Any, generator: Any) -> None:
+    """Moves every parameter: a constant one by `SPREAD`, any other by `SPREAD` in parts of its deviation."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            deviation = parameter.std().item() if parameter.numel() > 1 else 0.0
+            parameter.add_(torch.randn(parameter.shape, generator=generator) * SPREAD * (deviation or 1.0))
+
+
+def calibrate(module: Any, inputs: tuple[Any, ...], generator: Any) -> None:
+    """Gives batch norms the statistics of these inputs, then moves them."""
+    norms = [part for part in module.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
+    if not norms:
+        return
+    module.eval()
+    for norm in norms:
+        norm.train()
+        norm.momentum = None  # the running statistics are the mean over all batches so far
+        norm.reset_running_stats()
+    with torch.no_grad():
+        module(*inputs)
+        for norm in norms:
+            norm.running_mean.add_(torch.randn(norm.running_mean.shape, generator=generator) * SPREAD * norm.running_var.sqrt())
+            norm.running_var.mul_(torch.exp(torch.randn(norm.running_var.shape, generator=generator) * SPREAD))
+    module.eval()

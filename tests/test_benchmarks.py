@@ -1,0 +1,173 @@
+"""The benchmarks hold what they print: inputs by their description, counted launches, kept results, and the table's arithmetic."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
+from benchmarks.latency.child import run
+from benchmarks.latency.optimizers import Optimizer
+from benchmarks.latency.table import Row, geometric_mean, kernels, line, remarks, summary, time
+from benchmarks.latency.timing import Measured, Measurement, Request, measure, spread
+from benchmarks.latency.variants import Variant, make_variant
+from benchmarks.zoo.names import exports
+
+TEXT = Description(
+    {
+        "input_ids": Input("int64", ("batch", "sequence"), Meaning.INDICES, 7),
+        "attention_mask": Input("int64", ("batch", "sequence"), Meaning.MASK),
+        "pixels": Input("float32", ("batch", 3), Meaning.FEATURES),
+    },
+    {"batch": 40, "sequence": 9},
+    {"torch": "2.13.0"},
+)
+MODEL = """<ir_version: 8, opset_import: ["": 17]>
+g (float[N, 3] x) => (float[N, 3] y) { a = Relu(x)  b = Tanh(a)  y = Mul(b, a) }"""
+FLOATS = Description({"x": Input("float32", ("N", 3), Meaning.FEATURES)}, {"N": 4})
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.onnx"
+    onnx.save(onnx.parser.parse_model(MODEL), path)
+    return path
+
+
+def test_a_description_survives_its_file() -> None:
+    assert Description.from_json(TEXT.to_json()) == TEXT
+    assert description_path(Path("zoo/bert.ts.dynamic.onnx")) == Path("zoo/bert.ts.dynamic.json")
+
+
+def test_drawn_inputs_are_valid_and_the_same_each_time() -> None:
+    drawn = TEXT.draw()
+    assert {name: (array.dtype.name, array.shape) for name, array in drawn.items()} == {
+        "input_ids": ("int64", (40, 9)),
+        "attention_mask": ("int64", (40, 9)),
+        "pixels": ("float32", (40, 3)),
+    }
+    assert set(drawn["input_ids"].flat) == set(range(7))
+    ones = drawn["attention_mask"].sum(axis=1)
+    assert (drawn["attention_mask"] == (np.arange(9) < ones[:, None])).all()
+    assert set(ones) == {5, 6, 7, 8, 9}, "a mask leaves at least half of a row, and some rows whole"
+    assert all((array == TEXT.draw()[name]).all() for name, array in drawn.items())
+    assert (drawn["pixels"] != TEXT.draw(seed=1)["pixels"]).all()
+
+
+def test_wrong_descriptions_are_refused() -> None:
+    with pytest.raises(ValueError, match="indices have a bound"):
+        Input("int64", (1,), Meaning.INDICES)
+    with pytest.raises(ValueError, match="indices have a bound"):
+        Input("float32", (1,), Meaning.FEATURES, 3)
+    with pytest.raises(ValueError, match="below the bound 0"):
+        Input("int64", (1,), Meaning.INDICES, 0)
+    with pytest.raises(ValueError, match="symbolic sizes batch, sequence"):
+        Description(TEXT.inputs)
+
+
+def test_a_description_that_can_not_be_read_is_named(tmp_path: Path) -> None:
+    model, path = tmp_path / "bert.onnx", tmp_path / "bert.json"
+    with pytest.raises(ValueError, match=r"no description of its inputs; it belongs into .*bert\.json"):
+        read_description(model)
+    for wrong in ("{", "{}", "[]", '{"inputs": {"x": {"dtype": "int64", "shape": [1], "meaning": "tokens", "bound": null}}, "sizes": {}, "made_by": {}}'):
+        path.write_text(wrong)
+        with pytest.raises(ValueError, match=r"bert\.json is no description of inputs: "):
+            read_description(model)
+    path.write_text(TEXT.to_json())
+    assert read_description(model) == TEXT
+
+
+def test_names_select_exports_and_static_ones_come_first() -> None:
+    names = [export.name for export in exports(["vit", "bert"])]
+    assert names == ["bert.dyn", "bert.ts", "vit.dyn", "vit.ts", "bert.dyn.dynamic", "bert.ts.dynamic", "vit.dyn.dynamic", "vit.ts.dynamic"]
+    assert [export.name for export in exports(["vit", "bert"], ["bert.ts", "vit.dyn.dynamic"])] == ["bert.ts", "bert.ts.dynamic", "vit.dyn.dynamic"]
+    assert not [export for export in exports(["bert", "bertha"], ["bert"]) if export.architecture == "bertha"]
+    with pytest.raises(ValueError, match=r"called ber, gpt2; there are bert"):
+        exports(["bert"], ["ber", "bert", "gpt2"])
+
+
+def test_the_runtime_measures_all_that_load(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    paths = {"original": str(model), "broken": str(tmp_path / "broken.onnx"), "again": str(model)}
+    found = measure(Request(paths, FLOATS.to_json(), rounds=1, seconds=0))
+    assert set(found.measured) == {"original", "again"} and set(found.failures) == {"broken"}
+    assert all(measured.launches == 3 and 0 < measured.minimum <= measured.median for measured in found.measured.values())
+    assert Measurement.from_json(found.to_json()) == found
+
+
+def test_halves_agree_on_ratios_and_not_on_times() -> None:
+    assert spread({"original": [1, 1, 3, 3], "other": [2, 2, 6, 6]}) == 0
+    assert spread({"original": [1, 1, 1, 1], "other": [2, 2, 3, 3], "best": [1, 1, 1, 1]}) == pytest.approx(0.5)
+    assert spread({"original": [2, 2, 3, 3]}) == pytest.approx(0.5)
+    assert spread({}) == 0
+
+
+def test_a_child_tells_why_it_failed() -> None:
+    assert run([sys.executable, "-c", "print(input())"], 60, "said").output == "said\n"
+    assert run([sys.executable, "-c", "raise SystemExit('the last line')"], 60).failure == "the last line"
+    assert run([sys.executable, "-c", "import os; os.abort()"], 60).failure == "ended by SIGABRT"
+    hanging = run([sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"], 0.5)
+    assert hanging.timed_out and hanging.failure.startswith("longer than")
+
+
+def optimizer(code: str, key: str) -> Optimizer:
+    """An optimizer that runs `code` with the paths `source` and `target`."""
+    start = "import sys, onnx; source, target = sys.argv[1:];"
+    return Optimizer("peer", key, lambda source, target: [sys.executable, "-c", start + code, str(source), str(target)])
+
+
+def test_a_result_is_made_once_and_compared(model: Path, tmp_path: Path) -> None:
+    same = make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "same"), tmp_path, 60)
+    assert (same.nodes, same.failure, same.different) == (3, "", "") and Path(same.path).is_file()
+    assert make_variant(model, FLOATS, optimizer("raise SystemExit('not called')", "same"), tmp_path, 60) == same
+
+    wrong = "m = onnx.load(source); m.graph.node[0].op_type = 'Neg'; onnx.save(m, target)"
+    assert make_variant(model, FLOATS, optimizer(wrong, "wrong"), tmp_path, 60).different.startswith("different: ")
+
+    crashed = make_variant(model, FLOATS, optimizer("raise SystemExit('it can not')", "crash"), tmp_path, 60)
+    assert (crashed.path, crashed.failure) == ("", "it can not")
+    assert make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "crash"), tmp_path, 60) == crashed
+    assert make_variant(model, FLOATS, optimizer("pass", "nothing"), tmp_path, 60).failure == "it wrote no file"
+
+    late = make_variant(model, FLOATS, optimizer("import time; time.sleep(600)", "late"), tmp_path, 0.5)
+    assert late.failure.startswith("longer than")
+    assert not make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "late"), tmp_path, 60).failure, "another time may be enough"
+    assert not list(tmp_path.glob("*/.*")), "nothing half-made stays"
+
+
+def row(name: str, times: dict[str, float], launches: dict[str, int], different: str = "") -> Row:
+    variants = {variant: Variant(variant, f"{variant}.onnx", 10, 1.5, different="it is wrong" if variant == different else "") for variant in times}
+    return Row(name, variants, Measurement({variant: Measured(taken, taken / 2, launches[variant]) for variant, taken in times.items()}, rounds=8))
+
+
+FIRST = row("first", {"original": 8, "onnxsim": 4, "eqsat": 2, "control": 1}, {"original": 10, "onnxsim": 5, "eqsat": 10, "control": 1})
+SECOND = row("second", {"original": 1, "onnxsim": 0.1, "eqsat": 2}, {"original": 10, "onnxsim": 1, "eqsat": 10}, different="onnxsim")
+
+
+def test_ratios_leave_out_what_computes_something_else() -> None:
+    assert (FIRST.best(time), FIRST.ratio("eqsat", time), FIRST.ratio("eqsat", time, "original"), FIRST.ratio("eqsat", kernels)) == (4, 0.5, 0.25, 2)
+    assert (SECOND.best(time), SECOND.ratio("eqsat", time), SECOND.ratio("onnxsim", time, "original")) == (1, 2, None)
+    assert geometric_mean([0.5, 2, 8]) == pytest.approx(2) and geometric_mean([]) is None
+
+
+def test_the_table_shows_marks_and_means() -> None:
+    assert line(SECOND) == (
+        "| second | 10 / 10≠ / **10** | 10 / 1≠ / **10** | 1.00 / 0.10≠ / **2.00** | 0.50 / 0.05≠ / **1.00** "
+        "| launches 1.000, time 2.000 | 1.5 / 1.5 / **1.5** |"
+    )
+    assert list(summary([FIRST, SECOND]))[1:] == [
+        "| onnxsim / original | 1 | 0.500 | 0.500 | 0.500 | 0 | 0 |",
+        "| eqsat / original | 2 | 1.000 | 0.707 | 0.707 | 1 | 1 |",
+        "| eqsat / best | 2 | 1.414 | 1.000 | 1.000 | 1 | 1 |",
+        "| control / original | 1 | 0.100 | 0.125 | 0.125 | 0 | 0 |",
+    ]
+    lost = Row("third", {"original": Variant("original", "third.onnx"), "onnxsim": Variant("onnxsim", failure="it can not")}, Measurement(), "ended by SIGSEGV")
+    assert list(remarks([SECOND, lost])) == [
+        "- second, onnxsim: it is wrong",
+        "- third: not measured: ended by SIGSEGV",
+        "- third, onnxsim: failed: it can not",
+    ]
+    assert line(lost).startswith("| third | 0 / - | - / - |")
+    assert list(summary([lost]))[1:] == ["| onnxsim / original | 0 | - | - | - | 0 | 0 |"]
