@@ -30,6 +30,8 @@ from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 _WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
+_QUICK = 0.2  # where costs are predictions, which are not worth a long proof
+_ROUNDS = 3  # of choosing again as fusions that cost time are found
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 
@@ -95,19 +97,29 @@ class Chooser:
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
         limits = (stored, self._fold_limit / 2) if folding else (stored,)
         nodes = [self._node(term, folding) for term in self.ways]
-        dearer: dict[int, float] = {}
-        while True:
-            graph = Graph(len(self._egraph.facts), nodes, roots, limits)
-            choice = extract(graph, method=method, initial=initial, time_limit=time_limit, work=_WORK)
-            more = {place: cost for place, cost in self._fusions.penalties(choice.nodes).items() if place not in dearer}
-            if not more:
-                break
-            dearer |= more
-            for place, cost in more.items():
-                nodes[place] = replace(nodes[place], cost=nodes[place].cost + cost)
+        graph = Graph(len(self._egraph.facts), nodes, roots, limits)
+        choice = self._extracted(graph, initial, time_limit, method)
         picks = walk(graph, dict(self._fusions.apart(choice.nodes)))
         before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
         return Chosen({eclass: self.ways[place] for eclass, place in picks.items()}, choice, graph, before)
+
+    def _extracted(self, graph: Graph, initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
+        """The best choice found. Where fusions make one dearer than it looks, others are looked for
+        in which their first nodes cost as much more.
+        """
+        work = _QUICK if self._prices.predicts else _WORK
+        costs = [node.cost for node in graph.nodes]
+        found: list[tuple[float, int, Choice]] = []
+        dearer: dict[int, float] = {}
+        for turn in range(_ROUNDS):
+            nodes = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place, node in enumerate(graph.nodes)]
+            choice = extract(replace(graph, nodes=nodes), method=method, initial=initial, time_limit=time_limit, work=work)
+            forced = self._fusions.penalties(choice.nodes)
+            found.append((math.fsum([*(costs[place] for place in choice.nodes.values()), *forced.values()]), turn, choice))
+            if forced.keys() <= dearer.keys():
+                break
+            dearer |= forced
+        return min(found)[2]
 
     def _node(self, term: Term, folding: bool) -> Node:
         """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their own."""

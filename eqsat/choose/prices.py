@@ -37,6 +37,11 @@ class Prices:
     """The launches of a term with bodies, or of a call."""
     _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
 
+    @property
+    def predicts(self) -> bool:
+        """Whether costs are predictions of time."""
+        return self.objective == "time" and not self.target.counts
+
     def of(self, term: Term, stored: float) -> tuple[float, float]:
         """The cost and the tie of a term that stores so many bytes in the file."""
         if term.head < 0:
