@@ -193,7 +193,7 @@ class _Sketch:
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
         symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
-        values = {} if line is None else line.values
+        values: Mapping[str, Setting] = {} if line is None else line.values
         return Drawing(left, random, generator, types, shapes, fixed, values, self._bindings(left, types, present), symbolic=symbolic)
 
     def _shapes_of(self, random: Random, left: Left, line: _Line) -> dict[str, Sizes]:
