@@ -53,12 +53,18 @@ def lines(rule: Resolved) -> tuple[syntax.Test, ...]:
     if key not in _known:
         instances = list(islice(draw(rule, 0), _DRAWN))
         fired = {trial.instance: None for trial in try_rule(compile_rule(rule)[0], instances).fired}
-        ordered = sorted(fired, key=lambda place: "float" not in _dtypes(instances[place]).values())
-        _known[key] = tuple(_line(rule, instances[place]) for place in ordered[:_LINES])
+        ordered = sorted(fired, key=lambda place: _poor(instances[place]))
+        _known[key] = tuple(dict.fromkeys(_line(rule, instances[place]) for place in ordered))[:_LINES]
     return _known[key]
 
 
 _known: dict[tuple[str, tuple[syntax.Line, ...]], tuple[syntax.Test, ...]] = {}
+
+
+def _poor(instance: Instance) -> tuple[bool, int]:
+    """How little an instance has that rounds and can grow: whether no tensor is of floats, and how many sizes stay as they are."""
+    types = _dtypes(instance)
+    return "float" not in types.values(), sum(size < 2 for name in types for size in instance.shapes.get(name, ()))
 
 
 def _dtypes(instance: Instance) -> dict[str, str]:
