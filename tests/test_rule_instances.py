@@ -292,6 +292,14 @@ def test_a_rule_needs_no_test_line(rule: Resolved) -> None:
             assert counts >= {1, 2, 3} and max(counts) <= 5, "lists of several lengths"
 
 
+@pytest.mark.parametrize("term", ["Gather<axis = a>(x, i)", "ArgMax<axis = a, ..p>(Gather(x, i))"])
+def test_a_test_line_with_an_axis_that_is_not_there_is_illegal(term: str) -> None:
+    text = f"exact rule far:\n    Abs({term}) => {term}\n    test x: T[2, 3], i: int64[2], a = 7\n"
+    (rule,) = resolve(parse(text, "far.rules"))
+    with pytest.raises(ValueError, match="no legal instance"):
+        from_test(rule, 0)
+
+
 def test_a_rule_without_legal_instances_has_none() -> None:
     text = "exact rule none:\n    And(Add(x, y), z) => And(z, Add(x, y))\n    test x: float[2], y: float[2], z: bool[2]\n"
     (rule,) = resolve(parse(text, "none.rules"))
