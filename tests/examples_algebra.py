@@ -80,7 +80,7 @@ EXAMPLES = {
         """g (float[N, 4] x, bool[N, 4] c) => (float[N, 4] y, bool[N, 4] d) {
             s = Neg(x)  t = Neg(s)  u = Exp(t)  v = Log(u)  w = Reciprocal(v)  r = Reciprocal(w)  y = Sin(r)  e = Not(c)  f = Not(e)  d = And(f, c) }""",
         {"Sin": 1, "Identity": 1},
-        "involutive-involutive[Neg] involutive-involutive[Not] log-exp reciprocal-reciprocal equal-operands[And]",
+        "involutive-involutive[Neg] involutive-involutive[Not] log-exp involutive-involutive[Reciprocal] equal-operands[And]",
         BOTH,
     ),
     "ArgMax of what keeps the order": Example(
@@ -117,7 +117,7 @@ EXAMPLES = {
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] a, float[N, 4] b, float[N, 4] c, float[N, 4] d) <float m = {-1}, float[4] k = {1, 2, 3, 4}> {
             s = Mul(x, k)  a = Neg(s)  t = Neg(x)  b = Add(t, z)  u = Mul(z, m)  c = Sub(x, u)  v = Sub(z, x)  w = Neg(v)  d = Mul(w, w) }""",
         {"Mul": 2, "Sub": 1, "Add": 1},
-        "neg-mul-const add-neg mul-minus-one sub-neg neg-sub",
+        "neg-mul-const inverse-operand[Add,Sub,Neg] mul-minus-one inverse-operand[Sub,Add,Neg] inverse-swap[Neg,Sub]",
         BOTH,
     ),
     "signs in products": Example(
@@ -138,34 +138,34 @@ EXAMPLES = {
     "Div(1, x) * y -> y / x": Example(
         "g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) <float one = {1}> { s = Div(one, x)  y = Mul(z, s) }",
         {"Div": 1},
-        "div-one-reciprocal mul-reciprocal",
+        "div-one-reciprocal inverse-operand[Mul,Div,Reciprocal]",
         BOTH,
     ),
     "Div(c, x) * y": Example(
         "g (float[N, 4] x, float[N, 4] z) => (float[N, 4] y) <float c = {3}, float[4] k = {1, 2, 3, 4}> { s = Div(c, x)  t = Mul(s, z)  y = Mul(t, k) }",
         {"Div": 1, "Mul": 1},
-        "div-from-const mul-reciprocal associative-const[Mul]",
+        "div-from-const inverse-operand[Mul,Div,Reciprocal] associative-const[Mul]",
         BOTH,
     ),
     "A / sqrt(B), Sqrt and Reciprocal": Example(
         """g (float[N, 4] a, float[N, 4] b) => (float[N, 4] z, float[N, 4] w) {
             s = Sqrt(b)  r = Reciprocal(s)  y = Mul(a, r)  z = Div(a, r)  w = Reciprocal(y) }""",
         {"Sqrt": 1, "Div": 1, "Mul": 1},
-        "mul-reciprocal div-reciprocal reciprocal-div",
+        "inverse-operand[Mul,Div,Reciprocal] inverse-operand[Div,Mul,Reciprocal] inverse-swap[Reciprocal,Div]",
         BOTH,
     ),
     "Pow(x, 2) -> Mul, Pow(x, -1), root of a square": Example(
         """g (float[N, 4] x, float[N, 4] z) => (float[N, 4] a, float[N, 4] b, float[N, 4] c) <float two = {2}, float m = {-1}> {
             s = Pow(x, two)  a = Sqrt(s)  t = Pow(z, m)  b = Mul(t, x)  u = Abs(z)  c = Mul(u, u) }""",
         {"Abs": 1, "Div": 1, "Mul": 1},
-        "pow-square pow-reciprocal sqrt-square mul-reciprocal square-abs",
+        "pow-square pow-reciprocal sqrt-square inverse-operand[Mul,Div,Reciprocal] square-abs",
         BOTH,
     ),
     "exp(a) * exp(b) -> exp(a + b)": Example(
         """g (float[N, 4] a, float[4] b, float[N, 4] c) => (float[N, 4] y) {
             p = Exp(a)  q = Exp(b)  r = Exp(c)  s = Mul(p, q)  y = Div(s, r) }""",
         {"Add": 1, "Sub": 1, "Exp": 1},
-        "mul-exp-exp div-exp-exp",
+        "exp-exp[Mul,Add] exp-exp[Div,Sub]",
         BOTH,
     ),
     "log(pow), log(sqrt)": Example(
@@ -235,27 +235,27 @@ EXAMPLES = {
         """g (int32[3] x, int32[3] y, int32[3] z) => (bool[3] a, bool[3] b) {
             s = Less(x, y)  t = Not(s)  u = Equal(x, x)  a = And(t, u)  v = GreaterOrEqual(x, z)  b = Not(v) }""",
         {"LessOrEqual": 1, "Less": 1},
-        "not-less not-lessorequal greaterorequal-lessorequal equal-itself[Equal] neutral-one[And]",
+        "not-less[Less,LessOrEqual] not-less[LessOrEqual,Less] greater-less[GreaterOrEqual,LessOrEqual] equal-itself[Equal] neutral-one[And]",
         BOTH,
     ),
     "comparisons from either side": Example(
         """g (float[N] x, float[N] y) => (bool[N] a) {
             s = GreaterOrEqual(x, y)  t = LessOrEqual(y, x)  a = And(s, t) }""",
         {"GreaterOrEqual": 1},
-        "greaterorequal-lessorequal equal-operands[And]",
+        "greater-less[GreaterOrEqual,LessOrEqual] equal-operands[And]",
         BOTH,
     ),
     "less or equal": Example(
         "g (float[N] x, float[N] y) => (bool[N] z) { s = Greater(y, x)  t = Equal(y, x)  z = Or(s, t) }",
         {"LessOrEqual": 1},
-        "greater-less less-or-equal",
+        "greater-less[Greater,Less] less-or-equal",
         BOTH,
     ),
     "And, Or, Not": Example(
         """g (bool[N] a, bool[N] b) => (bool[N] x, bool[N] y) {
             p = Not(a)  q = Not(b)  x = And(p, q)  r = Or(p, q)  s = Or(r, r)  y = Not(s) }""",
         {"Or": 1, "Not": 1, "And": 1},
-        "and-not-not or-not-not equal-operands[Or] involutive-involutive[Not]",
+        "not-not[And,Or] not-not[Or,And] equal-operands[Or] involutive-involutive[Not]",
         BOTH,
     ),
     # --- casts ---

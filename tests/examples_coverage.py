@@ -156,7 +156,7 @@ EXAMPLES = {
         """g (float[N, 4, 5, 5] x) => (float[N, 4] y, float[N, 4] z) <int64[2] sizes = {0, -1}> {
             a = GlobalAveragePool(x)  b = Flatten(a)  y = Exp(b)  c = GlobalMaxPool(x)  d = Reshape(c, sizes)  z = Sin(d) }""",
         {"ReduceMean": 1, "ReduceMax": 1, "Exp": 1, "Sin": 1},
-        "globalaveragepool-reducemean reduction-reshape[ReduceMean] globalmaxpool-reducemax reduction-reshape[ReduceMax]",
+        "globalpool-reduce[GlobalAveragePool,ReduceMean] reduction-reshape[ReduceMean] globalpool-reduce[GlobalMaxPool,ReduceMax] reduction-reshape[ReduceMax]",
     ),
     "Unsqueeze into its operand, a binary operator with a scalar": Example(
         """g (float[N, 4] x) => (float[N, 4] y) <float[4] a = {1, 2, 3, 4}, float two = {2}, int64[1] zero = {0}> {
@@ -171,7 +171,7 @@ EXAMPLES = {
             a = Identity(x)  b = Slice(a, o, end, i)  c = Unsqueeze(b, i)  d = Squeeze(c, i)  f = Cast<to = 1>(d)
             h = Expand(f, sizes)  j = Concat<axis = 1>(h)  k = Split<axis = 1>(j, four)  y = Exp(k) }}""",
         {"Exp": 1},
-        "slice-nothing squeeze-unsqueeze cast-nothing expand-nothing concat-one split-one",
+        "slice-nothing squeeze-unsqueeze[Squeeze,Unsqueeze] cast-nothing expand-nothing concat-one split-one",
         (13, 17),
     ),
     "1x1 pooling with stride 1": Example(
@@ -214,7 +214,7 @@ EXAMPLES = {
             r = Concat<axis = 1>(l, l)  t = Slice(r, o, three, i)  y4 = Cos(t)
             u, v = Split<axis = 1>(l, n)  w = Concat<axis = 1>(u, v)  y5 = Neg(w) }}""",
         {"Exp": 1, "Sin": 1, "Abs": 1, "Identity": 1, "Cos": 1, "Neg": 1},
-        "squeeze-unsqueeze transpose-transpose cast-cast quantize-dequantize slice-concat-head concat-split",
+        "squeeze-unsqueeze[Squeeze,Unsqueeze] transpose-transpose cast-cast quantize-dequantize slice-concat-head concat-split",
         (13, 17),
     ),
     # --- other words ---
@@ -278,7 +278,7 @@ EXAMPLES = {
     "Flatten between global pooling and Gemm": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[4, 3] w, float[3] b> { a = GlobalAveragePool(x)  c = Flatten(a)  y = Gemm(c, w, b) }""",
         {"ReduceMean": 1, "Gemm": 1},
-        "flatten-reshape globalaveragepool-reducemean reduction-reshape[ReduceMean]",
+        "flatten-reshape globalpool-reduce[GlobalAveragePool,ReduceMean] reduction-reshape[ReduceMean]",
     ),
     "GlobalAveragePool, Conv 1x1, Flatten": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[3, 4, 1, 1] w, float[3] b> { a = GlobalAveragePool(x)  c = Conv(a, w, b)  y = Flatten(c) }""",
@@ -289,7 +289,7 @@ EXAMPLES = {
     "Reduce -> global pooling, and global pooling -> Reduce": Example(
         """g (float[N, 4, H, W] x) => (float[N, 4, 1, 1] y) { a = ReduceMean<axes = [2, 3]>(x)  b = GlobalAveragePool(x)  y = Add(a, b) }""",
         {"ReduceMean": 1, "Add": 1},
-        "globalaveragepool-reducemean",
+        "globalpool-reduce[GlobalAveragePool,ReduceMean]",
         (13, 17),
     ),
     "Reshape of a vector to [-1]": Example(

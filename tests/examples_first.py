@@ -34,7 +34,7 @@ EXAMPLES = {
             u = Unsqueeze(x, i)  v = Unsqueeze(u, j)  z = Neg(v)
             z1 = Squeeze(z, i)  z2 = Squeeze(z1, i)  w = Abs(z2) }""",
         {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Abs": 1},
-        "squeeze-unsqueeze unsqueeze-unsqueeze squeeze-squeeze",
+        "squeeze-unsqueeze[Squeeze,Unsqueeze] unsqueeze-unsqueeze squeeze-squeeze",
         (13, 17, 21),
     ),
     "Squeeze and Unsqueeze, axes as attributes": Example(
@@ -43,19 +43,19 @@ EXAMPLES = {
             u = Unsqueeze<axes = [0]>(x)  v = Unsqueeze<axes = [1]>(u)  z = Neg(v)
             z1 = Squeeze<axes = [0]>(z)  z2 = Squeeze<axes = [0]>(z1)  w = Abs(z2) }""",
         {"Exp": 1, "Unsqueeze": 1, "Neg": 1, "Abs": 1},
-        "squeeze-unsqueeze unsqueeze-unsqueeze squeeze-squeeze",
+        "squeeze-unsqueeze[Squeeze,Unsqueeze] unsqueeze-unsqueeze squeeze-squeeze",
         (11,),
     ),
     "removed axes come back": Example(
         "g (float[N, 1, 4] x) => (float[N, 1, 4] y) <int64[1] j = {1}> { s = Squeeze(x, j)  t = Unsqueeze(s, j)  y = Exp(t) }",
         {"Exp": 1},
-        "unsqueeze-squeeze",
+        "squeeze-unsqueeze[Unsqueeze,Squeeze]",
         (13, 17, 21),
     ),
     "removed axes come back, as attributes": Example(
         "g (float[N, 1, 4] x) => (float[N, 1, 4] y) { s = Squeeze<axes = [1]>(x)  t = Unsqueeze<axes = [-2]>(s)  y = Exp(t) }",
         {"Exp": 1},
-        "unsqueeze-squeeze",
+        "squeeze-unsqueeze[Unsqueeze,Squeeze]",
         (11,),
     ),
     "transposes": Example(

@@ -43,7 +43,7 @@ EXAMPLES = {
             m = ReduceMean(x, axes)  d = Sub(x, m)  p = Mul(d, d)  v = ReduceMean(p, axes)  a = Add(v, e)  r = Sqrt(a)  q = Reciprocal(r)
             n = Mul(d, q)  t = Mul(n, s)  y = Add(t, b) }""",
         {"LayerNormalization": 1},
-        "layernorm-chain mul-layernorm add-layernorm mul-reciprocal",
+        "layernorm-chain mul-layernorm add-layernorm inverse-operand[Mul,Div,Reciprocal]",
         (18, 21),
     ),
     "Dropout whose mask is read": Example(

@@ -273,7 +273,7 @@ EXAMPLES = {
             s = Mul(x, h)  t = AveragePool<kernel_shape = [2, 2]>(s)  y = Conv(t, v)
             u = Conv(x, v)  r = AveragePool<kernel_shape = [2, 2], pads = [1, 1, 1, 1]>(u)  z = Mul(r, f) }""",
         {"AveragePool": 2, "Conv": 2},
-        "averagepool-mul[AveragePool] mul-averagepool-conv[AveragePool]",
+        "averagepool-affine[AveragePool,Mul] affine-averagepool-conv[AveragePool,Mul]",
         SOME,
     ),
     "factors and terms pass GlobalAveragePool": Example(
@@ -282,7 +282,8 @@ EXAMPLES = {
             s = Mul(x, h)  s1 = Add(s, t)  p = GlobalAveragePool(s1)  y = Conv(p, v)
             u = Conv(x, v)  r = GlobalAveragePool(u)  r1 = Mul(r, f)  z = Add(r1, k) }""",
         {"GlobalAveragePool": 2, "Conv": 2},
-        "averagepool-mul[GlobalAveragePool] globalaveragepool-add mul-averagepool-conv[GlobalAveragePool] add-globalaveragepool-conv",
+        """averagepool-affine[GlobalAveragePool,Mul] averagepool-affine[GlobalAveragePool,Add]
+        affine-averagepool-conv[GlobalAveragePool,Mul] affine-averagepool-conv[GlobalAveragePool,Add]""",
         SOME,
     ),
     "PRelu -> LeakyRelu (uniform slope)": Example(

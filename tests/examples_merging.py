@@ -72,7 +72,7 @@ EXAMPLES = {
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 1] v, float[4, 2, 3, 3] w> {
             a = Conv(x, v)  b = Conv<pads = [1, 1, 1, 1]>(x, w)  p = Relu(a)  q = Relu(b)  y = Concat<axis = 1>(p, q) }""",
         {"Conv": 1, "Relu": 1},
-        "conv-enlarge-bare conv-concat unary-concat[Relu]",
+        "conv-enlarge conv-concat unary-concat[Relu]",
     ),
     "rows and columns of a kernel side by side": Example(
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 3] v, float[4, 2, 3, 1] w> {
@@ -128,7 +128,7 @@ EXAMPLES = {
         """g (float[N, 4] x, float[N, 2] y) => (float[N, 6] p) <float[4] a = {1, 2, 3, 4}, float[2] b = {5, 6}> {
             s = Sub(a, x)  t = Sub(b, y)  p = Concat<axis = 1>(s, t) }""",
         {"Concat": 1, "Sub": 1},
-        "const-binary-concat[Sub]",
+        "binary-concat-const[mirrored-Sub]",
     ),
     "products of one input side by side": Example(
         """g (float[N, 4] x) => (float[N, 8] y) <float[4, 3] v, float[4, 5] w> {

@@ -9,7 +9,7 @@ from eqsat.language import syntax, values
 from eqsat.language.syntax import Binary, Call, Comparison, Guard, Index, Items, Name, Number, Rule, RuleFile, Term, Type
 
 DTYPE_NAMES = frozenset(values.DTYPES)
-RESERVED = frozenset("and or not in if else for where test const rule def".split())
+RESERVED = frozenset("and or not in if else for where test const rule def mirrored".split())
 NAMES = st.from_regex(r"[a-z][a-z0-9_]{0,3}", fullmatch=True).filter(lambda name: name not in RESERVED)
 DTYPES = st.sampled_from(["T", "U", "T1"])
 OPERATORS = st.sampled_from(["Add", "LRN", "Conv", "If", "Or", "BiasGeluGrad_dX"])
@@ -71,10 +71,17 @@ def signed(sets: st.SearchStrategy[syntax.OperatorSet]) -> st.SearchStrategy[syn
     return st.builds(lambda part, removed: replace(part, removed=removed), sets, st.booleans())
 
 
+def ranging(variables: tuple[str, ...]) -> st.SearchStrategy[syntax.Range]:
+    """A range of variables, whose choices are of any number of operators."""
+    choices = several(several(OPERATORS.map(Name), 1), 1)
+    sets = st.builds(syntax.OperatorSet, NAMES, mirrored=st.booleans()) | st.builds(syntax.OperatorSet, st.just(""), choices, mirrored=st.booleans())
+    return st.builds(syntax.Range, st.just(variables), st.builds(lambda first, rest: (first, *rest), sets, several(signed(sets))))
+
+
 def applied(tree: Any, variables: frozenset[str] = frozenset()) -> Any:
     """The rule with the variables of its ranges in place of operators, and no data types of their names applied to numbers."""
     if isinstance(tree, Rule):
-        variables = frozenset(part.variable for part in tree.ranges)
+        variables = frozenset(name for part in tree.ranges for name in part.variables)
         parts = {name: applied(getattr(tree, name), variables) for name in ("left", "right", "conditions", "tests", "exact_if")}
         return replace(tree, **parts)
     if isinstance(tree, tuple):
@@ -106,8 +113,7 @@ CONDITIONS = st.one_of(
 )
 GIVEN = st.builds(syntax.Given, TARGETS, several(TYPES)) | st.builds(syntax.Given, NAMES | DTYPES, st.just(()), EXPRESSIONS)
 SIDES = several(st.builds(syntax.Line, several(TARGETS), EXPRESSIONS), 1, 2)
-SETS = st.builds(syntax.OperatorSet, NAMES) | st.builds(syntax.OperatorSet, st.just(""), several(OPERATORS.map(Name), 1))
-RANGES = several(st.builds(syntax.Range, DTYPES | st.just("F"), st.builds(lambda first, rest: (first, *rest), SETS, several(signed(SETS)))), most=2)
+RANGES = several(several(DTYPES | st.just("F"), 1).flatmap(ranging), most=2)
 RULES = st.builds(
     Rule,
     st.from_regex(r"[A-Za-z0-9_]+(-[a-z0-9]+){0,2}", fullmatch=True),

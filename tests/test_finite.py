@@ -78,7 +78,7 @@ def test_the_report_and_the_terminal_name_those_that_fired() -> None:
 
 
 def test_rules_through_which_infinities_spread_are_finite() -> None:
-    assert {"conv-gather", "conv-enlarge", "conv-enlarge-bare", "conv-merge-groups"} <= FINITE
+    assert {"conv-gather", "conv-enlarge", "conv-merge-groups"} <= FINITE
 
 
 def test_integers_are_finite() -> None:

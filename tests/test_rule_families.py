@@ -42,6 +42,22 @@ real rule of-maximum:
     where dtype(x) == float
     test x: float[2, 3], y: float[2, 3]
 """
+# Each inverse of an operand belongs to its own operator.
+INVERSE = """
+for (F, G, H) in [(Add, Sub, Neg), (Mul, Div, Reciprocal)], K in [Abs, Relu]:
+real rule inverse:
+    K(F(x, H(y))) => K(G(x, y))
+    exact if H == "Neg"
+"""
+# Cutting an operand that has the axis is cutting the result.
+MIRRORED = """
+for F in binary + mirrored binary - mirrored [Pow, BitShift] - [Max] + mirrored [PRelu]:
+real rule mirrored-gather:
+    y = Gather<axis = a>(z, i)
+    z = F<..p>(x, c)
+ => y = F<..p>(Gather<axis = a>(x, i), c)
+    where 0 <= a < rank(x) - rank(c), shape(z) == shape(x)
+"""
 
 
 def names(text: str) -> list[str]:
@@ -62,7 +78,31 @@ def test_a_member_is_the_rule_of_its_operator() -> None:
     assert show(first.rule).split("\n")[1:3] == ["    Neg(Add(x, y)) => Add(Neg(x), Neg(y))", '    where floating(dtype(x)), "Neg" == "Neg" or rank(x) == 2']
 
 
-@pytest.mark.parametrize("text", [TWICE, PAIRS.lstrip("\n"), MAXIMUM.lstrip("\n")])
+def test_variables_in_parentheses_go_together() -> None:
+    assert names(INVERSE) == [f"inverse[{pair},{last}]" for pair in ("Add,Sub,Neg", "Mul,Div,Reciprocal") for last in ("Abs", "Relu")]
+    rule = load([INVERSE]).rules[2].rule
+    assert show(rule).split("\n")[1:] == ["    Abs(Mul(x, Reciprocal(y))) => Abs(Div(x, y))", '    exact if "Reciprocal" == "Neg"']
+
+
+def test_the_operands_of_mirrored_operators_change_places_on_both_sides() -> None:
+    found = names(MIRRORED)
+    assert {"mirrored-gather[Sub]", "mirrored-gather[mirrored-Sub]", "mirrored-gather[Add]", "mirrored-gather[Pow]"} <= set(found)
+    assert not {"mirrored-gather[mirrored-Add]", "mirrored-gather[mirrored-Pow]", "mirrored-gather[Max]"} & set(found), "Add and Max are their own images"
+    rule = load([MIRRORED]).rule("mirrored-gather[mirrored-Sub]").rule
+    assert rule.operators == ("Sub",) and "    z = Sub<..p>(c, x)\n => y = Sub<..p>(c, Gather<axis = a>(x, i))\n" in show(rule)
+
+
+def test_mirrored_operators_fire_in_both_places() -> None:
+    model = parse(
+        "g (float[5,3] x) => (float[2,3] y, float[2,3] z) <float[3] c = {1, 2, 3}, int64[2] i = {0, 3}>\n"
+        "{ a = Sub(c, x) b = Sub(x, c) y = Gather(a, i) z = Gather(b, i) }"
+    )
+    report = eqsat.optimize(model, rules=[MIRRORED], only=["mirrored-gather"]).report
+    assert report["verify"]["status"] == "equal"
+    assert {rule["name"] for rule in report["rules"]} == {"mirrored-gather[Sub]", "mirrored-gather[mirrored-Sub]"}
+
+
+@pytest.mark.parametrize("text", [TWICE, *(text.lstrip("\n") for text in (PAIRS, MAXIMUM, INVERSE, MIRRORED))])
 def test_a_family_is_shown_as_it_is_written(text: str) -> None:
     assert show_file(load([text]).groups[0].file) == text
 
@@ -147,6 +187,15 @@ def test_one_wrong_member_of_many_is_found() -> None:
     assert verdict.status == REFUTED and verdict.rule == "of-maximum" and verdict.members == 16
     assert verdict.wrong == ["of-maximum[Neg]"] and verdict.reason.startswith("of-maximum[Neg]: different: ")
     assert verdict.counterexample is not None
+
+
+def test_wrong_members_of_pairs_and_wrong_mirror_images_are_found() -> None:
+    (verdict,) = verdicts("\nfor (F, G) in [(And, Or), (Or, Or)]:\nexact rule wrong:\n    F(Not(x), Not(y)) => Not(G(x, y))\n", 40)
+    assert verdict.status == REFUTED and verdict.wrong == ["wrong[Or,Or]"]
+    (verdict,) = verdicts("\nfor F in [Div] + mirrored [Div]:\nreal rule wrong:\n    F(Neg(x), y) => F(x, y)\n    where dtype(x) == float\n", 40)
+    assert verdict.status == REFUTED and verdict.wrong == ["wrong[Div]", "wrong[mirrored-Div]"]
+    (verdict,) = verdicts("\nfor F in [Sub] + mirrored [Sub]:\nexact rule wrong:\n    F(x, 0) => x\n    where dtype(x) == float\n", 40)
+    assert verdict.status == REFUTED and verdict.wrong == ["wrong[mirrored-Sub]"]
 
 
 def test_instances_are_spread_over_the_members() -> None:
@@ -235,6 +284,9 @@ def test_commands_name_families_and_members(tmp_path: Path, monkeypatch: pytest.
     assert "rule twice[Abs]: fires at 1 place" in said and "rule twice[Ceil]: fires at 1 place" in said and "Floor" not in said
     assert [answer["rule"] for answer in json.loads(call("why twice --json --rules twice.rules m.onnx", capsys))["members"]] == ["twice[Abs]", "twice[Ceil]"]
     assert "none of its 4 members" in call("why pairs --rules twice.rules m.onnx", capsys)
+    Path("pairs.rules").write_text("\nfor (F, G) in [(Abs, Neg), (Neg, Abs)]:\nreal rule first:\n    F(Ceil(x)) => G(x)\n")
+    said = call("why first --rules pairs.rules m.onnx", capsys)
+    assert "rule first[Abs,Neg]: fires at" in said and "first[Neg,Abs]" not in said, "only F is looked for"
     Path("twice.rules").write_text(TWICE)
     said = call("check twice.rules --n 20", capsys).split("\n")
     assert said[0].startswith("ok                twice                             exact, fired 12") and said[0].endswith(", 6 members")

@@ -250,6 +250,56 @@ def test_instances_say_where_they_come_from() -> None:
     assert from_test(rules()["clip-clip"], 1).origin == "test line 2"
 
 
+WITHOUT_LINES = """
+exact rule twice:
+    Abs(Abs(x)) => Abs(x)
+
+real rule product:
+    MatMul(Add(x, b), w) => Add(MatMul(x, w), MatMul(b, w))
+    where x: _[_, ..k], b: _[_, ..k], w: _[_, _]
+
+exact rule joined:
+    Concat<axis = a>([Transpose<perm = p>(x) for x in ..xs]) => Transpose<perm = p>(Concat<axis = p[a]>(..xs))
+
+exact rule front:
+    Concat<axis = a>(x, ..rest) => Concat<axis = a>(x, ..rest)
+
+exact rule bounded:
+    Clip(x, low?, high?) => Clip(x, low, high)
+
+real rule convolution:
+    Conv<..p>(x, w, b) => Conv<..p>(x, w, b)
+    where w: _[m, ..k], b: _[m], len(k) > 2
+"""
+
+
+@pytest.mark.parametrize("rule", resolve(parse(WITHOUT_LINES, "lines.rules")), ids=lambda rule: rule.rule.name)
+def test_a_rule_needs_no_test_line(rule: Resolved) -> None:
+    instances = list(islice(draw(rule, 1), 60))
+    assert len(instances) == 60
+    for instance in instances:
+        onnx.shape_inference.infer_shapes(instance.model, check_type=True, strict_mode=True, data_prop=True)
+    ranks = {name: {len(types(instance)[name][1]) for instance in instances} for name in ("x", "w") if all(name in types(one) for one in instances)}
+    match rule.rule.name:
+        case "twice" | "bounded":
+            assert ranks["x"] >= {0, 1, 2, 3, 4}, "tensors of all usual ranks"
+        case "product":
+            assert len(ranks["x"]) >= 2 and 0 not in ranks["x"] and ranks["w"] == {2}, "ranks that the rule states"
+        case "convolution":
+            assert len(ranks["w"]) >= 2 and min(ranks["w"]) > 3, "ranks that conditions leave"
+        case _:
+            counts = {len(node(instance, "Concat").input) for instance in instances}
+            assert counts >= {1, 2, 3} and max(counts) <= 5, "lists of several lengths"
+
+
+@pytest.mark.parametrize("term", ["Gather<axis = a>(x, i)", "ArgMax<axis = a, ..p>(Gather(x, i))"])
+def test_a_test_line_with_an_axis_that_is_not_there_is_illegal(term: str) -> None:
+    text = f"exact rule far:\n    Abs({term}) => {term}\n    test x: T[2, 3], i: int64[2], a = 7\n"
+    (rule,) = resolve(parse(text, "far.rules"))
+    with pytest.raises(ValueError, match="no legal instance"):
+        from_test(rule, 0)
+
+
 def test_a_rule_without_legal_instances_has_none() -> None:
     text = "exact rule none:\n    And(Add(x, y), z) => And(z, Add(x, y))\n    test x: float[2], y: float[2], z: bool[2]\n"
     (rule,) = resolve(parse(text, "none.rules"))

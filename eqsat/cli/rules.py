@@ -249,7 +249,7 @@ def _why(options: argparse.Namespace) -> int:
         progress("matching")
         library = _library(options)
         found = library.members(options.name)
-        answers = [why(resolved, source, library) for resolved in _present(found, source)]
+        answers = [why(resolved, source, library) for resolved in _present(found, source, library)]
     if options.json:
         records = [answer.to_json() for answer in answers]
         print(json.dumps(records[0] if len(found) == 1 else {"rule": options.name, "members": records}))
@@ -261,11 +261,16 @@ def _why(options: argparse.Namespace) -> int:
     return 0
 
 
-def _present(members: Sequence[Resolved], source: Path) -> list[Resolved]:
-    """Those members of a family whose own operators the model has; a rule that is none is asked for whatever there is."""
+def _present(members: Sequence[Resolved], source: Path, library: Library) -> list[Resolved]:
+    """Those members of a family whose own operators the model has, as far as they are looked for; a rule that is none is asked for whatever there is."""
     if len(members) == 1:
         return list(members)
     from eqsat.why.why import operators_of
 
     present = operators_of(source)
-    return [member for member in members if present.issuperset(member.rule.operators)]
+
+    def looked_for(member: Resolved) -> bool:
+        directions = library.entry(member.rule.name).directions
+        return any(present.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
+
+    return [member for member in members if looked_for(member)]

@@ -80,15 +80,21 @@ class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
         return tuple(_nodes(children))
 
     def range(self, children: Children) -> syntax.Range:
-        variable, _, first, *rest = children
+        variables, _, first, *rest = children
         sets = [first, *(replace(other, removed=sign == "-") for sign, other in zip(rest[::2], rest[1::2], strict=True))]
-        return syntax.Range(str(variable), tuple(sets), self._span(variable, children[-1]))
+        return syntax.Range(tuple(map(str, variables)), tuple(sets), self._span(variables[0], children[-1]))
+
+    def variables(self, children: Children) -> list[Token]:
+        return [child for child in children if child.type in ("DTYPE", "OPERATOR")]
+
+    def choice(self, children: Children) -> tuple[syntax.Name, ...]:
+        return tuple(self.name([operator]) for operator in self.variables(children))
 
     def named_set(self, children: Children) -> syntax.OperatorSet:
-        return syntax.OperatorSet(str(children[0]), place=_place(children[0]))
+        return syntax.OperatorSet(str(children[-1]), mirrored=len(children) > 1, place=self._span(children[0], children[-1]))
 
     def listed_set(self, children: Children) -> syntax.OperatorSet:
-        return syntax.OperatorSet("", tuple(self.name([child]) for child in children[1::2]), place=self._span(children[0], children[-1]))
+        return syntax.OperatorSet("", tuple(_nodes(children)), mirrored=children[0] == "mirrored", place=self._span(children[0], children[-1]))
 
     def file_definition(self, children: Children) -> syntax.FileDefinition:
         _, name, _, *parameters = children[:-3]

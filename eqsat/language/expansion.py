@@ -1,8 +1,8 @@
 """Expansion: the plain rules that a rule as written stands for.
 
 A call of a file's `def` is replaced by the body of the `def`. A family becomes its members, one for
-each choice of operators. Both happen on the syntax tree, so no later stage knows of either. An
-expanded `def` has the place of its call.
+each choice of operators, in which the operands of mirrored ones change places. Both happen on the
+syntax tree, so no later stage knows of either. An expanded `def` has the place of its call.
 """
 
 from __future__ import annotations
@@ -18,15 +18,18 @@ from typing import Any, TypeVar
 from eqsat.families import FAMILIES
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
+from eqsat.language.printer import shown_together
 from eqsat.language.problems import Problem, Report, nearest
 from eqsat.language.schemas import standard_operators
 from eqsat.language.scope import names
 from eqsat.language.syntax import Expression, FileDefinition, Name, Place, Range, Rule
 from eqsat.language.values import DTYPES
-from eqsat.traits import NEWEST
+from eqsat.traits import COMMUTATIVE, NEWEST, SYMMETRIC
 
 MEMBER_LIMIT = 1_000  # of one family
 _NODE_LIMIT = 2_000  # of the tree that one call of a `def` expands to
+_LISTS = (syntax.Spread, syntax.Mapped)
+_EITHER_WAY = COMMUTATIVE | SYMMETRIC  # of two operands these match in either order, so they are their own mirror images
 
 Node = TypeVar("Node")
 
@@ -40,14 +43,20 @@ def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
         return []
     if called & definitions.found.keys():
         rule = _in_rule(rule, _Inliner(definitions.found, rule, report.add).change)
-    choices = [_operators(part, report) for part in rule.ranges]
+    choices = [_choices(part, report) for part in rule.ranges]
+    bound: set[str] = set()
     for part in rule.ranges:
-        _check_variable(rule, part, report)
+        for name in part.variables:
+            if name in bound:
+                report.add(part.place, f"{name} is bound twice")
+            else:
+                _check_variable(rule, name, part, report)
+            bound.add(name)
     if math.prod(map(len, choices)) > MEMBER_LIMIT:
         report.add(rule.ranges[0].place, f"a family has at most {MEMBER_LIMIT} members")
     if report.problems:
         return []
-    return [_member(rule, chosen) for chosen in itertools.product(*choices)] if rule.ranges else [rule]
+    return [_member(rule, tuple(itertools.chain(*chosen))) for chosen in itertools.product(*choices)] if rule.ranges else [rule]
 
 
 # --- trees ---
@@ -89,63 +98,81 @@ def _nodes(node: Any) -> Iterator[Any]:
 # --- families ---
 
 
-def _member(rule: Rule, chosen: Sequence[str]) -> Rule:
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The operator that a variable stands for in a member."""
+
+    operator: str
+    mirrored: bool = False
+
+    @property
+    def name(self) -> str:
+        """What it adds to the name of the member."""
+        return f"mirrored-{self.operator}" if self.mirrored else self.operator
+
+
+def _member(rule: Rule, chosen: Sequence[_Chosen]) -> Rule:
     """The rule with operators substituted for the variables."""
-    meanings = dict(zip((part.variable for part in rule.ranges), chosen, strict=True))
+    meanings = dict(zip((variable for part in rule.ranges for variable in part.variables), chosen, strict=True))
 
     def change(node: Any) -> Any:
         match node:
             case syntax.Term(operator) if operator in meanings and not node.domain:
-                return replace(node, operator=meanings[operator])
+                meaning = meanings[operator]
+                return replace(node, operator=meaning.operator, inputs=node.inputs[::-1] if meaning.mirrored else node.inputs)
             case Name(name, place) if name in meanings:
-                return syntax.Text(meanings[name], place)
+                return syntax.Text(meanings[name].operator, place)
             case _:
                 return node
 
-    return replace(_in_rule(rule, change), name=f"{rule.name}[{','.join(chosen)}]", ranges=(), operators=tuple(chosen))
+    name = f"{rule.name}[{','.join(one.name for one in chosen)}]"
+    return replace(_in_rule(rule, change), name=name, ranges=(), operators=tuple(one.operator for one in chosen))
 
 
-def _operators(part: Range, report: Report) -> list[str]:
-    """The operators that a variable ranges over, in the order of the text."""
-    found: dict[str, None] = {}
+def _choices(part: Range, report: Report) -> list[tuple[_Chosen, ...]]:
+    """The operators that variables range over, in the order of the text."""
+    found: dict[tuple[_Chosen, ...], None] = {}
     unknown = [item for item in part.sets if item.name and item.name not in FAMILIES]
     for item in unknown:
         report.add(item.place, f"{item.name} is no family of operators (there are: {', '.join(sorted(FAMILIES))}){nearest(item.name, FAMILIES)}")
     if unknown:
         return []
     for item in part.sets:
-        for operator in item.operators:
+        for operator in itertools.chain(*item.choices):
             if operator.name not in standard_operators():
                 report.add(operator.place, f"ONNX has no operator {operator.name} in opset {NEWEST}{nearest(operator.name, standard_operators())}")
-        named = [Name(name, item.place) for name in FAMILIES[item.name].members] if item.name else item.operators
-        if item.removed:
-            for operator in named:
-                if operator.name not in found and not item.name:
-                    report.add(operator.place, f"{operator.name} is not among what stands before")
-                found.pop(operator.name, None)
-        else:
-            for operator in named:
-                if operator.name in found and not item.name:
-                    report.add(operator.place, f"{operator.name} is named twice")
-                found[operator.name] = None
+        for named in [(Name(name, item.place),) for name in FAMILIES[item.name].members] if item.name else item.choices:
+            if len(named) != len(part.variables):
+                report.add(named[0].place, f"{shown_together(part.variables)} stands for {_counted(len(part.variables))}, not for {len(named)}")
+                return []
+            choice = tuple(_Chosen(operator.name, item.mirrored and operator.name not in _EITHER_WAY) for operator in named)
+            if not item.name and item.removed != (choice in found):
+                shown = shown_together([operator.name for operator in named])
+                report.add(named[0].place, f"{shown} is not among what stands before" if item.removed else f"{shown} is named twice")
+            if item.removed:
+                found.pop(choice, None)
+            else:
+                found[choice] = None
     if not found:
-        report.add(part.place, f"{part.variable} stands for no operator at all")
+        report.add(part.place, f"{shown_together(part.variables)} stands for no operator at all")
     return list(found)
 
 
-def _check_variable(rule: Rule, part: Range, report: Report) -> None:
+def _counted(count: int) -> str:
+    return "one operator" if count == 1 else f"{count} operators together"
+
+
+def _check_variable(rule: Rule, name: str, part: Range, report: Report) -> None:
     """Reports a family variable that the rule never uses as an operator or as an operator's name,
     or that has a second meaning.
     """
-    name = part.variable
-    if next(other for other in rule.ranges if other.variable == name) is not part:
-        report.add(part.place, f"{name} is bound twice")
-        return
     used = False
     for node in _nodes((rule.left, rule.right, rule.conditions, rule.tests, rule.exact_if)):
         match node:
-            case syntax.Term(operator, _, _, _, "") if operator == name:
+            case syntax.Term(operator, _, _, inputs, "") if operator == name:
                 used = True
+                if any(item.mirrored for item in part.sets) and (len(inputs) != 2 or any(isinstance(one, _LISTS) for one in inputs)):
+                    report.add(node.place, f"{name} is mirrored: two operands change places, so it has exactly two")
             case Name(other) if other == name:
                 used = True
             case syntax.Type(other) | syntax.Constant(other) | syntax.Given(other) if other == name:

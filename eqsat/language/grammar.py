@@ -88,7 +88,7 @@ def _choice(accepted: set[str], words: Mapping[str, str]) -> str:
     """A phrase for the tokens that may follow. A whole expression stands for its parts, and tokens
     that end an expression hide those that lengthen it.
     """
-    if accepted == {"DTYPE"}:
+    if accepted - {"LPAR"} == {"DTYPE"}:
         return "a capital letter, which stands for an operator"
     for start in ("INTEGER", "DTYPE", "NAME"):
         if start in accepted:

@@ -23,7 +23,8 @@ NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
 _CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
 _LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})  # their text may start with line breaks
 _RANGES = re.compile(r"for\b[^:]*", re.ASCII)
-_VARIABLE = re.compile(r"\b([A-Z][0-9]*)\s+in\b", re.ASCII)
+_VARIABLES = re.compile(r"(?:\b([A-Z][0-9]*)|\(([^()]*)\))\s*in\b", re.ASCII)
+_VARIABLE = re.compile(r"\b[A-Z][0-9]*\b", re.ASCII)
 _APPLIED = re.compile(r" *[(<]")  # after a name in the place of an operator
 _DEEPENING = frozenset("+ - * / // % ** not if".split())
 _CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
@@ -40,7 +41,8 @@ class Chunk:
     def variables(self) -> frozenset[str]:
         """The names that a `for` line at the beginning gives to operators."""
         header = _RANGES.match(self.text)
-        return frozenset(_VARIABLE.findall(header.group())) if header else frozenset()
+        found = _VARIABLES.finditer(header.group()) if header else ()
+        return frozenset(name for one in found for name in _VARIABLE.findall(one.group()))
 
     def source(self, line: int) -> str:
         """One line of the file."""

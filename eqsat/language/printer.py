@@ -58,13 +58,22 @@ def show_definition(definition: syntax.FileDefinition) -> str:
 
 def _ranges(ranges: Iterable[syntax.Range]) -> str:
     """The line above a family."""
-    found = [f"{part.variable} in {_show_sets(part.sets)}" for part in ranges]
+    found = [f"{shown_together(part.variables)} in {_show_sets(part.sets)}" for part in ranges]
     return f"for {', '.join(found)}:\n" if found else ""
 
 
 def _show_sets(sets: Iterable[syntax.OperatorSet]) -> str:
-    texts = [("- " if part.removed else "+ ") + (part.name or f"[{', '.join(operator.name for operator in part.operators)}]") for part in sets]
+    texts = [f"{'-' if part.removed else '+'} {'mirrored ' * part.mirrored}{part.name or _show_choices(part.choices)}" for part in sets]
     return " ".join(texts).removeprefix("+ ")
+
+
+def _show_choices(choices: Iterable[Sequence[syntax.Name]]) -> str:
+    return f"[{', '.join(shown_together([operator.name for operator in choice]) for choice in choices)}]"
+
+
+def shown_together(names: Sequence[str]) -> str:
+    """One name alone, or several in parentheses."""
+    return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
 
 def _comment(lines: Iterable[str]) -> str:

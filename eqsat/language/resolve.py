@@ -149,8 +149,6 @@ class _Resolution:
                     self._unused()
         if self.left.complete:
             check_tests(rule.tests, self.left, self.names, self.measured)
-        if not rule.tests:
-            self.report.add(rule.place, "a rule has a `test` line, an instance that must fire")
         return {name: sort for name, sort in self.names.sorts.items() if sort is not None}, roots
 
     def _define(self) -> None:

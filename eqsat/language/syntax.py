@@ -323,19 +323,25 @@ class Label(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorSet:
-    """A family by its name, or operators in brackets; `removed` if a minus stands before it."""
+    """A family by its name, or choices in brackets: `removed` if a minus stands before it,
+    `mirrored` if the operands of each operator change places. A choice has an operator for each
+    variable of the range.
+    """
 
-    name: str  # "" for operators in brackets
-    operators: tuple[Name, ...] = ()
+    name: str  # "" for choices in brackets
+    choices: tuple[tuple[Name, ...], ...] = ()
     removed: bool = False
+    mirrored: bool = False
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """`F in unary - [Not]`: a variable and the operators that it ranges over."""
+    """`F in unary - [Not]` or `(F, G) in [(And, Or), (Or, And)]`: variables, and the operators that
+    they range over together.
+    """
 
-    variable: str
+    variables: tuple[str, ...]
     sets: tuple[OperatorSet, ...]
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
@@ -344,7 +350,8 @@ class Range:
 class Rule:
     """One rule of a file. Roots are lone expressions, or names that both sides define.
 
-    A rule with `ranges` is a family. `operators` are a member's choices for the variables.
+    A rule with `ranges` is a family. `operators` are a member's choices for the variables, without
+    a word on which of them are mirrored.
     """
 
     name: str

@@ -158,8 +158,8 @@ def _elements(node: Node) -> bool:
 
 
 def _gather(node: Node) -> bool:
-    data = _sizes(node, 0)
-    return bool(data) and (data[node.integer("axis", 0)] > 0 or 0 in _sizes(node, 1))
+    data, axis = _sizes(node, 0), node.integer("axis", 0)
+    return -len(data) <= axis < len(data) and (data[axis] > 0 or 0 in _sizes(node, 1))
 
 
 def _quantization(node: Node) -> bool:
@@ -175,7 +175,8 @@ def _quantization(node: Node) -> bool:
 
 def _place(node: Node) -> bool:
     """Whether there are elements to choose from: the maximum of nothing has no index."""
-    return _sizes(node, 0)[node.integer("axis", 0)] > 0
+    data, axis = _sizes(node, 0), node.integer("axis", 0)
+    return -len(data) <= axis < len(data) and data[axis] > 0
 
 
 def _places(node: Node) -> bool:

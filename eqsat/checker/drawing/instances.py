@@ -2,9 +2,10 @@
 
 The input is a resolved rule and a seed, or the number of one of its test lines. The output is
 `Instance`s, each a model that strict shape inference accepts. The same rule and seed give the same
-instances. They start from the test lines and vary size, rank, data type, broadcasting, attributes
-and spelling as far as ONNX allows, so that they include cases the author overlooked. Draws avoid
-conditions that are known to be broken; the engine decides whether a rule fires.
+instances. They start from the test lines, or from shapes of their own where a rule has none, and
+vary size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so that they
+include cases the author overlooked. Draws avoid conditions that are known to be broken; the engine
+decides whether a rule fires.
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ from eqsat.checker.drawing.domains import Domain, domains
 from eqsat.checker.drawing.draw import Drawing, Placed, parameter
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
 from eqsat.checker.drawing.elements import draw_elements
-from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, flatten
+from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, flatten, judgements
 from eqsat.checker.samplers.drawn_node import Setting
-from eqsat.checker.samplers.leaf_shapes import Sizes, draw_shapes
+from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_shapes, first_shape, of_rank
 from eqsat.facts.fact import Fact, to_type
 from eqsat.language.expressions import evaluate
 from eqsat.language.problems import Problem
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
+from eqsat.language.syntax import Spread
 from eqsat.language.values import DTYPES, Value
 from eqsat.operators import to_attribute
 from eqsat.traits import NEWEST
@@ -161,12 +163,24 @@ class _Sketch:
             lines.append(_Line(shapes, dtypes, values))
         return tuple(lines)
 
+    @cached_property
+    def _ranks(self) -> Mapping[str, tuple[int, int]]:
+        """The least and the greatest rank of each tensor that a judgement gives sizes."""
+        found: dict[str, tuple[int, int]] = {}
+        for judgement in judgements(self._rule):
+            if judgement.type.dims is not None:
+                rest = any(isinstance(dim, Spread) for dim in judgement.type.dims)
+                found[judgement.name] = (len(judgement.type.dims) - rest, RANK_LIMIT if rest else len(judgement.type.dims))
+        return found
+
     def draw(self, random: Random, generator: np.random.Generator) -> Drawing | None:
-        """A new draw around one of the test lines; None if the first choices make no left side."""
-        line = random.choice(self._lines)
-        counts = {key: self._count(line, key) if random.random() < 0.4 else random.randint(0, 3) for key in self._choices.spreads}
+        """A new draw around one of the test lines, if there are any; None if the first choices make
+        no left side.
+        """
+        line = random.choice(self._lines) if self._lines else None
+        counts = {key: self._count(line, key) if line and random.random() < 0.4 else random.randint(0, 3) for key in self._choices.spreads}
         for together in self._choices.together:
-            counts.update(dict.fromkeys(together, self._count(line, together[0]) if random.random() < 0.4 else random.randint(1, 5)))
+            counts.update(dict.fromkeys(together, self._count(line, together[0]) if line and random.random() < 0.4 else random.randint(1, 5)))
         repeated = frozenset(key for key in self._choices.spreads if counts[key] > 1 and random.random() < _REPEATED)
         present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
         variant = self._variant(present, counts, repeated)
@@ -174,16 +188,29 @@ class _Sketch:
         if variant is None or types is None:
             return None
         left = variant[0]
-        shapes: dict[str, Sizes] = {}
-        for leaf in left.leaves:
-            given = line.shapes.get(leaf.given, ())
-            if given:  # items of a spread beyond those of the line resemble one of them
-                shapes[leaf.name] = given[leaf.index] if leaf.index < len(given) else random.choice(given)
+        shapes = self._own_shapes(random, left) if line is None else self._shapes_of(random, left, line)
         fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
         symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
-        return Drawing(left, random, generator, types, shapes, fixed, line.values, self._bindings(left, types, present), symbolic=symbolic)
+        values: Mapping[str, Setting] = {} if line is None else line.values
+        return Drawing(left, random, generator, types, shapes, fixed, values, self._bindings(left, types, present), symbolic=symbolic)
+
+    def _shapes_of(self, random: Random, left: Left, line: _Line) -> dict[str, Sizes]:
+        """The shapes of a test line. Items of a spread beyond those of the line resemble one of
+        them.
+        """
+        found: dict[str, Sizes] = {}
+        for leaf in left.leaves:
+            given = line.shapes.get(leaf.given, ())
+            if given:
+                found[leaf.name] = given[leaf.index] if leaf.index < len(given) else random.choice(given)
+        return found
+
+    def _own_shapes(self, random: Random, left: Left) -> dict[str, Sizes]:
+        """One shape for all tensors, as far as the rule does not give them another rank."""
+        shape = first_shape(random)
+        return {leaf.name: of_rank(random, shape, *self._ranks.get(leaf.given, (0, RANK_LIMIT))) for leaf in left.leaves}
 
     def test(self, random: Random, generator: np.random.Generator, index: int, place: int) -> Drawing | None:
         """The draw of a test line, its letters at this place among data types; None if its types

@@ -1,6 +1,6 @@
 """Leaf shapes: shapes for the leaves of a left side, drawn around the shapes of a test line.
 
-The input is the shapes that the author thought of. The output is shapes of the same structure
+The input is the shapes that the author thought of, or a first shape. The output is shapes of the same structure
 (equal sizes mostly stay equal) with other sizes, other ranks, and single axes that broadcast. They
 are suggestions; the samplers see whether an operator accepts them.
 """
@@ -20,12 +20,23 @@ _DEEP: Final = 5  # axes more than any author thinks of
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
 _WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
+_RANKS: Final = (0, 1, 2, 2, 3, 3, 4)
 _EMPTY: Final = 0.2  # share of the draws with an axis of size 0 if the rule may reduce an axis
 
 
 def draw_size(random: Random, least: int = 0) -> int:
     """A small size, seldom 0, not below `least`."""
     return max(least, random.choices(_SIZES, _WEIGHTS)[0])
+
+
+def first_shape(random: Random) -> Sizes:
+    """A shape to begin with, of a usual rank."""
+    return tuple(draw_size(random, 1) for _ in range(random.choice(_RANKS)))
+
+
+def of_rank(random: Random, shape: Sizes, least: int, most: int) -> Sizes:
+    """The shape, shortened or lengthened to the nearest rank in these bounds."""
+    return (*shape[:most], *(draw_size(random, 1) for _ in range(least - len(shape))))
 
 
 def draw_shapes(random: Random, shapes: Mapping[str, Sizes], reduced: bool = False) -> dict[str, Sizes]:
