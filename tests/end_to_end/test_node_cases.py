@@ -7,35 +7,18 @@ it must stay within the tolerances of the case, and without such rules the bits 
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-from onnx import numpy_helper
 
 import eqsat
 from tests.support.models import run, run_reference, same, signature
-
-CHUNKS = 24
+from tests.support.node_cases import feeds_of, node_cases, parameters
 
 # No engine here decodes images.
 NOT_EXECUTED = {"ImageDecoder"}
-
-
-@cache
-def node_cases() -> list[Any]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from onnx.backend.test.case.node import collect_testcases
-
-        return collect_testcases(None)  # type: ignore[arg-type]
-
-
-def feeds_of(model: onnx.ModelProto, values: list[Any]) -> dict[str, Any]:
-    arrays = [numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else value for value in values]
-    return {value.name: array for value, array in zip(model.graph.input, arrays, strict=False)}
 
 
 def execute(engine: Callable[..., list[Any]], model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
@@ -105,17 +88,9 @@ def difference(case: Any, optimized: onnx.ModelProto, equal: Callable[[Any, Any]
     return None
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_node_cases(chunk: int) -> None:
-    faults: list[str] = []
-    for case in node_cases()[chunk::CHUNKS]:
-        try:
-            found = fault(case)
-        except Exception as error:
-            found = f"{type(error).__name__}: {error}"
-        if found:
-            faults.append(f"{case.name}: {found}")
-    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
+@pytest.mark.parametrize("case", parameters(node_cases().values()))
+def test_a_node_case(case: Any) -> None:
+    assert fault(case) is None
 
 
 def test_all_cases_are_there() -> None:

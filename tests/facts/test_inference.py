@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import warnings
 from collections.abc import Mapping
 from random import Random
 from typing import Any
@@ -18,17 +16,9 @@ from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
 from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
 from eqsat.facts.inference import infer, rejection
 from eqsat.operators import AttributeValue, find_operator, normal_domain, read_attributes
+from tests.support.node_cases import node_cases
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")
-
-
-@functools.cache
-def node_tests() -> list[Any]:
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return load_model_tests(kind="node")
 
 
 def through(model: onnx.ModelProto, known: Mapping[str, Fact]) -> dict[str, Fact]:
@@ -62,7 +52,7 @@ def told(declared: Fact, array: Any, position: int, degree: str, sizes: dict[str
 @pytest.mark.parametrize(("degree", "least"), [("all is known", 1800), ("parameters are known", 1450), ("only types are known", 1050)])
 def test_nothing_inferred_contradicts_the_node_tests_of_onnx(degree: str, least: int) -> None:
     complete = 0
-    for test in node_tests():
+    for test in node_cases().values():
         inputs, expected = test.data_sets[0]
         sizes: dict[str, int] = {}
         declared = zip(test.model.graph.input, inputs, strict=False)

@@ -14,7 +14,11 @@ MODULES = sorted(path.stem for path in Path(__file__).parent.glob("examples_*.py
 EXAMPLES: dict[str, Example] = {
     f"{module.removeprefix('examples_')}: {name}": example for module in MODULES for name, example in import_module(f"tests.rules.{module}").EXAMPLES.items()
 }
-CASES = [pytest.param(example, opset, id=f"{name} at {opset}") for name, example in EXAMPLES.items() for opset in example.opsets]
+CASES = [
+    pytest.param(example, opset, id=f"{name} at {opset}", marks=[pytest.mark.slow] if older else [])
+    for name, example in EXAMPLES.items()
+    for older, opset in enumerate(example.distinct_opsets)
+]
 
 
 @pytest.mark.parametrize(("example", "opset"), CASES)

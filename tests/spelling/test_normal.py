@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, axis_span, is_default
 from eqsat.terms.forms import Form
 from eqsat.terms.terms import Literal, fact_of
 from eqsat.traits import NEWEST
-from tests.end_to_end.test_node_cases import CHUNKS, feeds_of, node_cases
+from tests.support.node_cases import feeds_of, node_cases
 from tests.support.spelled import ELEMENTS, NAMES, NOT_RUN, SIZES, fault, known, show
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
@@ -60,33 +59,44 @@ def check(name: str, attributes: Mapping[str, Any], values: Sequence[Any], outpu
 NOT_JUDGED = ("test_castlike_FLOAT4E2M1_to", "test_castlike_FLOAT_to_FLOAT4E2M1", "test_castlike_FLOAT16_to_FLOAT4E2M1")
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_node_cases(chunk: int) -> None:
+# No engine runs them; of these some nodes have no normal form, as eqsat leaves them as they are.
+NEVER_RUN = {"ImageDecoder"}
+OPAQUE = set(
+    """Bernoulli BitShift CausalConvWithState Celu Compress Einsum If LinearAttention Loop Mod Range ReverseSequence Scan SpaceToDepth
+    SwiGLU Unique Upsample""".split()
+)
+
+
+def is_judged(case: Any) -> bool:
+    """Whether a case is one standard node whose inputs are tensors."""
+    nodes = case.model.graph.node
+    inputs = feeds_of(case.model, case.data_sets[0][0]).values()
+    return len(nodes) == 1 and not nodes[0].domain and not case.name.startswith(NOT_JUDGED) and all(isinstance(value, np.ndarray) for value in inputs)
+
+
+JUDGED = [case for case in node_cases().values() if is_judged(case)]
+
+
+@pytest.mark.parametrize("case", JUDGED, ids=[case.name.removeprefix("test_") for case in JUDGED])
+def test_a_node_case(case: Any) -> None:
     """Every node of one operator among onnx's own tests, its inputs known in part and in whole."""
-    faults: list[str] = []
-    counts: Counter[str] = Counter()
-    for case in node_cases()[chunk::CHUNKS]:
-        nodes, imports = case.model.graph.node, {entry.domain: entry.version for entry in case.model.opset_import}
-        if len(nodes) != 1 or nodes[0].domain or case.name.startswith(NOT_JUDGED):
-            continue
-        operator = find_operator("", nodes[0].op_type, imports[""])
-        attributes = read_attributes(operator, nodes[0].attribute)
-        feeds = feeds_of(case.model, case.data_sets[0][0])
-        values = [feeds.get(name) for name in nodes[0].input]
-        if any(value is not None and not isinstance(value, np.ndarray) for value in values):
-            continue
-        for degree in (ELEMENTS, NAMES):
-            facts = [known(value, place, degree) for place, value in enumerate(values)]
-            form = read(operator, attributes, facts, len(nodes[0].output))
-            counts["read"] += form is not None
-            if form is None:
-                continue
-            wrong = fault(operator, attributes, form, facts, values, nodes[0].output, back=degree != NAMES)
-            counts["run"] += wrong != NOT_RUN
-            if wrong not in (None, NOT_RUN):
-                faults.append(f"{case.name}: {wrong}")
-    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
-    assert counts["run"] > 60, counts
+    (node,), imports = case.model.graph.node, {entry.domain: entry.version for entry in case.model.opset_import}
+    operator = find_operator("", node.op_type, imports[""])
+    attributes = read_attributes(operator, node.attribute)
+    feeds = feeds_of(case.model, case.data_sets[0][0])
+    values = [feeds.get(name) for name in node.input]
+    for degree in (ELEMENTS, NAMES):
+        facts = [known(value, place, degree) for place, value in enumerate(values)]
+        form = read(operator, attributes, facts, len(node.output))
+        if form is None:
+            assert operator.name in OPAQUE
+        else:
+            wrong = fault(operator, attributes, form, facts, values, node.output, back=degree != NAMES)
+            assert wrong is None or (wrong == NOT_RUN and operator.name in NEVER_RUN), wrong
+
+
+def test_most_node_cases_are_judged() -> None:
+    assert len(JUDGED) > 1300
 
 
 # --- parameters, drawn ---
