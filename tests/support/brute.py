@@ -7,7 +7,7 @@ first.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import islice
 
@@ -55,6 +55,13 @@ def few_choices(graph: Graph, most: int = 3000) -> list[dict[int, int]] | None:
     return found if len(found) <= most else None
 
 
+def total(amounts: Iterable[float]) -> Fraction:
+    """The exact sum: each float is an integer over a power of two, and so is the sum, over the largest of these powers."""
+    ratios = [amount.as_integer_ratio() for amount in amounts]
+    scale = max((below for _, below in ratios), default=1)
+    return Fraction(sum(above * (scale // below) for above, below in ratios), scale)
+
+
 def added(graph: Graph, picks: Mapping[int, int]) -> list[float]:
     """The costs of the terms that apply to a choice."""
     chosen = set(picks.values())
@@ -75,12 +82,12 @@ def price(graph: Graph, picks: Mapping[int, int]) -> Price | None:
     if math.inf in extra:
         return None
     chosen = [graph.nodes[n] for n in picks.values()]
-    return sum(map(Fraction, [*(node.cost for node in chosen), *extra]), Fraction(0)), sum((Fraction(node.tie) for node in chosen), Fraction(0))
+    return total([*(node.cost for node in chosen), *extra]), total(node.tie for node in chosen)
 
 
 def used(graph: Graph, picks: Mapping[int, int], resource: int) -> Fraction:
     """The exact sum of a resource."""
-    return sum((Fraction(graph.nodes[n].resources[resource]) for n in picks.values() if graph.nodes[n].resources), Fraction(0))
+    return total(graph.nodes[n].resources[resource] for n in picks.values() if graph.nodes[n].resources)
 
 
 def fits(graph: Graph, picks: Mapping[int, int]) -> bool:
@@ -119,7 +126,8 @@ def least_weight(kernel: Kernel) -> int | None:
 
 def assert_right(graph: Graph, choices: list[dict[int, int]], found: Choice, *, optimal: bool = True) -> None:
     """`found` is one of all `choices`, within the limits and not forbidden, says its price, is never below the best, and its bound never above it."""
-    best = min(exact for exact, _ in lawful(graph, choices))
+    prices = [(each, picks) for picks in choices if (each := price(graph, picks)) is not None]
+    best = min(exact for exact, picks in prices if fits(graph, picks))
     assert found.nodes in choices, graph
     exact = price(graph, found.nodes)
     assert fits(graph, found.nodes) and exact is not None, graph
@@ -127,8 +135,6 @@ def assert_right(graph: Graph, choices: list[dict[int, int]], found: Choice, *, 
     assert found.bound <= floats(best)[0], graph
     assert found.status == "feasible" or exact == best, graph
     if found.bound_for == "all choices":
-        unlimited = [price(graph, picks) for picks in choices]
-        cheapest = min(each for each in unlimited if each is not None)
-        assert found.bound <= floats(cheapest)[0], f"the bound {found.bound} is for choices within the limits: {graph}"
+        assert found.bound <= floats(min(exact for exact, _ in prices))[0], f"the bound {found.bound} is for choices within the limits: {graph}"
     if optimal:
         assert (found.status, exact, found.bound) == ("optimal", best, found.cost), graph
