@@ -29,6 +29,7 @@ from eqsat.language.resolve import Resolved, resolve
 from eqsat.operators import find_operator
 from eqsat.runtime.session import open_session
 from eqsat.traits import NEWEST
+from tests.support.parameters import spread
 
 RULES = """
 real rule add-add-const:
@@ -641,7 +642,7 @@ def many(name: str) -> list[Instance]:
     return list(islice(draw(rules()[name], 11), 1200))
 
 
-@pytest.mark.parametrize("trap", TRAPS)
+@pytest.mark.parametrize("trap", spread(TRAPS))
 def test_what_wrong_rules_overlook_occurs(trap: str) -> None:
     name, occurs = TRAPS[trap]
     assert sum(map(occurs, many(name))) >= 3

@@ -15,7 +15,11 @@ from onnx import numpy_helper
 from tests.support.models import parse
 
 ELEMENTS = 8_000_000
-KILLS = 12
+CASES = [  # external data or not, and how often the process is killed
+    pytest.param(False, 2, id="embedded, twice"),
+    pytest.param(False, 12, id="embedded", marks=[pytest.mark.slow]),
+    pytest.param(True, 12, id="external", marks=[pytest.mark.slow]),
+]
 
 
 def make_model(value: float, path: Path, external: bool) -> Path:
@@ -36,8 +40,8 @@ def content(path: Path) -> str:
     return hashlib.sha256(numpy_helper.to_array(tensor).tobytes()).hexdigest()
 
 
-@pytest.mark.parametrize("external", [False, True], ids=["embedded", "external"])
-def test_kill_leaves_the_old_or_the_new_output(external: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("external", "kills"), CASES)
+def test_kill_leaves_the_old_or_the_new_output(external: bool, kills: int, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out").mkdir()
     old, new = (make_model(value, tmp_path / "in" / f"{value}.onnx", external) for value in (1.0, 2.0))
@@ -52,10 +56,10 @@ def test_kill_leaves_the_old_or_the_new_output(external: bool, tmp_path: Path) -
     assert content(output) == content(old)
     shutil.copytree(tmp_path / "out", tmp_path / "kept")
 
-    for kill in range(KILLS):
+    for kill in range(kills):
         # The end of the run is where files are written.
         process = subprocess.Popen(command(new, output))
-        time.sleep(duration * (0.5 + 0.6 * kill / KILLS))
+        time.sleep(duration * (0.5 + 0.6 * kill / kills))
         process.kill()
         process.wait()
         assert content(output) in contents

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import onnx
@@ -161,19 +163,34 @@ def test_a_reader_who_leaves_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
-@pytest.mark.parametrize("seconds", [0.7, 1.0, 3.0])
-def test_an_interrupt_ends_all_processes_and_says_so_in_a_line(seconds: float) -> None:
+@contextmanager
+def checking() -> Iterator[subprocess.Popen[str]]:
+    """`eqsat rules check` in a session of its own, of which nothing is left afterwards, whatever a test finds."""
     command = [sys.executable, "-m", "eqsat", "rules", "check"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    time.sleep(seconds)
-    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
-    out, err = process.communicate(timeout=30)  # it ends when the last process that could write has ended
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("seconds", [0.7, 1.0, 3.0])
+def test_an_interrupt_ends_all_processes_and_says_so_in_a_line(seconds: float) -> None:
+    with checking() as process:
+        time.sleep(seconds)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
+        out, err = process.communicate()  # it ends when the last process that could write has ended
     assert (process.returncode, out) == (130, "")
     assert err == "eqsat: interrupted; a file that was being written is whole or not there\n"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(300)
 def test_processes_end_with_the_one_that_started_them() -> None:
-    process = subprocess.Popen([sys.executable, "-m", "eqsat", "rules", "check"], stdout=subprocess.PIPE, start_new_session=True)
-    time.sleep(3)
-    process.kill()
-    process.communicate(timeout=30)  # the pipe is open until the last of them has ended
+    with checking() as process:
+        time.sleep(3)
+        process.kill()
+        process.communicate()  # the pipe is open until the last of them has ended

@@ -13,6 +13,7 @@ import pytest
 from onnx import TensorProto
 
 from tests.support.models import parse
+from tests.support.parameters import spread
 
 SMALL = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4] z)
 <float[4] w = {1, 2, 3, 4}, float[4] v = {1, 1, 1, 1}> {
@@ -235,7 +236,7 @@ def damaged(seed: int) -> bytes:
     return bytes(data)
 
 
-@pytest.mark.parametrize("start", range(0, 800, 100))
+@pytest.mark.parametrize("start", spread(range(0, 800, 100)))
 def test_damaged_models_are_optimized_or_refused(start: int, tmp_path: Path) -> None:
     import eqsat
 

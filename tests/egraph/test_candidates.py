@@ -148,6 +148,7 @@ class Always:
         return 0
 
 
+@pytest.mark.slow
 def test_growth_without_end_stops_with_candidates_left_and_says_so() -> None:
     sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(60))
     inputs = ", ".join(f"float[2] x{i}" for i in range(60))
@@ -162,6 +163,7 @@ def test_the_same_model_gives_the_same_bytes() -> None:
     assert made[0] == made[1]
 
 
+@pytest.mark.slow
 def test_a_hundred_rules_take_little_memory() -> None:
     """Each rule took egglog more memory than the one before it, where the program came as one text: the run ended before any fired."""
     rules = [PAIRS.replace("rule pairs", f"rule pairs{number}") for number in range(100)]

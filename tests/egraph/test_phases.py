@@ -91,6 +91,7 @@ def test_phases_decide_which_groups_run(tmp_path: Path) -> None:
     assert [step["phase"] for step in found.report["saturation"]["steps"]] == sorted(step["phase"] for step in found.report["saturation"]["steps"])
 
 
+@pytest.mark.slow
 def test_more_effort_finds_no_less() -> None:
     left = [eqsat.optimize(sums(12), rules=[ADDS], effort=effort).report for effort in EFFORTS]
     sizes = [report["saturation"]["nodes"] for report in left]
@@ -144,6 +145,7 @@ sys.stdout.buffer.write(eqsat.optimize(sums(30), rules=[ADDS], verify=False).mod
 """
 
 
+@pytest.mark.slow
 def test_the_same_bytes_whatever_the_hash_seed() -> None:
     environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
     made = {

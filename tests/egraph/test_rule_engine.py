@@ -139,6 +139,7 @@ def test_guilty_rules_are_found_by_bisection() -> None:
     assert guilty([], lambda kept: False) == []
 
 
+@pytest.mark.slow
 def test_growth_is_bounded() -> None:
     """A rule that can fire on what it made, for ever, ends at a limit with a valid result."""
     rules = PAIRS + ASSOCIATE

@@ -9,6 +9,8 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.support.parameters import spread
+
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 CHUNKS = 32
 
@@ -58,7 +60,7 @@ def fault(name: str, runnable: bool) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("chunk", range(CHUNKS))
+@pytest.mark.parametrize("chunk", spread(range(CHUNKS), every=CHUNKS))
 def test_corpus(chunk: int) -> None:
     faults: list[str] = []
     for name, runnable in list(models().items())[chunk::CHUNKS]:

@@ -8,6 +8,7 @@ from tests.fuzz.campaign import outcomes, smaller
 from tests.fuzz.feeds import Feed
 from tests.fuzz.trial import DIFFERENT, FAILURES, RUNTIME, SAME, verdict
 from tests.support.models import parse
+from tests.support.parameters import spread
 
 CHUNK = 50
 
@@ -17,12 +18,12 @@ def failures(start: int, exact: bool) -> list[str]:
     return [f"seed {outcome.seed}: {outcome.reason}\n{smaller(outcome.seed, exact)}" for outcome in found]
 
 
-@pytest.mark.parametrize("start", range(0, 1000, CHUNK))
+@pytest.mark.parametrize("start", spread(range(0, 1000, CHUNK), every=20))
 def test_models_compute_what_they_computed(start: int) -> None:
     assert not failures(start, exact=False)
 
 
-@pytest.mark.parametrize("start", range(0, 150, CHUNK))
+@pytest.mark.parametrize("start", spread(range(0, 150, CHUNK)))
 def test_exact_models_give_the_same_bits(start: int) -> None:
     assert not failures(start, exact=True)
 

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import onnx
+import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.support.models import assert_same, signature
@@ -16,6 +17,7 @@ from tests.support.random_models import feeds, models
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
 
+@pytest.mark.slow
 @settings(max_examples=250, suppress_health_check=SLOW)
 @given(models())
 def test_equal_and_not_larger(model: onnx.ModelProto) -> None:
@@ -41,6 +43,7 @@ def test_verification_agrees(model: onnx.ModelProto) -> None:
     assert eqsat.optimize(model).report["verify"]["status"] in {"equal", "unverified"}
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=SLOW)
 @given(models())
 def test_same_bytes_each_time(model: onnx.ModelProto) -> None:
@@ -53,6 +56,7 @@ def test_same_bytes_each_time(model: onnx.ModelProto) -> None:
         assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, suppress_health_check=SLOW)
 @given(models())
 def test_nothing_is_left_to_do(model: onnx.ModelProto) -> None:
@@ -82,6 +86,7 @@ print(digest.hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
     digests: set[str] = set()
     for seed in ("0", "1", "4711"):

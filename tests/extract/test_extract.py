@@ -17,6 +17,7 @@ from eqsat.extract.budget import Budget
 from eqsat.extract.graph import walk
 from eqsat.extract.preparation import prepare
 from eqsat.extract.search import Search
+from tests.support.parameters import spread
 
 GYM = Path(__file__).resolve().parents[3] / "shared" / "extraction-gym"
 GREEDY_DAG = {
@@ -47,7 +48,7 @@ def gym_graph(path: Path) -> Graph:
 
 
 @pytest.mark.skipif(not GYM.is_dir(), reason="the extraction-gym graphs are not here")
-@pytest.mark.parametrize("path", sorted(GYM.glob("*.json.gz")), ids=lambda path: path.name.split(".")[0])
+@pytest.mark.parametrize("path", spread(sorted(GYM.glob("*.json.gz")), lambda path: path.name.split(".")[0]))
 def test_gym(path: Path) -> None:
     graph = gym_graph(path)
     choice = extract(graph, work=0.5)
@@ -64,6 +65,7 @@ def test_single_choices_are_optimal_at_any_depth() -> None:
     assert (choice.status, choice.cost, choice.bound, len(choice.nodes)) == ("optimal", 99_999.0, 99_999.0, 100_000)
 
 
+@pytest.mark.slow
 def test_deep_graphs_with_choices_everywhere() -> None:
     length = 50_000
     fused = [Node(c, 1.5, (c - 2,)) for c in range(2, length)]

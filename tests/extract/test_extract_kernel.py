@@ -14,6 +14,7 @@ from eqsat.extract.kernel import Closures, Kernel, bits, reduce
 from eqsat.extract.work import Work
 from tests.support.brute import all_choices, as_graph, few_choices, is_acyclic, least_weight
 from tests.support.drawn_graphs import FAMILIES, drawn
+from tests.support.parameters import spread
 
 Way = tuple[int, int, tuple[int, ...]]
 
@@ -46,7 +47,7 @@ def left(kernel: Kernel) -> list[int]:
 # -- every step leaves the least weight ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 @pytest.mark.parametrize("step", ["prune", "drop_cyclic", "dominate", "contract"])
 def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
     changes = 0
@@ -71,7 +72,7 @@ def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
     assert changes or step in ("prune", "drop_cyclic") or shape not in ("apart", "layered", "threaded", "tree")
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_bounded_leaves_what_is_lighter_and_what_is_kept(shape: str) -> None:
     for draw, kernel, least in kernels(shape, 50):
         closures = reduce(kernel)
@@ -101,7 +102,7 @@ def ways_of(kernel: Kernel, choice: dict[int, int]) -> list[int]:
     return [order[n] for n in choice.values()]
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_closures_are_in_every_choice(shape: str) -> None:
     for _, kernel, _ in kernels(shape, 30):
         kernel.prune()
@@ -116,7 +117,7 @@ def test_closures_are_in_every_choice(shape: str) -> None:
         assert set(bits(closures.needed)) <= set.intersection(*(set(picks) for picks in all_choices(graph)))
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> None:
     for _, kernel, least in kernels(shape, 50):
         original = as_graph(kernel)
@@ -245,7 +246,7 @@ def test_bounded_drops_what_is_too_heavy_with_all_that_it_brings() -> None:
 # -- blocks --------------------------------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_blocks_hold_everything_once_and_those_below_come_first(shape: str) -> None:
     for _, kernel, _ in kernels(shape, 60):
         closures = reduce(kernel)
@@ -291,7 +292,7 @@ def test_trees_need_no_solver() -> None:
         assert (found.weight, found.bound) == (least, least)
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 @pytest.mark.parametrize("work", [0.0, 5.0])
 def test_solve_gives_a_choice_and_a_bound(shape: str, work: float) -> None:
     for _, kernel, least in kernels(shape, 60):

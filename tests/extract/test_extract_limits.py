@@ -14,6 +14,7 @@ from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 from tests.support.brute import assert_right, few_choices, fits, floats, lawful, price, used
 from tests.support.drawn_graphs import FAMILIES, drawn, with_resources
+from tests.support.parameters import spread
 
 
 def drawn_limits(draw: Random, shape: str, count: int, kind: str | None = None) -> tuple[Graph, list[dict[int, int]]]:
@@ -31,7 +32,7 @@ def drawn_limits(draw: Random, shape: str, count: int, kind: str | None = None) 
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_exact_equals_exhaustive_search(shape: str, count: int) -> None:
     draw = Random(f"limits {shape} {count}")
     for _ in range(50):
@@ -47,7 +48,7 @@ def test_exact_equals_exhaustive_search(shape: str, count: int) -> None:
             assert "no proof" not in str(raised.value)
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_greedy_keeps_the_limits_and_what_is_known(shape: str) -> None:
     draw = Random(f"greedy limits {shape}")
     for _ in range(60):
@@ -62,7 +63,7 @@ def test_greedy_keeps_the_limits_and_what_is_known(shape: str) -> None:
         assert reached is not None and reached <= begun
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_a_bound_for_all_choices_holds_for_those_beyond_the_limits(shape: str) -> None:
     draw = Random(f"bounds {shape}")
     for _ in range(60):
@@ -101,7 +102,7 @@ def solved_alone(graph: Graph, choices: list[dict[int, int]]) -> bool | None:
     return True
 
 
-@pytest.mark.parametrize("kind", ["integers", "mantissas"])
+@pytest.mark.parametrize("kind", spread(["integers", "mantissas"]))
 def test_the_solver_alone_finds_and_proves_the_best(kind: str) -> None:
     draw = Random(f"solver limits {kind}")
     results = [solved_alone(*drawn_limits(draw, draw.choice(sorted(FAMILIES)), draw.choice([1, 2]), kind)) for _ in range(250)]
@@ -109,6 +110,7 @@ def test_the_solver_alone_finds_and_proves_the_best(kind: str) -> None:
     assert results.count(False) > 3
 
 
+@pytest.mark.slow
 def test_the_solver_adds_up_amounts_of_many_bits() -> None:
     """Amounts with 53-bit mantissas, where what the solver is given are integers as large."""
     draw = Random(5)

@@ -16,6 +16,7 @@ from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
 from tests.support.brute import added, assert_right, few_choices, floats, lawful, price, used
 from tests.support.drawn_graphs import FAMILIES, drawn, with_resources, with_terms
+from tests.support.parameters import spread
 
 
 def drawn_terms(draw: Random, shape: str, kind: str | None = None, forbidding: float = 0.2) -> tuple[Graph, list[dict[int, int]]]:
@@ -27,7 +28,7 @@ def drawn_terms(draw: Random, shape: str, kind: str | None = None, forbidding: f
             return with_terms(draw, graph, choices, forbidding), choices
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_exact_equals_exhaustive_search(shape: str) -> None:
     draw = Random(f"terms {shape}")
     forbidden = 0
@@ -43,7 +44,7 @@ def test_exact_equals_exhaustive_search(shape: str) -> None:
     assert forbidden < 50
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_greedy_is_a_choice_never_below_the_best(shape: str) -> None:
     draw = Random(f"greedy terms {shape}")
     for _ in range(60):
@@ -57,7 +58,7 @@ def test_greedy_is_a_choice_never_below_the_best(shape: str) -> None:
             assert begun is not None and reached is not None and reached <= begun
 
 
-@pytest.mark.parametrize("shape", sorted(FAMILIES))
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
 def test_with_limits_too(shape: str) -> None:
     draw = Random(f"limited terms {shape}")
     for _ in range(60):
@@ -72,7 +73,7 @@ def test_with_limits_too(shape: str) -> None:
                 extract(graph)
 
 
-@pytest.mark.parametrize("kind", ["integers", "mantissas"])
+@pytest.mark.parametrize("kind", spread(["integers", "mantissas"]))
 def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) -> None:
     draw = Random(f"solver terms {kind}")
     solved = impossible = 0

@@ -74,6 +74,7 @@ def default(declared: defs.OpSchema.Attribute, value: Any) -> bool:
     return value == (meant.decode() if isinstance(meant, bytes) else meant)
 
 
+@pytest.mark.slow
 def test_what_is_stated_is_so() -> None:
     tally = fuzz(range(100_000, 100_700))
     assert not tally.wrong, "\n\n".join(f"seed {wrong.seed}: {wrong.text}\n{wrong.model}" for wrong in tally.wrong)

@@ -52,6 +52,7 @@ def run_python(code: str, path: Path) -> str:
 LOCATE = "import eqsat.extract, importlib.resources as r; print(eqsat.extract.__file__); print((r.files('eqsat') / 'rules' / 'README.md').is_file())"
 
 
+@pytest.mark.slow
 def test_sdist_is_complete(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         members = [member for member in archive.getmembers() if not member.isdir()]
@@ -62,12 +63,14 @@ def test_sdist_is_complete(built: tuple[Path, Path]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
     names = {name for name in zipfile.ZipFile(built[1]).namelist() if ".dist-info/" not in name}
     (compiled,) = names - expected_files()
     assert names >= expected_files() and fnmatch(compiled, "eqsat/compiled/rules-*.pickle")
 
 
+@pytest.mark.slow
 def test_a_wheel_compiles_no_rules(built: tuple[Path, Path], tmp_path: Path) -> None:
     """Its own copy is read even where no cache can be written."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(built[1])]
@@ -76,6 +79,7 @@ def test_a_wheel_compiles_no_rules(built: tuple[Path, Path], tmp_path: Path) -> 
     assert int(run_python(code, tmp_path)) > 20
 
 
+@pytest.mark.slow
 def test_wheel_imports(built: tuple[Path, Path], tmp_path: Path) -> None:
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(built[1])]
     subprocess.run(install, check=True, capture_output=True)
@@ -84,6 +88,7 @@ def test_wheel_imports(built: tuple[Path, Path], tmp_path: Path) -> None:
     assert rules == "True"
 
 
+@pytest.mark.slow
 def test_editable_install_is_a_path_entry(checkout: Path, tmp_path: Path) -> None:
     """Type checkers follow a path entry; an import hook they do not."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(tmp_path)]
@@ -96,6 +101,7 @@ def test_editable_install_is_a_path_entry(checkout: Path, tmp_path: Path) -> Non
     assert rules == "True"
 
 
+@pytest.mark.slow
 def test_a_checkout_without_symbolic_links_works(checkout: Path, tmp_path: Path) -> None:
     """Where git can not make links, it writes files that hold where they lead."""
     for link in ("extract", "rules"):

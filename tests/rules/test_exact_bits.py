@@ -29,6 +29,7 @@ from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Label
 from eqsat.runtime.session import OnnxRuntimeSession
 from tests.support.enlarged import enlarged, typed
+from tests.support.parameters import spread
 
 STYLES = (Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL)
 NUMBER = 3  # instances of each type and direction
@@ -87,7 +88,7 @@ def refute(resolved: Resolved, number: int) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("resolved", SOME, ids=[found.rule.name for found in SOME])
+@pytest.mark.parametrize("resolved", spread(SOME, lambda found: found.rule.name))
 def test_a_rule_keeps_the_bits_that_it_promises(resolved: Resolved) -> None:
     assert refute(resolved, NUMBER) is None
 

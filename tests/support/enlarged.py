@@ -18,6 +18,7 @@ FLOATS = ("float", "double", "float16", "bfloat16")
 SIZES = (1, 3, 7, 8, 16, 17, 33, 40, 67, 130)  # around the lengths of vectors, and with what is left over
 _CHANGED = 0.6  # of the sizes of a line
 _FACTORS = (3, 7, 16, 17)
+_ATTEMPTS = 40  # an instance that is legal was found in 33 at most; most lines with other sizes are legal at once, or never
 
 
 def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:
@@ -27,7 +28,7 @@ def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:
         for turn in range(number):
             line = (_scaled if turn % 2 else _resized)(typed(random.choice(rule.rule.tests), dtype), random)
             try:
-                yield from_test(replace(rule, rule=replace(rule.rule, tests=(line,))), 0)
+                yield from_test(replace(rule, rule=replace(rule.rule, tests=(line,))), 0, _ATTEMPTS)
             except ValueError:
                 continue
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -27,10 +27,12 @@ def feeds_of(model: onnx.ModelProto, values: list[Any]) -> dict[str, Any]:
     return {value.name: array for value, array in zip(model.graph.input, arrays, strict=False)}
 
 
-def parameters(cases: Iterable[Any]) -> Iterator[Any]:
+def parameters(cases: Iterable[Any]) -> list[Any]:
     """Each case as a parameter of a test; all are slow but the first of each operator."""
+    found: list[Any] = []
     seen: set[str] = set()
     for case in cases:
         operator = case.model.graph.node[0].op_type
-        yield pytest.param(case, id=case.name.removeprefix("test_"), marks=[pytest.mark.slow] if operator in seen else [])
+        found.append(pytest.param(case, id=case.name.removeprefix("test_"), marks=[pytest.mark.slow] if operator in seen else []))
         seen.add(operator)
+    return found
