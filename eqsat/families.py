@@ -2,7 +2,7 @@
 
 Each family states a property of all of its members, for every data type that they take and any
 attributes. Each statement is checked against the kernels of ONNX Runtime and of the reference
-(tests/test_families.py).
+(tests/language/test_families.py).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finds which rules a result needs: `python tests/benchmarks/ablation.py MODEL ...`, or of transformers of some layers with `--layers N`.
+"""Finds which rules a result needs: `python -m tests.benchmarks.ablation MODEL ...`, or of transformers of some layers with `--layers N`.
 With `--examples`, which rules can be left out, each alone, without any change to what becomes of the examples of the tests.
 
 Rules that fired are left out one after the other, those that fired least first, as long as the result keeps its number of nodes: what is left is a set
@@ -8,7 +8,6 @@ of which none can go. Beside it stands how far the best of them comes alone. Whe
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,13 +15,10 @@ import onnx
 
 import eqsat
 from eqsat.language.library import built_in
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from examples import filled
-from models import parse
-from test_rules import EXAMPLES
-from transformer import transformer
+from tests.rules.examples import filled
+from tests.rules.test_rules import EXAMPLES
+from tests.support.models import parse
+from tests.support.transformer import transformer
 
 EVERYTHING = frozenset(resolved.rule.name for resolved in built_in().rules)
 

@@ -1,4 +1,4 @@
-"""Measures what eqsat promises of time and memory: `python tests/benchmarks/measure.py [NAME ...]`.
+"""Measures what eqsat promises of time and memory: `python -m tests.benchmarks.measure [NAME ...]`.
 
 Each figure is the median of several whole processes, so that start-up and imports count; run it on an idle machine.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-CORPUS = Path(__file__).resolve().parents[2].parent / "shared" / "corpus"
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def chain(nodes: int) -> onnx.ModelProto:

@@ -1,4 +1,4 @@
-"""Compares with what other optimizers did to a corpus of models: `python tests/benchmarks/peers.py FOLDER [--worst N]`.
+"""Compares with what other optimizers did to a corpus of models: `python -m tests.benchmarks.peers FOLDER [--worst N]`.
 
 FOLDER holds models, and `peers.json`: for each model its nodes, whether ONNX Runtime executes it, and for each optimizer the nodes that it left and whether
 that computes the same. Only models count of which every optimizer made a right one. Nodes are summed by suite (the folder that a model lies in); then come the

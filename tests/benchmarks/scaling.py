@@ -1,4 +1,4 @@
-"""Measures how time grows with repeated blocks: `python tests/benchmarks/scaling.py [--layers N ...] [--plot FILE.svg]`.
+"""Measures how time grows with repeated blocks: `python -m tests.benchmarks.scaling [--layers N ...] [--plot FILE.svg]`.
 
 Transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all rules. Seconds are those of one core that this process used, the least
 of several runs in one process that is warm, so that other work of the machine counts little. The plot has a line of slope one beside them; it needs the extra
@@ -8,15 +8,11 @@ of several runs in one process that is warm, so that other work of the machine c
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import eqsat
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from transformer import transformer
+from tests.support.transformer import transformer
 
 
 def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:

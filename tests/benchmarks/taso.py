@@ -1,4 +1,4 @@
-"""Measures the graphs of TASO and Tensat: `python tests/benchmarks/taso.py [NAME ...]`, optimized with all rules.
+"""Measures the graphs of TASO and Tensat: `python -m tests.benchmarks.taso [NAME ...]`, optimized with all rules.
 
 For each graph: its nodes, products and Convs before and after, seconds to saturate, to extract, and in all, and beside them the seconds that TASO and
 Tensat searched, as they were published. Those were measured on another machine (with a T4 GPU): compare orders of magnitude, not digits. The
@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import onnx
 
 import eqsat
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import taso_models
+from tests.support import taso_models
 
 PUBLISHED = {  # seconds that TASO and Tensat searched, from the paper on Tensat (MLSys 2021)
     "bert": (13.6, 1.4),

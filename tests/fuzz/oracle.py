@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from models import same
 
 from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.verification import tolerance
+from tests.support.models import same
 
 from .feeds import Feed
 from .noise import DRAWS, Apart, Opener, disturbed, everything

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-from models import same
 
 import eqsat
 from eqsat.runtime.session import ONNXRUNTIME, open_runtime
 from eqsat.verification import tolerance as compare
+from tests.support.models import same
 
 from .chance import Chance
 from .cone import cone

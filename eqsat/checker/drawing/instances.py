@@ -90,7 +90,7 @@ def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
         yield _finished(drawing, "drawn")
 
 
-def from_test(rule: Resolved, index: int) -> Instance:
+def from_test(rule: Resolved, index: int, attempts: int = _ATTEMPTS) -> Instance:
     """The instance of a test line of `rule`.
 
     The open parts are drawn, always in the same way. The letters of data types are floats where
@@ -100,7 +100,7 @@ def from_test(rule: Resolved, index: int) -> Instance:
     sketch = _Sketch(rule)
     random, generator = Random(index), np.random.default_rng(index)
     place, reason = rule.rule.tests[index].place, "its data types make no left side together"
-    for types in [0] * _ATTEMPTS + _OTHERS:
+    for types in [0] * attempts + _OTHERS:
         drawing = sketch.test(random, generator, index, types)
         if drawing is None:
             break

@@ -1,0 +1,1 @@
+"""Tests of the rule checker, with wrong rules in `wrong/`."""

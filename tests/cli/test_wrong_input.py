@@ -1,0 +1,253 @@
+"""Wrong input: one clear line on standard error, exit code 2, nothing written; and no moment at which half a file lies there."""
+
+import os
+import random
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import onnx
+import onnx.backend.test
+import pytest
+from onnx import TensorProto
+
+from tests.support.models import parse
+from tests.support.parameters import spread
+
+SMALL = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4] z)
+<float[4] w = {1, 2, 3, 4}, float[4] v = {1, 1, 1, 1}> {
+    a = Add (x, w)
+    b = Add (x, w)
+    c = Identity (b)
+    y = Mul (a, c)
+    z = Sub (w, v)
+}""")
+
+
+def call(arguments: list[str]) -> int:
+    """The exit code of the command, in this process."""
+    from eqsat.cli.main import main
+
+    try:
+        return main(arguments) or 0
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def assert_refused(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """`eqsat` with these arguments ends with 2, one line that begins with "eqsat: error:", and no file made or changed."""
+    before = files(folder)
+    code = call([str(argument) for argument in arguments])
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert err.startswith("eqsat: error: ") and err.count("\n") == 1 and err.endswith("\n"), err
+    assert files(folder) == before
+    return err
+
+
+def external_model(location: str, length: int = 16) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    model.CopyFrom(SMALL)
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("float_data")
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    tensor.external_data.add(key="length", value=str(length))
+    return model
+
+
+def cyclic() -> onnx.ModelProto:
+    return parse("g (float[2] x) => (float[2] y) { a = Add (x, b)  b = Relu (a)  y = Identity (b) }")
+
+
+def undefined() -> onnx.ModelProto:
+    return parse("g (float[2] x) => (float[2] y) { y = Add (x, nothing) }")
+
+
+def defined_twice() -> onnx.ModelProto:
+    return parse("g (float[2] x) => (float[2] y) { y = Relu (x)  y = Tanh (x) }")
+
+
+def undefined_in_a_body() -> onnx.ModelProto:
+    return parse("""g (float[2] x, bool c) => (float[2] y) {
+        y = If (c) <then_branch = t () => (float[2] a) { a = Relu (nothing) }, else_branch = e () => (float[2] b) { b = Relu (x) }>
+    }""")
+
+
+def output_that_nothing_makes() -> onnx.ModelProto:
+    return parse("g (float[2] x) => (float[2] y) { z = Relu (x) }")
+
+
+def without_opset() -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    model.CopyFrom(SMALL)
+    model.ClearField("graph")
+    return model
+
+
+CONTENTS: dict[str, bytes] = {
+    "empty": b"",
+    "truncated": SMALL.SerializeToString()[:-7],
+    "text": b"This is not a model, it is a text.\n",
+    "text that begins like a model": b"\x08\x08 and then something else",
+    "cycle": cyclic().SerializeToString(),
+    "undefined name": undefined().SerializeToString(),
+    "name defined twice": defined_twice().SerializeToString(),
+    "undefined name in a body": undefined_in_a_body().SerializeToString(),
+    "output that nothing makes": output_that_nothing_makes().SerializeToString(),
+    "no graph": without_opset().SerializeToString(),
+    "missing external file": external_model("missing.bin").SerializeToString(),
+    "external path upwards": external_model("../outside.bin").SerializeToString(),
+    "external path upwards in the middle": external_model("folder/../../outside.bin").SerializeToString(),
+    "absolute external path": external_model("/etc/passwd").SerializeToString(),
+    "external data too short": external_model("short.bin", 1 << 20).SerializeToString(),
+    "external file is a folder": external_model("folder").SerializeToString(),
+    "external path is empty": external_model("").SerializeToString(),
+    "external link outwards": external_model("link.bin").SerializeToString(),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with external data of all kinds around it."""
+    inside = tmp_path / "inside"
+    (inside / "folder").mkdir(parents=True)
+    (tmp_path / "outside.bin").write_bytes(bytes(16))
+    (inside / "short.bin").write_bytes(bytes(16))
+    (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
+    return inside
+
+
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_bad_model(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "bad.onnx").write_bytes(CONTENTS[kind])
+    message = assert_refused(folder.parent, capsys, "optimize", folder / "bad.onnx", "-o", folder / "out.onnx")
+    assert "bad.onnx" in message
+    (folder / "good.onnx").write_bytes(SMALL.SerializeToString())
+    for pair in (("good.onnx", "bad.onnx"), ("bad.onnx", "good.onnx")):
+        assert "bad.onnx" in assert_refused(folder.parent, capsys, "verify", *(folder / name for name in pair))
+
+
+@pytest.mark.parametrize("name", ["missing.onnx", "folder", "folder/missing.onnx", "short.bin/model.onnx", ""])
+def test_no_model_there(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert_refused(folder.parent, capsys, "optimize", f"{folder}/{name}", "-o", folder / "out.onnx")
+
+
+def test_unreadable_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    (folder / "m.onnx").chmod(0)
+    if os.access(folder / "m.onnx", os.R_OK):
+        pytest.skip("this user reads everything")
+    code = call(["optimize", str(folder / "m.onnx")])
+    assert code == 2 and capsys.readouterr().err.startswith("eqsat: error: ")
+
+
+def test_unreadable_external_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(external_model("short.bin").SerializeToString())
+    (folder / "short.bin").chmod(0)
+    if os.access(folder / "short.bin", os.R_OK):
+        pytest.skip("this user reads everything")
+    code = call(["optimize", str(folder / "m.onnx"), "-o", str(folder / "out.onnx")])
+    assert code == 2 and capsys.readouterr().err.startswith("eqsat: error: ")
+    assert not (folder / "out.onnx").exists()
+
+
+@pytest.mark.parametrize("output", ["nowhere/out.onnx", "short.bin/out.onnx", "folder", "/proc/out.onnx"])
+def test_bad_output(output: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    assert_refused(folder.parent, capsys, "optimize", folder / "m.onnx", "-o", folder / output)
+
+
+def test_read_only_output_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    (folder / "folder").chmod(0o500)
+    if os.access(folder / "folder", os.W_OK):
+        pytest.skip("this user writes everywhere")
+    assert_refused(folder.parent, capsys, "optimize", folder / "m.onnx", "-o", folder / "folder" / "out.onnx")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--no-such-option"], ["--node-limit", "many"], ["--time-limit", "-1"], ["--opset", "1000"], ["--target", "no-such-target"], ["--dim", "N"]],
+    ids=lambda options: " ".join(options),
+)
+def test_bad_option(options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    before = files(folder)
+    assert call(["optimize", str(folder / "m.onnx"), "-o", str(folder / "out.onnx"), *options]) == 2
+    assert "eqsat" in capsys.readouterr().err
+    assert files(folder) == before
+
+
+def test_output_is_the_input(folder: Path) -> None:
+    import eqsat
+
+    path = folder / "m.onnx"
+    path.write_bytes(SMALL.SerializeToString())
+    there = files(folder).keys()
+    assert call(["optimize", str(path), "-o", str(path), "--quiet"]) == 0
+    assert eqsat.count_nodes(onnx.load(path)) == 2
+    assert files(folder).keys() == there
+
+
+def test_output_is_the_input_with_external_data(folder: Path) -> None:
+    path = folder / "m.onnx"
+    (folder / "short.bin").write_bytes(bytes(range(16)))
+    path.write_bytes(external_model("short.bin").SerializeToString())
+    assert call(["optimize", str(path), "-o", str(path), "--quiet"]) == 0
+    (kept,) = [tensor for tensor in onnx.load(path).graph.initializer if tensor.name == "w"]
+    assert kept.raw_data == bytes(range(16))
+
+
+@pytest.mark.parametrize("name", ["missing.onnx", "empty.onnx"])
+def test_as_a_program(name: str, folder: Path) -> None:
+    (folder / "empty.onnx").write_bytes(b"")
+    command = [sys.executable, "-m", "eqsat", "optimize", str(folder / name), "-o", str(folder / "out.onnx"), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("eqsat: error: ") and done.stderr.count("\n") == 1, done.stderr
+    assert not (folder / "out.onnx").exists()
+
+
+SHIPPED = Path(onnx.backend.test.__file__).parent / "data"
+
+
+@cache
+def small_models() -> list[bytes]:
+    """The small models that ship with onnx, and one of this file."""
+    paths = sorted(SHIPPED.glob("*/*/model.onnx"))
+    return [SMALL.SerializeToString(), *(path.read_bytes() for path in paths if path.stat().st_size < 20_000)]
+
+
+def damaged(seed: int) -> bytes:
+    """A small model of which the end is cut off, or a few bits are turned."""
+    generator = random.Random(seed)
+    data = bytearray(generator.choice(small_models()))
+    if seed % 4 == 0:
+        return bytes(data[: generator.randrange(len(data))])
+    for _ in range(generator.choice([1, 1, 2, 8])):
+        data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("start", spread(range(0, 800, 100)))
+def test_damaged_models_are_optimized_or_refused(start: int, tmp_path: Path) -> None:
+    import eqsat
+
+    path = tmp_path / "m.onnx"
+    faults: list[str] = []
+    for seed in range(start, start + 100):
+        path.write_bytes(damaged(seed))
+        try:
+            eqsat.optimize(path, verify=False)
+        except eqsat.InputError as error:
+            assert str(error) and "\n" not in str(error)
+        except Exception as error:
+            faults.append(f"seed {seed}: {type(error).__name__}: {error}")
+    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)

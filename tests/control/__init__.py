@@ -1,0 +1,1 @@
+"""Tests of control flow that becomes plain nodes."""

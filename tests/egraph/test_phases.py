@@ -1,0 +1,155 @@
+"""Phases: data that say which rules run in which order and how far; limits that hold inside an iteration; the same result each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+import eqsat
+from eqsat.egraph.phases import EFFORTS, load
+from eqsat.errors import InputError
+from eqsat.language.library import built_in
+from tests.support.growing_rules import ASSOCIATE
+from tests.support.models import operators, parse
+
+ADDS = f"""
+{ASSOCIATE}
+# Sums commute. Add matches in either order already: this is a rule file that makes things worse on purpose.
+real rule commute:
+    Add(x, y) => Add(y, x)
+    test x: T[2], y: T[2]
+"""
+SQUARES = """
+# A rule without end: each match makes another one.
+real rule endless:
+    Mul(x, c) => Mul(x, Mul(c, c))
+    where const c
+    test x: T[2], c: T[2]
+"""
+
+
+def sums(terms: int) -> onnx.ModelProto:
+    """One sum of so many inputs."""
+    steps = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(terms))
+    inputs = ", ".join(f"float[2] x{i}" for i in range(terms))
+    return parse(f"g (float[2] x, {inputs}) => (float[2] y) {{ {steps} y = Relu(s{terms}) }}")
+
+
+def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -> None:
+    for effort in EFFORTS:
+        load(effort).check(group.name for group in built_in().groups)
+    assert [phase.rounds for phase in load("low").phases] == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[normal]\n", "not a TOML file"),
+        ("[[medium]]\nname = 'a'\n", "'medium' is no effort"),
+        ("[[low]]\nname = 'a'\n", "has no phases for the effort 'normal'"),
+        ("[normal]\nname = 'a'\n", "has no phases for the effort 'normal'"),
+        ("normal = [1]\n", "two brackets on each side"),
+        ("[[normal]]\nname = 'a'\nround = 1\n", "'round' is no field of a phase"),
+        ("[[normal]]\nrounds = 1\n", "name is a text that is not empty"),
+        ("[[normal]]\nname = 'a'\ngroups = 'arithmetic'\n", "groups is a list of names"),
+        ("[[normal]]\nname = 'a'\nrounds = 1.5\n", "rounds is a whole number from 0 to 1000"),
+        ("[[normal]]\nname = 'a'\nfirings = [1]\n", "firings is two numbers from 0"),
+        ("turns = 3\n[[normal]]\nname = 'a'\n", "turns is a table"),
+        ("[turns]\nnormal = 0\n[[normal]]\nname = 'a'\n", "turns is a table"),
+        ("[[normal]]\nname = 'a'\nnodes = [1, -1]\n", "nodes is two numbers from 0"),
+        ("[[normal]]\nname = 'a'\ngroups = ['nowhere']\n", "names the group 'nowhere', which is not there"),
+    ],
+)
+def test_a_bad_file_of_phases_is_one_clear_line(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "phases.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        eqsat.optimize(sums(2), phases=path)
+    assert message in str(error.value) and "\n" not in str(error.value)
+
+
+def test_no_file_of_phases_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="can not read it"):
+        load("normal", tmp_path / "none.toml")
+
+
+def test_phases_decide_which_groups_run(tmp_path: Path) -> None:
+    model = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4, N] z) <float one = {1}> {
+        s = Mul(x, one)  y = Relu(s)  t = Transpose<perm = [1, 0]>(s)  u = Transpose<perm = [1, 0]>(t)  v = Transpose<perm = [1, 0]>(u)  z = Relu(v) }""")
+    path = tmp_path / "phases.toml"
+    path.write_text("[[normal]]\nname = 'only'\ngroups = ['algebra']\n")
+    assert operators(eqsat.optimize(model, phases=path).model) == {"Transpose": 3, "Relu": 2}
+    path.write_text("[[normal]]\nname = 'first'\ngroups = ['algebra']\n[[normal]]\nname = 'then'\ngroups = ['moves']\nnodes = [100, 1]\n")
+    found = eqsat.optimize(model, phases=path)
+    assert operators(found.model)["Transpose"] == 1
+    assert [step["phase"] for step in found.report["saturation"]["steps"]] == sorted(step["phase"] for step in found.report["saturation"]["steps"])
+
+
+@pytest.mark.slow
+def test_more_effort_finds_no_less() -> None:
+    left = [eqsat.optimize(sums(12), rules=[ADDS], effort=effort).report for effort in EFFORTS]
+    sizes = [report["saturation"]["nodes"] for report in left]
+    assert sizes == sorted(sizes) and sizes[0] < sizes[-1]
+
+
+def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
+    """Associativity and commutativity of 200 terms: there are more sums of them than atoms in the world."""
+    model = sums(200)
+    (size,) = {len(model.graph.node)}
+    phase = load("normal").phases[-1]
+    found = eqsat.optimize(model, rules=[ADDS], only=["associate", "commute"])
+    report = found.report
+    assert report["verify"]["status"] == "equal"
+    assert report["limits"]["hit"] in ("growth", "rounds")
+    assert report["nodes"]["after"] <= report["nodes"]["before"]
+    assert max(step["nodes"] for step in report["saturation"]["steps"]) <= 2 * phase.most_nodes(3 * size)
+
+
+def test_a_simplifying_rule_without_end_is_stopped_inside_an_iteration(tmp_path: Path) -> None:
+    """Each iteration doubles the graph: a limit that is looked at between iterations comes too late."""
+    path = tmp_path / "phases.toml"
+    path.write_text("[[normal]]\nname = 'all'\nnodes = [200, 0]\n")
+    model = parse("g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { s = Mul(x, a)  t = Mul(s, b)  u = Mul(t, a)  y = Relu(u) }")
+    report = eqsat.optimize(model, rules=[SQUARES], only=["endless"], phases=path).report
+    assert report["verify"]["status"] == "equal"
+    assert max(step["nodes"] for step in report["saturation"]["steps"]) <= 2 * 300
+
+
+def test_time_is_looked_at_inside_an_iteration() -> None:
+    report = eqsat.optimize(sums(200), rules=[ADDS], only=["associate", "commute"], effort="high", time_limit=0.2, verify=False).report
+    assert report["limits"]["hit"] == "time"
+
+
+def test_the_record_tells_what_each_step_and_each_rule_came_to() -> None:
+    report = eqsat.optimize(sums(20), rules=[ADDS], only=["associate"]).report
+    steps = report["saturation"]["steps"]
+    assert {step["step"] for step in steps} == {"laws", "search", "grow"}
+    assert {step["phase"] for step in steps} == {phase.name for phase in load().phases}
+    assert all(step["nodes"] > 0 and step["classes"] > 0 and step["seconds"] >= 0 for step in steps)
+    (rule,) = report["rules"]
+    assert rule["name"] == "associate" and rule["matches"] > 0 and rule["seconds"] >= 0
+    json.dumps(report)
+
+
+RUN = """
+import sys
+import onnx, eqsat
+from tests.egraph.test_phases import ADDS, sums
+sys.stdout.buffer.write(eqsat.optimize(sums(30), rules=[ADDS], verify=False).model.SerializeToString())
+"""
+
+
+@pytest.mark.slow
+def test_the_same_bytes_whatever_the_hash_seed() -> None:
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path)}
+    made = {
+        subprocess.run([sys.executable, "-c", RUN], capture_output=True, check=True, env={**environment, "PYTHONHASHSEED": seed}).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(made) == 1 and made != {b""}

@@ -1,0 +1,78 @@
+"""The corpus of 817 models that other optimizers are tested with; it lies beside the checkout, and without it these tests are skipped.
+
+Every model is optimized without an exception, stays valid where it was, has no more nodes, and computes the same where it runs.
+"""
+
+import json
+from pathlib import Path
+
+import onnx
+import pytest
+
+from tests.support.parameters import spread
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
+CHUNKS = 32
+
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
+
+# Their external data are missing, or are an address in memory.
+UNREADABLE = {"ort_testdata/conv_qdq_external_ini.onnx", "ort_testdata/model_with_orig_ext_data.onnx", "ort_testdata/test_evil_weights.onnx"}
+# A MatMul of one input, and a Dropout with an attribute that no version of it has: onnx's checker and ONNX Runtime refuse both.
+MALFORMED = {
+    "trt_tools/bad_graph.onnx",
+    "h_onnxscript/test_dropout_zero_or_inference_no_op_with_initializer_2_dropout_inference_with_positive_ratio__0237.onnx",
+}
+
+
+def models() -> dict[str, bool]:
+    """Every model, and whether ONNX Runtime executes it."""
+    peers = json.loads((CORPUS / "peers.json").read_text(encoding="utf-8"))
+    return {name: peers[name]["runnable"] for name in sorted(peers)}
+
+
+def is_valid(model: onnx.ModelProto) -> bool:
+    try:
+        onnx.checker.check_model(model)
+    except onnx.checker.ValidationError:
+        return False
+    return True
+
+
+def fault(name: str, runnable: bool) -> str | None:
+    import eqsat
+
+    original = onnx.load(CORPUS / name, load_external_data=False)
+    try:
+        result = eqsat.optimize(CORPUS / name)
+    except eqsat.InputError as error:
+        return None if name in UNREADABLE | MALFORMED else f"InputError: {error}"
+    if name in UNREADABLE | MALFORMED:
+        return "read, although it has no meaning"
+    before, after = eqsat.count_nodes(original), eqsat.count_nodes(result.model)
+    if after > before:
+        return f"{before} nodes became {after}"
+    if is_valid(original) and not is_valid(result.model):
+        return "valid before, not valid after"
+    status = result.report["verify"]["status"]
+    if status == "different" or (runnable and status != "equal"):
+        return f"verify: {result.report['verify']}"
+    return None
+
+
+@pytest.mark.parametrize("chunk", spread(range(CHUNKS), every=CHUNKS))
+def test_corpus(chunk: int) -> None:
+    faults: list[str] = []
+    for name, runnable in list(models().items())[chunk::CHUNKS]:
+        try:
+            found = fault(name, runnable)
+        except Exception as error:
+            found = f"{type(error).__name__}: {error}"
+        if found:
+            faults.append(f"{name}: {found}")
+    assert not faults, f"{len(faults)} faults\n" + "\n".join(faults)
+
+
+def test_corpus_is_whole() -> None:
+    assert len(models()) == 817
+    assert sum(models().values()) == 699

@@ -1,0 +1,126 @@
+"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names the limit."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from tests.support.models import assert_same, parse
+
+MODEL = parse("""g (float[N, 3] x) => (float[N, 3] y)
+<float[3] w = {1, 2, 3}> {
+    a = Add (x, w)
+    b = Add (x, w)
+    c = Identity (a)
+    d = Mul (c, b)
+    y = Relu (d)
+}""")
+FEEDS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3) - 3}
+
+
+@pytest.mark.parametrize(("options", "hit"), [({"time_limit": 0}, "time"), ({"node_limit": 1}, "nodes")])
+def test_limits_are_named_and_leave_a_valid_model(options: dict, hit: str) -> None:
+    import eqsat
+
+    result = eqsat.optimize(MODEL, **options)
+    assert result.report["limits"]["hit"] == hit
+    assert result.report["verify"]["status"] == "equal"
+    onnx.checker.check_model(result.model)
+    assert_same(MODEL, result.model, FEEDS)
+
+
+def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.egraph import limits
+
+    sizes = iter(range(0, 1 << 60, 1 << 40))
+    monkeypatch.setattr(limits, "resident_bytes", lambda: next(sizes))
+    result = eqsat.optimize(MODEL)
+    assert result.report["limits"]["hit"] == "memory"
+    assert_same(MODEL, result.model, FEEDS)
+
+
+@pytest.mark.parametrize("stage", ["encode", "saturate", "decode"])
+def test_ctrl_c_gives_the_original(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.rewriting import rewrite
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rewrite, stage, interrupt)
+    result = eqsat.optimize(MODEL)
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.model.SerializeToString(deterministic=True) == MODEL.SerializeToString(deterministic=True)
+
+
+def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.verification import passing
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(passing, "verify", interrupt)
+    result = eqsat.optimize(MODEL)
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.report["nodes"]["after"] == result.report["nodes"]["before"] == 5
+
+
+def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original comes out."""
+    import eqsat
+    from eqsat.rewriting import rewrite
+
+    right = rewrite.decode
+
+    def wrong(*arguments: object) -> object:
+        decoded = right(*arguments)  # type: ignore[arg-type]
+        for node in decoded.graph.node:
+            node.op_type = {"Relu": "Sigmoid"}.get(node.op_type, node.op_type)
+        return decoded
+
+    monkeypatch.setattr(rewrite, "decode", wrong)
+    result = eqsat.optimize(MODEL)
+    assert result.report["verify"]["status"] == "different"
+    assert result.report["notes"]
+    assert_same(MODEL, result.model, FEEDS)
+
+
+def test_a_contradiction_keeps_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.facts.fact import Contradiction
+    from eqsat.rewriting import rewrite
+
+    def contradict(*_: object) -> None:
+        raise Contradiction("one value can not have the size 2 and 3")
+
+    monkeypatch.setattr(rewrite, "saturate", contradict)
+    result = eqsat.optimize(MODEL)
+    assert "2 and 3" in result.report["notes"][0]
+    assert_same(MODEL, result.model, FEEDS)
+
+
+def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The report named the limit of the turn before, as if nobody had interrupted."""
+    import eqsat
+    from eqsat.rewriting import rewrite
+    from tests.support.growing_rules import ASSOCIATE
+
+    calls: list[object] = []
+    saturate = rewrite.saturate
+
+    def interrupt(*arguments: Any) -> object:
+        calls.append(arguments)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return saturate(*arguments)
+
+    monkeypatch.setattr(rewrite, "saturate", interrupt)
+    sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(20))
+    model = parse(f"g (float[2] x, {', '.join(f'float[2] x{i}' for i in range(20))}) => (float[2] y, float[2] z) {{ {sums} y = Relu(s20) z = Relu(s20) }}")
+    result = eqsat.optimize(model, rules=[ASSOCIATE], only=["associate"])
+    assert len(calls) == 2
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.report["verify"]["status"] == "equal"

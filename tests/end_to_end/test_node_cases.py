@@ -1,0 +1,98 @@
+"""ONNX's own node tests: after `eqsat.optimize` each still gives what it gave.
+
+A case is executed on ONNX Runtime with its optimizations off, and on ONNX's reference implementation where the runtime
+has no kernel. The optimized model must give the same bits on the same engine. Where a rule that rounds differently fired,
+it must stay within the tolerances of the case, and without such rules the bits must be the same again.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+import eqsat
+from tests.support.models import run, run_reference, same, signature
+from tests.support.node_cases import feeds_of, node_cases, parameters
+
+# No engine here decodes images.
+NOT_EXECUTED = {"ImageDecoder"}
+
+
+def execute(engine: Callable[..., list[Any]], model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
+    """The outputs, or None where the engine does not know the model; an engine says so by all kinds of exceptions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return engine(model, feeds)
+        except Exception:
+            return None
+
+
+def of_one_kind(left: Any, right: Any) -> bool:
+    """Whether two draws of a random operator have one type and shape."""
+    return np.asarray(left).dtype == np.asarray(right).dtype and np.asarray(left).shape == np.asarray(right).shape
+
+
+def within(left: Any, right: Any, case: Any) -> bool:
+    """Whether two values differ by no more than rounding, as the case defines it."""
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and all(within(*pair, case) for pair in zip(left, right, strict=True))
+    left, right = np.asarray(left), np.asarray(right)
+    if (left.dtype, left.shape) != (right.dtype, right.shape):
+        return False
+    return left.dtype.kind == "f" and np.allclose(right, left, rtol=case.rtol, atol=case.atol, equal_nan=True)
+
+
+def fault(case: Any) -> str | None:
+    """What is wrong with the optimized model of a case."""
+    original = case.model
+    before = original.SerializeToString()
+    optimized = eqsat.optimize(original, verify=False).model
+    if original.SerializeToString() != before:
+        return "the given model was changed"
+    if (signature(original.graph.input), signature(original.graph.output)) != (signature(optimized.graph.input), signature(optimized.graph.output)):
+        return "the inputs or outputs changed"
+    if eqsat.count_nodes(optimized) > eqsat.count_nodes(original):
+        return "more nodes"
+    onnx.checker.check_model(optimized)
+    unlike = difference(case, optimized, same)
+    if unlike is None:
+        return None
+    return difference(case, optimized, lambda left, right: within(left, right, case)) or difference(
+        case, eqsat.optimize(original, verify=False, exact=True).model, same
+    )
+
+
+def difference(case: Any, optimized: onnx.ModelProto, equal: Callable[[Any, Any], bool]) -> str | None:
+    """What the optimized model of a case computes otherwise than its original."""
+    original = case.model
+    for values, _ in case.data_sets:
+        feeds = feeds_of(original, values)
+        engine = run
+        expected = execute(engine, original, feeds)
+        if expected is None:
+            engine = run_reference
+            expected = execute(engine, original, feeds)
+        if expected is None:
+            return None if NOT_EXECUTED & {node.op_type for node in original.graph.node} else "no engine executes the original"
+        actual = execute(engine, optimized, feeds)
+        if actual is None:
+            return f"{engine.__name__} executes the original but not the optimized model"
+        repeated = execute(engine, original, feeds) or []
+        for left, right, again in zip(expected, actual, repeated, strict=True):
+            if not equal(left, right) and (same(left, again) or not of_one_kind(left, right)):
+                return f"{left!r} became {right!r}"
+    return None
+
+
+@pytest.mark.parametrize("case", parameters(node_cases().values()))
+def test_a_node_case(case: Any) -> None:
+    assert fault(case) is None
+
+
+def test_all_cases_are_there() -> None:
+    """The suite that the figures of this project speak of has 1,884 cases; a newer onnx has more."""
+    assert len(node_cases()) >= 1884

@@ -1,0 +1,96 @@
+"""A slice of the fuzzer of facts, what it covers, and that it finds what is wrong. The whole: `python -m tests.fuzz.facts --seeds 20000`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import onnx
+import pytest
+from onnx import defs, helper
+
+from eqsat.facts import inference
+from eqsat.facts.shapes import SHAPES
+from tests.fuzz.facts import fuzz
+from tests.fuzz.facts_draw import Draw
+from tests.fuzz.facts_graphs import NEWEST, OLDEST, TABLE, draw_graph
+
+# Operators that the table of single nodes lacks, and what draws them instead.
+ELSEWHERE = {
+    "If": "bodies",
+    "Loop": "bodies",
+    "Scan": "nothing is stated of what it gives",
+    "SequenceMap": "nothing is stated of what it gives",
+    **dict.fromkeys("ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength".split(), "boxes"),
+    **dict.fromkeys("Optional OptionalGetElement OptionalHasElement SplitToSequence".split(), "boxes"),
+}
+# Attributes that are never away from their defaults, and why.
+UNDRAWN = {
+    ("BatchNormalization", "spatial"): "the runtime has no kernel for 0",
+    ("LSTM", "input_forget"): "the runtime refuses 1",
+}
+
+
+def versions() -> dict[tuple[str, int], defs.OpSchema]:
+    """All operators of the opsets that are fuzzed, by name and version."""
+    found: dict[tuple[str, int], defs.OpSchema] = {}
+    for name in {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == ""}:
+        for opset in range(OLDEST, NEWEST + 1):
+            try:
+                schema = defs.get_schema(name, opset, "")
+            except defs.SchemaError:
+                continue
+            if not schema.deprecated:
+                found[name, schema.since_version] = schema
+    return found
+
+
+def test_every_operator_is_drawn() -> None:
+    names = {name for name, _ in versions()}
+    assert names == TABLE.keys() | ELSEWHERE.keys()
+    boxed = {node.op_type for seed in range(1500) for node in draw_graph(seed)[0].nodes} & ELSEWHERE.keys()
+    assert boxed == {name for name, place in ELSEWHERE.items() if place == "boxes"}
+
+
+def test_every_attribute_is_drawn_away_from_its_default() -> None:
+    wanted: set[tuple[str, str]] = set()
+    drawn: set[tuple[str, str]] = set()
+    for (name, version), schema in versions().items():
+        if name not in TABLE:
+            continue
+        wanted.update((name, attribute) for attribute in schema.attributes)
+        for seed in range(60):
+            for attribute, value in TABLE[name](Draw([seed, version], schema)).attributes.items():
+                assert attribute in schema.attributes, (name, version, attribute)
+                if not default(schema.attributes[attribute], value):
+                    drawn.add((name, attribute))
+    assert wanted - drawn == UNDRAWN.keys()
+
+
+def default(declared: defs.OpSchema.Attribute, value: Any) -> bool:
+    stated = declared.default_value
+    if stated.type == onnx.AttributeProto.UNDEFINED:
+        return False
+    meant = helper.get_attribute_value(stated)
+    return value == (meant.decode() if isinstance(meant, bytes) else meant)
+
+
+@pytest.mark.slow
+def test_what_is_stated_is_so() -> None:
+    tally = fuzz(range(100_000, 100_700))
+    assert not tally.wrong, "\n\n".join(f"seed {wrong.seed}: {wrong.text}\n{wrong.model}" for wrong in tally.wrong)
+    assert tally.ran["the runtime"] > 550
+    assert tally.ran["the reference"] > 600
+    assert tally.facts > 60_000
+    assert len(tally.operators) > 150
+
+
+@pytest.mark.parametrize(("name", "lie"), [("Slice", "Identity"), ("Concat", "Identity"), ("Resize", "Identity"), ("MaxPool", "Identity")])
+def test_a_wrong_table_is_found(name: str, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the sizes of an operator those of its input, as ONNX's inference had it for Slice-10, some seed would say so."""
+    forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]
+    forget()
+    monkeypatch.setitem(SHAPES, name, SHAPES[lie])
+    try:
+        assert fuzz(range(20), (name,)).wrong
+    finally:
+        forget()

@@ -1,0 +1,302 @@
+"""Inference as a whole: ONNX's own node tests in three degrees of ignorance, hostile nodes, and what has no schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
+
+from eqsat.facts import inference
+from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
+from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
+from eqsat.facts.inference import infer, rejection
+from eqsat.operators import AttributeValue, find_operator, normal_domain, read_attributes
+from tests.support.node_cases import node_cases
+
+N, M, H = symbol("N"), symbol("M"), symbol("H")
+
+
+def through(model: onnx.ModelProto, known: Mapping[str, Fact]) -> dict[str, Fact]:
+    """The facts of all values of a model, given those of its inputs."""
+    imports = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
+    facts = dict(known)
+    facts.update({tensor.name: from_array(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer})
+    for node in model.graph.node:
+        operator = find_operator(node.domain, node.op_type, imports.get(normal_domain(node.domain), 1))
+        inputs = tuple(facts.get(name, UNKNOWN) if name else None for name in node.input)
+        outputs = infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output))
+        assert len(outputs) == len(node.output)
+        facts.update(zip(node.output, outputs, strict=True))
+    return facts
+
+
+def told(declared: Fact, array: Any, position: int, degree: str, sizes: dict[str, int]) -> Fact:
+    """What a test's input is known to be: all but that it is constant; named sizes and small parameters; or named sizes only."""
+    if not isinstance(array, np.ndarray) or not declared.dtype:
+        return declared
+    actual = from_array(array)
+    if degree == "parameters are known" and array.ndim <= 1 and (actual.ints is not None or actual.floats is not None):
+        return Fact(declared.dtype, array.shape, ints=actual.ints, floats=actual.floats)
+    if degree == "all is known":
+        return merge(declared, actual._replace(const=False))
+    names = [f"s{position}_{axis}" for axis in range(array.ndim)]
+    sizes.update(zip(names, array.shape, strict=True))
+    return Fact(declared.dtype, tuple(map(symbol, names)))
+
+
+@pytest.mark.parametrize(("degree", "least"), [("all is known", 1800), ("parameters are known", 1450), ("only types are known", 1050)])
+def test_nothing_inferred_contradicts_the_node_tests_of_onnx(degree: str, least: int) -> None:
+    complete = 0
+    for test in node_cases().values():
+        inputs, expected = test.data_sets[0]
+        sizes: dict[str, int] = {}
+        declared = zip(test.model.graph.input, inputs, strict=False)
+        known = {value.name: told(from_type(value.type, value.name), array, position, degree, sizes) for position, (value, array) in enumerate(declared)}
+        facts = through(test.model, known)
+        for value, array in zip(test.model.graph.output, expected, strict=False):
+            if isinstance(array, np.ndarray):
+                complete += agrees(facts.get(value.name, UNKNOWN), array, sizes, test.name)
+    assert complete >= least
+
+
+def agrees(fact: Fact, array: np.ndarray[Any, Any], sizes: dict[str, int], name: str) -> bool:
+    """Fails where a fact is not true of the array; whether the fact says all of its type."""
+    actual = from_array(array)
+    assert fact.dtype in (0, actual.dtype), name
+    assert fact.other is None, name
+    for dims, values in ((fact.shape, array.shape), (fact.ints, actual.ints)):
+        if dims is not None and values is not None:
+            assert len(dims) == len(values), name
+            assert all(dim is None or evaluate(dim, sizes) == value for dim, value in zip(dims, values, strict=True)), (name, dims, values)
+    assert fact.uniform is None or fact.uniform == actual.uniform, name
+    return bool(fact.dtype) and fact.shape is not None and None not in fact.shape
+
+
+DIMS: list[Dim] = [0, 1, 2, 3, 8, 2**40, N, M, mul(N, 2), add(N, M), sub(N, 1), None]
+INTEGERS: list[Dim] = [0, 1, -1, 2, -5, 7, 2**63 - 1, -(2**63), N, sub(M, 3), None]
+
+
+def random_fact(random: Random) -> Fact | None:
+    shape = tuple(random.choice(DIMS) for _ in range(random.randint(0, 5)))
+    kind = random.randint(0, 9)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return random.choice([UNKNOWN, Fact(1), Fact(0, shape), Fact(TensorProto.STRING, shape)])
+    if kind == 2:
+        return Fact(other=helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None)).SerializeToString())
+    if kind <= 5:
+        length = random.randint(0, 4)
+        dtype = random.choice([TensorProto.INT32, TensorProto.INT64])
+        pool = INTEGERS if dtype == TensorProto.INT64 else INTEGERS[:6] + INTEGERS[8:]
+        return Fact(dtype, (length,), ints=tuple(random.choice(pool) for _ in range(length)))
+    if kind == 6:
+        return Fact(random.choice([6, 7, 9]), (), ints=(random.choice(INTEGERS[:2]),))
+    return Fact(random.choice([1, 10, 7, 9]), shape)
+
+
+def random_attribute(random: Random, declared: defs.OpSchema.Attribute) -> AttributeValue | None:
+    kinds = defs.OpSchema.AttrType
+    numbers = [random.choice([0, 1, -1, 2, 3, -7, 100]) for _ in range(random.randint(0, 5))]
+    if declared.type == kinds.INT:
+        return random.choice([0, 1, -1, 2, -9, 7, 2**62])
+    if declared.type == kinds.INTS:
+        return tuple(numbers)
+    if declared.type == kinds.FLOAT:
+        return random.choice([0.0, 1.5, float("nan"), float("inf")])
+    if declared.type == kinds.FLOATS:
+        return tuple(float(number) for number in numbers)
+    if declared.type == kinds.STRING:
+        return random.choice([b"", b"NOTSET", b"SAME_UPPER", b"ij,jk->ik", b"\xff", b"reflect"])
+    if declared.type == kinds.TENSOR:
+        return helper.make_attribute(declared.name, helper.make_tensor("", 7, [len(numbers)], numbers))
+    return None
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx.ml"])
+def test_no_node_however_strange_is_an_exception(domain: str) -> None:
+    random = Random(5)
+    for schema in defs.get_all_schemas_with_history():
+        if schema.domain != domain or schema.deprecated:
+            continue
+        operator = find_operator(domain, schema.name, schema.since_version)
+        for _ in range(4):
+            attributes = read_attributes(operator, [])
+            for name, declared in sorted(schema.attributes.items()):
+                value = random_attribute(random, declared)
+                if value is not None and random.random() < 0.6:
+                    attributes[name] = value
+            count = random.randint(schema.min_input, min(schema.max_input, schema.min_input + 3)) if random.random() < 0.9 else random.randint(0, 6)
+            outputs = random.randint(max(1, schema.min_output), max(1, min(schema.max_output, 3)))
+            facts = infer(operator, attributes, tuple(random_fact(random) for _ in range(count)), outputs)
+            assert len(facts) == outputs
+            assert all(size is None or not isinstance(size, int) or size >= 0 for fact in facts for size in fact.shape or ()), (schema.name, facts)
+
+
+@pytest.mark.parametrize(
+    ("name", "attributes", "inputs", "outputs"),
+    [
+        ("GatherND", {"batch_dims": -9}, (Fact(1, (N, 2)), Fact(7, (1,), ints=(N,))), 1),  # a segmentation fault
+        ("Split", {"axis": 0, "num_outputs": 1}, (Fact(1, (8, 0)),), 2),  # aborts
+        ("Einsum", {"equation": b"\xff"}, (Fact(1, (2,)), Fact(1, (2,))), 1),  # never ends
+        ("Expand", {}, (Fact(1, (2,)), Fact(7, (2**40,))), 1),  # takes all memory
+    ],
+)
+def test_nodes_that_are_fatal_to_onnx_are_refused(name: str, attributes: dict[str, AttributeValue], inputs: tuple[Fact, ...], outputs: int) -> None:
+    operator = find_operator("", name, 12 if name == "Expand" else 18)
+    assert infer(operator, attributes, inputs, outputs) == (UNKNOWN,) * outputs
+    assert rejection(operator, attributes, inputs, outputs)
+
+
+def test_bodies_and_parameters_of_functions_are_not_looked_at() -> None:
+    body = helper.make_graph([], "body", [], [])
+    branch = find_operator("", "If", 17)
+    attributes = {"then_branch": helper.make_attribute("then_branch", body), "else_branch": helper.make_attribute("else_branch", body)}
+    assert infer(branch, attributes, (from_array(np.array(True)),), 2) == (UNKNOWN, UNKNOWN)
+    softmax = find_operator("", "Softmax", 17)
+    reference = AttributeProto(name="axis", ref_attr_name="axis", type=AttributeProto.INT)
+    assert infer(softmax, {"axis": reference}, (Fact(1, (N, 3)),), 1) == (UNKNOWN,)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "fact"),
+    [
+        ({"value": numpy_helper.from_array(np.array([1, 2]))}, from_array(np.array([1, 2]))),
+        ({"value_float": 1.5}, from_array(np.array(1.5, np.float32))),
+        ({"value_floats": [1.0, 2.0]}, from_array(np.array([1, 2], np.float32))),
+        ({"value_int": 3}, from_array(np.array(3))),
+        ({"value_ints": [3, 4]}, from_array(np.array([3, 4]))),
+        ({"value_string": "a"}, Fact(TensorProto.STRING, (), True)),
+        ({"value_strings": ["a", "b"]}, Fact(TensorProto.STRING, (2,), True)),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_constant_nodes(attribute: dict[str, Any], fact: Fact) -> None:
+    operator = find_operator("", "Constant", 17)
+    attributes = read_attributes(operator, [helper.make_attribute(name, value) for name, value in attribute.items()])
+    assert infer(operator, attributes, (), 1) == (fact,)
+
+
+def test_operators_without_a_schema() -> None:
+    def known(name: str, *facts: Fact, domain: str = "com.microsoft", **attributes: int) -> Fact:
+        return infer(find_operator(domain, name, 1), attributes, facts, 1)[0]
+
+    assert known("Gelu", Fact(10, (N, 4))) == Fact(10, (N, 4))
+    assert known("BiasGelu", Fact(1, (N, 4)), Fact(1, (4,))) == Fact(1, (N, 4))
+    assert known("FusedMatMul", Fact(1, (N, 4, M)), Fact(1, (4, H)), transA=1) == Fact(1, (N, M, H))
+    assert known("FusedMatMul", Fact(1, (N, 4, M)), Fact(1, (4, H)), transBatchA=1) == Fact(1)
+    assert known("Gelu", UNKNOWN) == UNKNOWN
+    assert known("Gelu", Fact(1, (N,)), domain="someone.else") == UNKNOWN
+    assert known("NoSuchOperator", Fact(1, (N,)), domain="") == UNKNOWN
+
+
+def test_the_result_does_not_depend_on_what_was_asked_before() -> None:
+    concat = find_operator("", "Concat", 17)
+    inputs = (Fact(1, (N, 2)), Fact(1, (N, 3)))
+    assert infer(concat, {"axis": 1}, inputs, 1) == (Fact(1, (N, 5)),)
+    assert infer(concat, {"axis": 1.0}, inputs, 1) == (UNKNOWN,)
+    assert infer(concat, {"axis": 1}, inputs, 1) == (Fact(1, (N, 5)),)
+
+
+def test_illegal_nodes_are_unknown_and_say_why() -> None:
+    add_, matmul = find_operator("", "Add", 17), find_operator("", "MatMul", 17)
+    three, four = Fact(1, (3,), const=True), Fact(1, (4,), const=True)
+    assert infer(add_, {}, (three, four), 1) == (UNKNOWN,)
+    assert rejection(add_, {}, (three, four), 1)
+    assert rejection(add_, {}, (three, Fact(7, (3,))), 1)
+    assert rejection(add_, {}, (Fact(1, (N,)), Fact(1, (M,))), 1) is None
+    assert rejection(add_, {}, (Fact(1, (N,)), UNKNOWN), 1) is None
+    assert rejection(matmul, {}, (Fact(1, (2, 3)), Fact(1, (4, 5))), 1)
+    assert rejection(find_operator("com.microsoft", "Gelu", 1), {}, (three, four), 1) is None
+
+
+def test_what_can_be_said_of_unknown_inputs_is_said() -> None:
+    def known(name: str, *facts: Fact) -> Fact:
+        return infer(find_operator("", name, 17), {}, facts, 1)[0]
+
+    assert known("Add", UNKNOWN, Fact(1, (3,))).dtype == 1
+    assert known("Shape", UNKNOWN).dtype == TensorProto.INT64
+    assert known("Equal", UNKNOWN, UNKNOWN).dtype == TensorProto.BOOL
+    assert known("Reshape", Fact(1), Fact(7, (2,), ints=(3, N))) == Fact(1, (3, None))
+    assert known("Relu", UNKNOWN) == UNKNOWN
+
+
+def test_a_chain_of_shape_computations_folds() -> None:
+    model = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 17]>
+        g (float[N, M, 768] x) => (float[a, b, c, d] y) <int64[1] heads = {12}, int64 zero = {0}, int64 one = {1}, int64 two = {2}, int64[1] front = {0}>
+        {
+            s = Shape(x)  n = Gather(s, zero)  m = Gather(s, one)  c = Gather(s, two)
+            n1 = Unsqueeze(n, front)  m1 = Unsqueeze(m, front)  c1 = Unsqueeze(c, front)
+            d = Div(c1, heads)
+            t = Concat<axis = 0>(n1, m1, heads, d)
+            r = Reshape(x, t)
+            y = Transpose<perm = [0, 2, 1, 3]>(r)
+        }"""
+    )
+    facts = through(model, {"x": from_type(model.graph.input[0].type, "x")})
+    assert facts["y"] == Fact(1, (N, 12, M, 64))
+    assert facts["t"].ints == (N, M, 12, 64)
+
+
+def test_a_batch_normalization_that_does_not_train_has_a_type() -> None:
+    """It was asked for the outputs of one that trains, and ONNX refused."""
+    channels = Fact(TensorProto.FLOAT, (2,))
+    for version in (9, 14, 15):
+        (y, *_) = infer(find_operator("", "BatchNormalization", version), {}, (Fact(TensorProto.FLOAT, (4, 2, 3)), *[channels] * 4), 3)
+        assert (y.dtype, y.shape) == (TensorProto.FLOAT, (4, 2, 3))
+
+
+def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]:
+    """What ONNX's inference is told of inputs; it answers with `claims` where there are some."""
+    told: list[onnx.TypeProto] = []
+    real = inference.infer_node_outputs
+
+    def spy(schema: Any, node: Any, types: dict[str, onnx.TypeProto], *rest: Any, **options: Any) -> Any:
+        told.extend(types.values())
+        return {"o0": helper.make_tensor_type_proto(TensorProto.FLOAT, claims)} if claims else real(schema, node, types, *rest, **options)
+
+    inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(inference, "infer_node_outputs", spy)
+    return told
+
+
+def test_onnx_never_learns_the_name_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its inference copies names to where the size changes: so it did for Slice-10, and the Slice was deleted."""
+    told = spied(monkeypatch)
+    one = Fact(TensorProto.INT64, (1,), ints=(0,))
+    assert infer(find_operator("", "Slice", 10), {}, (Fact(1, (N, M)), one, one, one), 1)[0].shape == (0, M)
+    assert infer(find_operator("", "Relu", 17), {}, (Fact(1, (N, add(M, 1), 3)),), 1)[0].shape == (N, add(M, 1), 3)
+    assert told
+    assert not any(dim.dim_param for proto in told for dim in proto.tensor_type.shape.dim)
+
+
+@pytest.mark.parametrize(
+    ("claims", "shape"),
+    [
+        ((None, 4), (N, 4)),
+        ((None, 7), (N, None)),  # another number than ours
+        ((5, 4), (N, 4)),  # a number where we have a name
+        (("X", 4), (N, 4)),
+        ((1, 1, 1), None),  # another rank
+    ],
+)
+def test_what_onnx_claims_of_sizes_can_only_contradict(claims: tuple[Any, ...], shape: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = spied(monkeypatch, *claims)
+    try:
+        assert infer(find_operator("", "MatMul", 13), {}, (Fact(1, (N, 3)), Fact(1, (3, 4))), 1) == (Fact(1, shape),)
+        assert told
+    finally:
+        inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_nothing_is_known_of_the_sizes_inside_a_sequence() -> None:
+    """ONNX, its reference and the runtime do not agree on what SplitToSequence keeps of an axis."""
+    (parts,) = infer(find_operator("", "SplitToSequence", 13), {"keepdims": 0}, (Fact(1, (2, 3)), from_array(np.array([1, 1]))), 1)
+    assert parts.other is not None
+    assert onnx.TypeProto.FromString(parts.other) == helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))

@@ -1,0 +1,1 @@
+"""Tests of the house itself: its layers, documents and packages."""

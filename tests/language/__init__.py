@@ -1,0 +1,1 @@
+"""Tests of the rule language, with wrong rule files in `bad/`."""

@@ -1,0 +1,1 @@
+"""Tests of rewriting: what a whole graph becomes."""

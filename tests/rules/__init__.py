@@ -1,0 +1,1 @@
+"""Tests of the built-in rules: examples of all, the checker on all, and mutants."""

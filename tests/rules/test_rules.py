@@ -1,0 +1,33 @@
+"""What the built-in rules make of small models: each example of the modules `examples_*`, optimized with all rules, and verified by eqsat itself."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from eqsat.language.library import built_in
+from tests.rules.examples import Example
+
+MODULES = sorted(path.stem for path in Path(__file__).parent.glob("examples_*.py"))
+EXAMPLES: dict[str, Example] = {
+    f"{module.removeprefix('examples_')}: {name}": example for module in MODULES for name, example in import_module(f"tests.rules.{module}").EXAMPLES.items()
+}
+CASES = [
+    pytest.param(example, opset, id=f"{name} at {opset}", marks=[pytest.mark.slow] if older else [])
+    for name, example in EXAMPLES.items()
+    for older, opset in enumerate(example.distinct_opsets)
+]
+
+
+@pytest.mark.parametrize(("example", "opset"), CASES)
+def test_an_example(example: Example, opset: int) -> None:
+    example.check(opset)
+
+
+def test_every_rule_has_an_example() -> None:
+    """Of a family one member is enough: the checker tries all of them alike."""
+    fired = {name for example in EXAMPLES.values() for name in example.names}
+    assert fired <= built_in().group_of.keys()
+    assert {entry.listed.family for entry in built_in().entries} == {name.partition("[")[0] for name in fired}

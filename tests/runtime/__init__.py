@@ -1,0 +1,1 @@
+"""Tests of the runtimes and their worker."""

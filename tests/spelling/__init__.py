@@ -1,0 +1,1 @@
+"""Tests of the normal form and of old opsets."""

@@ -1,0 +1,1 @@
+"""What tests share: makers of models, of graphs and of expressions, and comparisons."""

@@ -1,0 +1,15 @@
+"""Parameters of tests of which the inner loop has some, evenly spread, and all others are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+
+def spread(values: Iterable[T], name: Callable[[T], str] = str, every: int = 10) -> list[Any]:
+    """Each value as a parameter with its name; all but every tenth, or another number, are slow."""
+    return [pytest.param(value, id=name(value), marks=[pytest.mark.slow] if place % every else []) for place, value in enumerate(values)]

@@ -1,0 +1,237 @@
+"""Verification draws what users meet: sizes beyond the model's constants, 0 and 1, and integers at the ends of their type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout
+from eqsat.verification import judge as judging
+from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
+from eqsat.verification.steering import size_bounds, steering
+from eqsat.verification.verify import DIFFERENT, EQUAL, LoadedModel, Verdict, verify
+from tests.support.models import weighted
+
+
+def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
+    return verify(LoadedModel(a), LoadedModel(b), **options)
+
+
+def bounds(proto: onnx.ModelProto) -> set[int]:
+    return set(size_bounds(proto, steering(proto)))
+
+
+HEAD = "g (float[B, S] x) => (float[B, T] y)"
+SLICE = {"zero": np.array([0]), "end": np.array([512]), "last": np.array([-1])}
+
+
+@pytest.mark.parametrize(
+    ("opset", "nodes", "weights"),
+    [
+        (10, "u = Slice (x, zero, end, last) y = Relu (u)", SLICE),
+        (13, "u = Slice (x, zero, end, last) y = Relu (u)", SLICE),
+        (9, "u = Slice <starts = [0], ends = [512], axes = [-1]> (x) y = Relu (u)", {}),
+        (
+            13,
+            "s = Shape (x) t = Min (s, most) i = Gather (t, n) u = Slice (x, zero, i, n) y = Relu (u)",
+            {**SLICE, "most": np.array([512]), "n": np.array([1])},
+        ),
+    ],
+)
+def test_a_slice_that_ends_beyond_all_usual_sizes_is_missed(opset: int, nodes: str, weights: dict[str, Any]) -> None:
+    a, b = weighted(f"{HEAD} {{ {nodes} }}", opset, **weights), weighted(f"{HEAD} {{ y = Relu (x) }}", opset)
+    verdict = check(a, b)
+    assert verdict.status == DIFFERENT and "S=513" in verdict.reason
+    assert check(b, a).status == DIFFERENT  # a bound that only the optimized model has
+    same = weighted(f"{HEAD} {{ {nodes.replace('y = Relu (u)', 'v = Relu (u) y = Abs (v)')} }}", opset, **weights)
+    verdict = check(a, same)
+    assert verdict.status == EQUAL and 513 in verdict.sizes["S"] and 513 in verdict.sizes["B"]
+
+
+def test_a_size_of_0_and_of_1_is_drawn_for_each_free_dimension() -> None:
+    a = weighted("g (float[B, S] x, float[B, S] z) => (float[B, S] y) { t = Neg (x) y = Add (t, z) }")
+    b = weighted("g (float[B, S] x, float[B, S] z) => (float[B, S] y) { y = Sub (z, x) }")
+    verdict = check(a, b)
+    drawn = set(zip(verdict.sizes["B"], verdict.sizes["S"], strict=True))
+    first = (verdict.sizes["B"][0], verdict.sizes["S"][0])
+    assert verdict.status == EQUAL and verdict.edges == 4 and verdict.runs == 7
+    assert drawn >= {(0, first[1]), (1, first[1]), (first[0], 0), (first[0], 1)}
+
+
+def test_what_goes_wrong_at_0_alone_is_found() -> None:
+    """A row is added where there are none."""
+    a = weighted("g (float[N, 4] x) => (float[M, 4] y) { y = Identity (x) }")
+    text = "g (float[N, 4] x) => (float[M, 4] y) {{ s = Shape (x) t = Max (s, k) d = Sub (t, s) {0} r = ConstantOfShape (e) y = Concat <axis = 0> (x, r) }}"
+    b = weighted(text.format("e = Add (d, u)"), k=np.array([1, 4]), u=np.array([0, 4]))
+    verdict = check(a, b)
+    assert verdict.status == DIFFERENT and "N=0" in verdict.reason
+    assert check(a, weighted(text.format("e = Add (d, u)"), k=np.array([0, 4]), u=np.array([0, 4]))).status == EQUAL
+
+
+def test_broadcasting_at_1_alone_is_found() -> None:
+    text = "g (float[N, M] x, float[N, 1] z) => (float[A, C] y) {{ s = Shape (x) {0} }}"
+    a = weighted(text.format("y = Add (x, z)"))
+    b = weighted(text.format("n = Gather (s, one) r = Slice (z, zero, n, one) y = Add (x, r)"), one=np.array([1]), zero=np.array([0]))
+    c = weighted(text.format("k = Gather (s, one) e = Equal (k, one) f = Cast <to = 1> (e) g2 = Add (z, f) y = Add (x, g2)"), one=np.array([1]))
+    assert check(a, b).status == EQUAL
+    verdict = check(a, c)
+    assert verdict.status == DIFFERENT and "M=1" in verdict.reason
+
+
+def test_what_the_original_does_not_take_is_not_asked() -> None:
+    a = weighted("g (float[N, 4] x) => (float[4] y) { y = Reshape (x, s) }", s=np.array([4]))
+    b = weighted("g (float[N, 4] x) => (float[4] y) { z = Squeeze (x, k) y = Identity (z) }", s=np.array([4]), k=np.array([0]))
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and set(verdict.sizes["N"]) == {1}
+
+
+def test_integers_at_the_ends_of_their_type() -> None:
+    head = "g (int32[N] i, int32[N] k) => (int32[N] y)"
+    a = weighted(f"{head} {{ t = Add (i, i) y = Sub (t, k) }}")
+    assert check(a, weighted(f"{head} {{ t = Sub (i, k) y = Add (t, i) }}")).status == EQUAL
+    wide = weighted(
+        f"{head} {{ j = Cast <to = 7> (i) l = Cast <to = 7> (k) t = Add (j, j) u = Sub (t, l) v = Clip (u, low, high) y = Cast <to = 6> (v) }}",
+        low=np.int64(-(2**31)),
+        high=np.int64(2**31 - 1),
+    )
+    verdict = check(a, wide)
+    assert verdict.status == DIFFERENT and "the ends of their type in i, k" in verdict.reason
+
+
+def test_indices_and_counts_are_never_extreme() -> None:
+    table = np.arange(12, dtype=np.float32).reshape(6, 2)
+    head = "g (int64[N] i, int64 k, int64[N] j) => (float[N, 2] y, int64[M] r, int64[N] z)"
+    a = weighted(f"{head} {{ y = Gather (e, i) h = Add (k, one) r = Range (zero, h, one) z = Neg (j) }}", e=table, zero=np.int64(0), one=np.int64(1))
+    plan = make_plan(a)
+    edges = make_edges(plan, (), plan.inputs.keys() - steering(a).constants)
+    assert [edge.extremes for edge in edges if edge.extremes] == [{"j"}]
+
+
+def test_floats_made_of_extreme_integers_are_not_compared() -> None:
+    """What is lost beside 2 to the 63 is rounding; the integers beside them are compared."""
+    head = "g (int64[N] i) => (float[N] y, int64[N] z)"
+    a = weighted(f"{head} {{ f = Cast <to = 1> (i) t = Add (f, k) y = Sub (t, f) z = Neg (i) }}", k=np.float32(1.5))
+    b = weighted(f"{head} {{ f = Cast <to = 1> (i) o = Sub (f, f) y = Add (o, k) z = Sub (n, i) }}", k=np.float32(1.5), n=np.int64(0))
+    verdict = check(a, b)
+    assert verdict.status == EQUAL and verdict.edges == 4
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64", "uint16", "uint32", "uint64"])
+def test_extremes_are_the_ends(dtype: str) -> None:
+    plan = make_plan(weighted(f"g ({dtype}[64] i, float[64] x) => (y, z) {{ y = Identity (i) z = Identity (x) }}"))
+    feeds = draw(plan, Draw({}, "normal", 0, frozenset({"i"})))
+    limits = np.iinfo(dtype)
+    assert {limits.min, limits.max, limits.max - 1, 0, 1} <= set(feeds["i"].tolist()) and feeds["i"].dtype == np.dtype(dtype)
+    assert np.array_equal(feeds["x"], draw(plan, Draw({}, "normal", 0))["x"])
+
+
+def test_bounds_are_what_limits_an_axis() -> None:
+    found = bounds(
+        weighted(
+            "g (float[B, S] x) => (y, z, w) { u = Slice (x, zero, end, last) y = Relu (u) z = Add (x, plain) r = Reshape (x, s) w = Mul (r, factor) }",
+            plain=np.float32(3),
+            factor=np.array([777]).astype(np.float32),
+            s=np.array([-1, 96]),
+            **SLICE,
+        )
+    )
+    assert {512, 96} <= found and 777 not in found and 1 not in found
+    assert bounds(weighted("g (int64[N] i) => (y) { y = Add (i, k) }", k=np.array([300]))) == set()
+    assert bounds(weighted("g (float[N] x) => (y) { y = Slice (x, zero, end, zero) }", zero=np.array([0]), end=np.array([2**63 - 1]))) == set()
+    inside = "t () => (float[M] a) { a = Slice (x, zero, end) }, else_branch = e () => (float[M] b) { b = Neg (x) }"
+    assert bounds(weighted(f"g (float[N] x, bool c) => (y) {{ y = If (c) <then_branch = {inside}> }}", zero=np.array([0]), end=np.array([40]))) == {40}
+
+
+def test_edges_of_many_dimensions_are_few() -> None:
+    inputs = ", ".join(f"float[D{number}] x{number}" for number in range(20))
+    plan = make_plan(weighted(f"g ({inputs}) => (y) {{ y = Concat <axis = 0> (x0, x1) }}"))
+    assert len(make_edges(plan, {8, 3}, ())) == 3 * 7
+    assert make_edges(plan, {8, 3}, (), together=True) == (Edge(plan.symbols, (0,)), Edge(plan.symbols, (1,)), Edge(plan.symbols, (9, 4)))
+
+
+class Fragile:
+    """A worker that ends as told when inputs of the size 0 are run through a model of its choice."""
+
+    def __init__(self, failure: Exception, breaks: Callable[[Any], bool]) -> None:
+        self.failure, self.breaks, self.calls = failure, breaks, 0
+
+    def call(self, function: str, request: Any, **limits: Any) -> Any:
+        self.calls += 1
+        if any(0 in edge.sizes for edge in request.edges) and self.breaks(request):
+            raise self.failure
+        return judging.judge(request)
+
+
+NEGATION = "g (float[N] x) => (float[N] y) { y = Neg (x) }", "g (float[N] x) => (float[N] y) { t = Neg (x) y = Identity (t) }"
+
+
+@pytest.mark.parametrize("failure", [WorkerDied(-8), WorkerTimeout(1), RemoteError("MemoryError", "")])
+def test_a_crash_of_the_original_at_an_edge_costs_that_edge_alone(failure: Exception) -> None:
+    a, b = map(weighted, NEGATION)
+    verdict = check(a, b, worker=Fragile(failure, lambda request: True))
+    assert verdict.status == EQUAL and set(verdict.sizes["N"]) == {3, 2, 1}
+
+
+def test_a_crash_of_the_optimized_model_at_an_edge_is_a_difference() -> None:
+    a, b = map(weighted, NEGATION)
+    verdict = check(a, b, worker=Fragile(WorkerDied(-8), lambda request: request.optimized is not None))
+    assert verdict.status == DIFFERENT and verdict.reason == "the runtime crashed (signal 8) on the optimized model (sizes N=0)"
+
+
+LARGE = np.random.default_rng(0).standard_normal((1024, 512), dtype=np.float32)  # of 4,097 rows, as a whole, too large to be tried at once
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ("u = Slice (h, zero, end, zero) y = Relu (u)", "y = Relu (h)", DIFFERENT),
+        ("u = Relu (h) y = Slice (u, zero, end, zero)", "u = Slice (h, zero, end, zero) y = Relu (u)", EQUAL),
+    ],
+)
+def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str, after: str, status: str) -> None:
+    """The weights make the whole model too slow at 4,097 rows; what differs has none."""
+    weights = {"zero": np.array([0]), "end": np.array([4096]), "q": np.ones((16, 1024), np.float32), "w": LARGE}
+    head = "g (float[S, 16] x) => (float[T, 512] y) { p = MatMul (x, q) h = MatMul (p, w)"
+    a, b = (weighted(f"{head} {rest} }}", **weights) for rest in (before, after))
+    verdict = check(a, b)
+    assert verdict.status == status and ("S=4097" in verdict.reason) == (status == DIFFERENT)
+    assert 4097 not in verdict.sizes["S"]
+
+
+class Faulty:
+    """A session of ONNX Runtime that leaves one axis too many where an input has no elements."""
+
+    engine = "onnxruntime"
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
+        found = self.session.run(feeds, names)
+        return found if all(value.size for value in feeds.values()) else [value[..., None] for value in found]
+
+
+def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ONNX Runtime has had faults over empty axes, which depend on the spelling of a node; the reference decides."""
+    usual = judging.open_runtime
+
+    def opened(model: bytes, *others: Any) -> Any:
+        session = usual(model, *others)
+        return Faulty(session) if b"Identity" in model else session
+
+    monkeypatch.setattr(judging, "open_runtime", opened)
+    verdict = check(*map(weighted, NEGATION), worker=Fragile(WorkerDied(-8), lambda request: False))
+    assert verdict.status == EQUAL
+    assert "at sizes N=0 the runtime tells the models apart, and the reference of ONNX does not" in verdict.notes
+
+
+def test_a_difference_without_elements_that_the_reference_sees_counts() -> None:
+    head = "g (float[N, 4] x) => (int64 y)"
+    a = weighted(f"{head} {{ s = Shape (x) y = Gather (s, first) }}", first=np.int64(0))
+    b = weighted(f"{head} {{ s = Shape (x) t = Gather (s, first) y = Max (t, one) }}", first=np.int64(0), one=np.int64(1))
+    verdict = check(a, b)
+    assert verdict.status == DIFFERENT and "N=0" in verdict.reason
