@@ -33,6 +33,7 @@ from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 
 _OPENED = 8  # how often newly known control flow may start another turn
+_STOPS = ("interrupted", "time", "memory")  # limits that end a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +63,20 @@ class Attempt:
 
 
 def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
-    """The model rewritten by these rules, valid and no worse, or else the original.
+    """The model rewritten by these rules, valid and no worse, or else the original. Turns repeat
+    while there is more to find and the result gets better.
 
-    The first turn takes the first phase alone, which only simplifies. The next ones take all phases,
-    while there is more to find and the result gets better. The nodes of the main graph that make a
-    `kept` value stay as they are.
+    The nodes of the main graph that make a `kept` value stay as they are.
     """
     most = job.settings.max_growth + written_bytes(model.proto.graph)
-    phases = job.plan.phases
-    found = _turn(model, job, phases[:1], most, library, kept)
-    explored = len(phases) == 1
-    for turn in range(max(job.plan.turns, _OPENED)):
+    found = _first(model, job, most, library, kept)
+    for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, and rules can then find more in the branch.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
-        stopped = found.hit in ("interrupted", "time", "memory")
-        opens = not found.closed and not stopped and simplify(found.model, now) is not found.model
-        more = not stopped if not explored else found.hit in UNFINISHED and turn < job.plan.turns
-        if not opens and not more:
+        opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
+        if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
             break
-        again = _turn(normalize(found.model, model.folder, None), job, phases, most, library, now, found.closed)
-        explored = True
+        again = _turn(normalize(found.model, model.folder, None), job, job.plan.phases, most, library, now, found.closed)
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # A vain search is part of the record all the same, and so is the limit that ended it.
             found.trace.looked(again.trace)
@@ -91,6 +86,23 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         again.notes[:0] = [note for note in found.notes if note not in again.notes]
         found = again
     return found
+
+
+def _first(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
+    """The first turn. Where costs are predictions, the first phase alone, which only simplifies, may
+    give a model that the runtime runs faster.
+    """
+    phases = job.plan.phases
+    found = _turn(model, job, phases, most, library, kept)
+    if len(phases) == 1 or not job.valuation.asks or found.hit in _STOPS:
+        return found
+    simple = _turn(model, job, phases[:1], most, library, kept)
+    if simple.hit in _STOPS or not job.valuation.is_better(simple.model, found.model, model.folder):
+        found.trace.looked(simple.trace)
+        return found
+    simple.trace.looked(found.trace)
+    simple.hit = found.hit
+    return simple
 
 
 def _turn(model: Model, job: Job, phases: tuple[Phase, ...], most: float, library: Library, kept: frozenset[str], closed: bool = False) -> Attempt:

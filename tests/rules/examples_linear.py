@@ -247,6 +247,14 @@ EXAMPLES = {
         "layernorm-zero-bias layernorm-no-bias mul-layernorm add-layernorm",
         (17, 21),
     ),
+    "Add in front of LayerNormalization": Example(
+        """g (float[2, 64, 256] x, float[2, 64, 256] y) => (float[2, 64, 256] z) <float[256] scale, float[256] shift> {
+            s = Add(x, y)  z = LayerNormalization(s, scale, shift) }""",
+        {"Sum": 1, "LayerNormalization": 1},
+        "layernormalization-sum",
+        (17, 21),
+        "onnxruntime-cpu",
+    ),
     "Neg and constant differences beside a Conv": Example(
         """g (float[N, 4, 6, 6] x) => (float[N, 6, 4, 4] y) <float[6, 4, 3, 3] w, float[6, 1, 1] c> {
             s = Neg(x)  t = Conv(s, w)  y = Sub(c, t) }""",
