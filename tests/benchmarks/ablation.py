@@ -25,7 +25,7 @@ EVERYTHING = frozenset(resolved.rule.name for resolved in built_in().rules)
 
 def left(model: onnx.ModelProto | Path, names: Iterable[str]) -> int:
     """The nodes that these rules alone leave."""
-    return eqsat.count_nodes(eqsat.optimize(model, verify=False, skip=sorted(EVERYTHING.difference(names))).model)
+    return eqsat.count_nodes(eqsat.optimize(model, target="launches", verify=False, skip=sorted(EVERYTHING.difference(names))).model)
 
 
 def needed(model: onnx.ModelProto | Path, fired: list[str], nodes: int) -> list[str]:
@@ -43,7 +43,7 @@ def rows(models: Iterable[tuple[str, onnx.ModelProto | Path]]) -> Iterator[str]:
     yield "| model | nodes | without rules | with the best rule alone | with all | rules that fired | rules that it needs |"
     yield "|---|---|---|---|---|---|---|"
     for name, model in models:
-        report = eqsat.optimize(model, verify=False).report
+        report = eqsat.optimize(model, target="launches", verify=False).report
         before, after = int(report["nodes"]["before"]), int(report["nodes"]["after"])
         fired = [rule["name"] for rule in sorted(report["rules"], key=lambda rule: (rule["matches"], rule["name"])) if rule["matches"]]
         kept = needed(model, fired, after)
@@ -53,7 +53,7 @@ def rows(models: Iterable[tuple[str, onnx.ModelProto | Path]]) -> Iterator[str]:
 
 def outcome(model: onnx.ModelProto, skip: Iterable[str]) -> tuple[object, frozenset[str]]:
     """What becomes of a model, its operators by what they are joined to, and the rules that fired."""
-    result = eqsat.optimize(model, max_growth=1 << 16, verify=False, skip=list(skip))
+    result = eqsat.optimize(model, max_growth=1 << 16, target="launches", verify=False, skip=list(skip))
     nodes = result.model.graph.node
     makers = {name: node.op_type for node in nodes for name in node.output}
     joins = sorted((makers.get(name, ""), node.op_type, position) for node in nodes for position, name in enumerate(node.input))

@@ -22,7 +22,7 @@ def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
     nodes = 0
     for _ in range(runs):
         begin = time.process_time()
-        report = eqsat.optimize(model, verify=False).report
+        report = eqsat.optimize(model, target="launches", verify=False).report
         seconds = time.process_time() - begin
         nodes = int(report["nodes"]["after"])
         if not quickest or seconds < quickest["all"]:

@@ -82,7 +82,7 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
         return decoded
 
     monkeypatch.setattr(rewrite, "decode", wrong)
-    result = eqsat.optimize(MODEL)
+    result = eqsat.optimize(MODEL, target="launches")
     assert result.report["verify"]["status"] == "different"
     assert result.report["notes"]
     assert_same(MODEL, result.model, FEEDS)
@@ -120,7 +120,7 @@ def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: p
     monkeypatch.setattr(rewrite, "saturate", interrupt)
     sums = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(20))
     model = parse(f"g (float[2] x, {', '.join(f'float[2] x{i}' for i in range(20))}) => (float[2] y, float[2] z) {{ {sums} y = Relu(s20) z = Relu(s20) }}")
-    result = eqsat.optimize(model, rules=[ASSOCIATE], only=["associate"])
+    result = eqsat.optimize(model, rules=[ASSOCIATE], only=["associate"], target="launches")
     assert len(calls) == 2
     assert result.report["limits"]["hit"] == "interrupted"
     assert result.report["verify"]["status"] == "equal"

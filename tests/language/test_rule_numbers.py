@@ -46,7 +46,7 @@ def prelu(dtype: str, slope: float) -> onnx.ModelProto:
 
 
 def made(model: onnx.ModelProto, value: str = "uniform(s)", label: str = "real") -> onnx.ModelProto:
-    return eqsat.optimize(model, rules=[SLOPE.format(value=value, label=label)], only=["slope"], verify=False).model
+    return eqsat.optimize(model, rules=[SLOPE.format(value=value, label=label)], only=["slope"], verify=False, target="launches").model
 
 
 @pytest.mark.parametrize(("dtype", "slope", "held"), SLOPES)
@@ -75,7 +75,7 @@ real rule squared:
     test x: float[2], c: float[]
 """
     model = parse("g (float[4] x) => (float[4] y) <float c = {1e-30}> { a = Add(x, c) y = Add(a, c) }")
-    assert operators(eqsat.optimize(model, rules=[rules], only=["squared"], verify=False).model) == {"Add": 2}
+    assert operators(eqsat.optimize(model, rules=[rules], only=["squared"], verify=False, target="launches").model) == {"Add": 2}
 
 
 @pytest.mark.parametrize("epsilon", [1e-60, 1e-5, 1.0])
@@ -87,7 +87,7 @@ def test_the_epsilon_of_a_norm_in_double_precision(text: str, epsilon: float) ->
         header='<ir_version: 10, opset_import: ["": 23]>',
     )
     feeds = {"x": np.array([[0, 0, 0], [1, 2, 3]], np.float64)}
-    (before,), (after,) = (session(made).run(None, feeds) for made in (model, eqsat.optimize(model, verify=False).model))
+    (before,), (after,) = (session(made).run(None, feeds) for made in (model, eqsat.optimize(model, verify=False, target="launches").model))
     np.testing.assert_allclose(after, before, rtol=1e-14)
 
 
@@ -139,4 +139,4 @@ exact rule start:
     (rule,) = load([rules]).rules
     model = parse("g (uint64[1] x) => (uint64[1] y) <uint64[1] c = {18446744073709551615}> { y = Mul(x, c) }")
     assert rule.rule.name == "start"
-    assert operators(eqsat.optimize(model, rules=[rules], only=["start"], verify=False).model) == {"Mul": 1}
+    assert operators(eqsat.optimize(model, rules=[rules], only=["start"], verify=False, target="launches").model) == {"Mul": 1}

@@ -220,7 +220,7 @@ MODELS = [SAMPLE[start : start + CHAINS] for start in range(0, len(SAMPLE), CHAI
 @pytest.mark.parametrize("chains", [pytest.param(chains, id=str(place), marks=[pytest.mark.slow] if place % 8 else []) for place, chains in enumerate(MODELS)])
 def test_a_conv_absorbs_what_is_affine_around_it(chains: list[Chain]) -> None:
     text = text_of(chains)
-    result = eqsat.optimize(parse(text), max_growth=1 << 20)
+    result = eqsat.optimize(parse(text), max_growth=1 << 20, target="launches")
     assert result.report["verify"]["status"] == "equal"
     assert operators(result.model) == sum((chain.remains for chain in chains), Counter()), text
 
@@ -237,6 +237,6 @@ def test_a_term_before_padding_stays(step: str) -> None:
     text = Text()
     text.inputs.append(f"float[1, {CHANNELS}, 5, 5] x")
     text.outputs.append(f"float[A, B, C, D] {text.convolution(text.step('x', step, 2), Kind(pads=True))}")
-    result = eqsat.optimize(parse(str(text)), max_growth=1 << 20)
+    result = eqsat.optimize(parse(str(text)), max_growth=1 << 20, target="launches")
     assert result.report["verify"]["status"] == "equal"
     assert operators(result.model) == Counter({"Conv": 1, "BatchNormalization" if step == "BatchNormalization" else "Add" if step == "Add" else "Sub": 1})
