@@ -328,6 +328,7 @@ def test_a_dump_is_extracted_to_the_same_cost(tmp_path: Path, capsys: pytest.Cap
     assert {path.name for path in tmp_path.iterdir()} == {"model.onnx", "model.opt.onnx", name}
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(model=models())
 def test_random_models_are_extracted_from_their_dumps_as_well(tmp_path_factory: pytest.TempPathFactory, model: onnx.ModelProto) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import onnx
@@ -167,7 +168,9 @@ def test_a_reader_who_leaves_is_no_error() -> None:
 def checking() -> Iterator[subprocess.Popen[str]]:
     """`eqsat rules check` in a session of its own, of which nothing is left afterwards, whatever a test finds."""
     command = [sys.executable, "-m", "eqsat", "rules", "check"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    # A shell makes what it starts in the background deaf to interrupts, and so would be what the tests start there.
+    hearing = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hearing)
     try:
         yield process
     finally:

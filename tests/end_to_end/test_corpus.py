@@ -12,7 +12,7 @@ import pytest
 from tests.support.parameters import spread
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
-CHUNKS = 32
+CHUNKS = 64
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here")
 

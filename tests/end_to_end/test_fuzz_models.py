@@ -10,7 +10,7 @@ from tests.fuzz.trial import DIFFERENT, FAILURES, RUNTIME, SAME, verdict
 from tests.support.models import parse
 from tests.support.parameters import spread
 
-CHUNK = 50
+CHUNK = 25
 
 
 def failures(start: int, exact: bool) -> list[str]:
@@ -18,7 +18,7 @@ def failures(start: int, exact: bool) -> list[str]:
     return [f"seed {outcome.seed}: {outcome.reason}\n{smaller(outcome.seed, exact)}" for outcome in found]
 
 
-@pytest.mark.parametrize("start", spread(range(0, 1000, CHUNK), every=20))
+@pytest.mark.parametrize("start", spread(range(0, 1000, CHUNK), every=40))
 def test_models_compute_what_they_computed(start: int) -> None:
     assert not failures(start, exact=False)
 

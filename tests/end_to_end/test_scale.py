@@ -15,6 +15,8 @@ from onnx import TensorProto, helper
 
 from tests.support.models import operators
 
+pytestmark = pytest.mark.slow
+
 GIGABYTE = 2**30
 
 # Prints the report, and the peak of resident memory of this process and of its children.
@@ -81,7 +83,7 @@ def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "huge.onnx"
 
 
-@pytest.mark.parametrize("verify", [pytest.param(False, id="unverified"), pytest.param(True, id="verified", marks=[pytest.mark.slow])])
+@pytest.mark.parametrize("verify", [False, True], ids=["unverified", "verified"])
 def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool) -> None:
     run = optimize(huge, tmp_path / "out.onnx", verify=verify)
     assert max(run["peak"]) < GIGABYTE
@@ -106,7 +108,6 @@ def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool)
     onnx.checker.check_model(str(tmp_path / "out.onnx"))
 
 
-@pytest.mark.slow
 def test_hundred_thousand_nodes(tmp_path: Path) -> None:
     """100 chains of 250 blocks; a block is two equal nodes, their sum, and an identity."""
     nodes: list[onnx.NodeProto] = []
@@ -136,7 +137,6 @@ def test_hundred_thousand_nodes(tmp_path: Path) -> None:
     assert operators(onnx.load(tmp_path / "out.onnx")) == {"Elu": 25_000, "Add": 25_000}
 
 
-@pytest.mark.slow
 def test_twenty_thousand_deep(tmp_path: Path) -> None:
     """One chain: every second node has a twin, so that something merges at every depth."""
     nodes: list[onnx.NodeProto] = []
@@ -158,7 +158,6 @@ def test_twenty_thousand_deep(tmp_path: Path) -> None:
     assert found["Max"] <= 10_000
 
 
-@pytest.mark.slow
 def test_constants_twenty_thousand_deep(tmp_path: Path) -> None:
     """A chain over a constant folds to one constant, whatever its depth."""
     nodes = [helper.make_node("Tanh", [f"t{depth - 1}" if depth else "w"], [f"t{depth}"]) for depth in range(20_000)]

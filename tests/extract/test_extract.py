@@ -74,6 +74,7 @@ def test_deep_graphs_with_choices_everywhere() -> None:
     assert extract(Graph(length, chain(length) + inverses, [length - 1])).cost == length - 1
 
 
+@pytest.mark.slow
 def test_tree_cost_explodes_where_dag_cost_does_not() -> None:
     length = 20_000
     nodes = [Node(0, 1.0, ())]

@@ -18,6 +18,7 @@ from eqsat.language.values import DTYPES, DType, Tensor
 from tests.support.expressions import Environments, covers, environments, expressions, read, reason, tensor, value
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(expressions(), environments())
 def test_what_is_known_is_so_at_all_sizes(text: str, environment: Environments) -> None:
@@ -109,6 +110,7 @@ def as_python(item: Any) -> Any:
     return [as_python(part) for part in item] if isinstance(item, tuple) else item
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(expressions(), environments())
 def test_known_values_are_those_of_python(text: str, environment: Environments) -> None:

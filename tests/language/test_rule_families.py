@@ -139,6 +139,7 @@ def test_a_member_that_is_not_there() -> None:
 # --- cost ---
 
 
+@pytest.mark.slow
 def test_members_whose_operators_are_not_there_are_not_even_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "_read", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -156,6 +157,7 @@ def test_members_whose_operators_are_not_there_are_not_even_read(monkeypatch: py
     built_in.cache_clear()
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_what_was_made() -> None:
     for number, entry in enumerate(built_in().entries):
         if number % 25 == 0:
@@ -182,6 +184,7 @@ def verdicts(text: str, number: int) -> list[Verdict]:
     return check(load([text]).rules, number, 0, lambda verdict: None)
 
 
+@pytest.mark.slow
 def test_one_wrong_member_of_many_is_found() -> None:
     (verdict,) = verdicts(MAXIMUM, 100)
     assert verdict.status == REFUTED and verdict.rule == "of-maximum" and verdict.members == 16

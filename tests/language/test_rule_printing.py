@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from eqsat.language import syntax
@@ -62,6 +63,7 @@ def test_every_expression_in_every_other_is_read_as_the_same() -> None:
     assert parse(show_file(file), "all.rules") == file
 
 
+@pytest.mark.slow
 @given(FILES)
 def test_what_is_shown_is_read_as_the_same(file: RuleFile) -> None:
     text = show_file(file)

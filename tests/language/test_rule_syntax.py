@@ -290,6 +290,7 @@ def test_any_tokens_are_read_or_refused(text: str) -> None:
     read("exact rule any:\n    " + text)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.data())
 def test_damaged_rules_are_read_or_refused(data: st.DataObject) -> None:
