@@ -1,4 +1,5 @@
-"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules` and `calibrate` have files of their own.
+"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules`, `cost` and `calibrate` have files
+of their own.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our fault, 2 the
 caller's fault. Everything heavy is imported only when a command runs.
@@ -16,6 +17,7 @@ from typing import Any
 
 from eqsat import __version__
 from eqsat.cli.calibration import add_calibrate
+from eqsat.cli.cost import add_cost
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
@@ -51,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.set_defaults(command=_verify)
     add_extract(commands)
     add_rules(commands)
+    add_cost(commands)
     add_calibrate(commands)
     return parser
 

@@ -14,8 +14,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     before, after = cost["before"], cost["after"]
     lines = [f"nodes   {nodes['before']} -> {nodes['after']}", f"kernels {before['launches']} -> {after['launches']}"]
     if before["seconds"] is not None:
-        lines.append(f"moved   {_scaled(before['bytes'])}B -> {_scaled(after['bytes'])}B")
-        lines.append(f"time    {_scaled(before['seconds'])}s -> {_scaled(after['seconds'])}s, predicted for {cost['target']}")
+        lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
+        lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
     if fired := _fired(report["rules"]):
         lines.append(f"rules   {fired}")
@@ -48,8 +48,10 @@ def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
     return _some(names)
 
 
-def _scaled(amount: float) -> str:
+def scaled(amount: float) -> str:
     """An amount with three digits and the prefix of its unit."""
+    if not amount:
+        return "0 "
     for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3)):
         if amount >= factor:
             return f"{amount / factor:.3g} {prefix}"

@@ -24,6 +24,7 @@ class NodePrice:
     name: str
     node: PricedNode
     price: Price
+    inside: bool  # in a body of another node
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]
     `sizes` gives numbers to the names of dimensions.
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets)))
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets), inside=False))
 
 
 @dataclass(slots=True)
@@ -61,7 +62,7 @@ class _Scope:
     opsets: Mapping[str, int]
 
 
-def _prices(graph: onnx.GraphProto, outer: _Scope) -> Iterator[NodePrice]:
+def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
     scope = _Scope(dict(outer.types), outer.target, outer.sizes, outer.opsets)
     for info in (*graph.input, *graph.value_info, *graph.output):
         scope.types[info.name] = _shaped(info.type, scope.sizes)
@@ -69,8 +70,8 @@ def _prices(graph: onnx.GraphProto, outer: _Scope) -> Iterator[NodePrice]:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:
         priced = _node(node, scope)
-        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target))
-        bodies = [list(_prices(body, scope)) for body in _bodies(node)]
+        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside)
+        bodies = [list(_prices(body, scope, inside=True)) for body in _bodies(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
         for body in bodies:

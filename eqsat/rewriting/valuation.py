@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import onnx
 
 from eqsat.cost.graph_price import NodePrice, Totals, node_prices
+from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE
 from eqsat.cost.target import Target
 from eqsat.model.model import count_nodes
 from eqsat.model.validity import light
 from eqsat.rewriting.rewrite import written_bytes
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
-from eqsat.runtime.own_graph import NoGraph, own_graph
+from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
@@ -35,6 +37,17 @@ class Figures:
     totals: Totals
     stored: int  # bytes that its graph takes in a file
     asked: bool  # whether the runtime's own graph was priced
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one node that runs costs."""
+
+    name: str  # of its first output
+    operator: str
+    price: Price
+    known: bool  # whether the target, or the table of operators, describes it
+    measured: float | None = None  # seconds
 
 
 @dataclass(slots=True)
@@ -58,16 +71,35 @@ class Valuation:
         for known, figures in self._known:
             if known is model and figures.asked == self.asks:
                 return figures
-        prices = self.prices(model, folder)
+        prices = self._prices(model, folder)
         found = Figures(count_nodes(model), Totals.of(row.price for row in prices), written_bytes(model.graph), self.asks)
         self._known.append((model, found))
         return found
 
-    def prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
-        """The price of each node that the runtime runs for a model."""
+    def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
+        """The price of each node that runs for a model."""
+        return [self._row(row) for row in self._prices(model, folder)]
+
+    def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
+        """The price of each node that ONNX Runtime runs for a model, bodies apart, and the time that
+        it takes on `feeds`, the mean of `runs` runs. Raises `NoGraph` where ONNX Runtime does not run
+        the model, and `ValueError` where it is too large for one message.
+        """
+        data, seconds = measured_graph(*self._asked(model, folder), feeds, runs, self.worker)
+        prices = [row for row in node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes) if not row.inside]
+        return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
+
+    def _row(self, row: NodePrice, measured: float | None = None) -> Row:
+        return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), measured)
+
+    def _asked(self, model: onnx.ModelProto, folder: Path | None) -> tuple[bytes, str | None, str | None, Mapping[str, int], int]:
+        """What the runtime is asked of a model."""
+        return model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
+
+    def _prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
         if self.asks:
             try:
-                data = own_graph(model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE, self.worker)
+                data = own_graph(*self._asked(model, folder), self.worker)
                 return node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes)
             except (NoGraph, ValueError):
                 self.asks = False

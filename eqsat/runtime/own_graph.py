@@ -1,4 +1,5 @@
-"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, and the type of each value.
+"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value, and
+the time of each node.
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. It can write the graph that it
 will run, without the types of the values between; those it tells of a second session, which makes
@@ -7,12 +8,13 @@ every value an output. The graph comes back without the data of its weights.
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqsat.runtime.session import import_onnxruntime, restamp
+from eqsat.runtime.session import feed, import_onnxruntime, restamp
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _SECONDS = 120.0
 _SMALL = 1024  # bytes of an initializer that may decide a shape
+_KERNEL = "_kernel_time"
 
 
 class NoGraph(Exception):
@@ -40,46 +43,105 @@ def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapp
     return found
 
 
+def measured_graph(
+    model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, feeds: Mapping[str, Any], runs: int, worker: Worker
+) -> tuple[bytes, list[float]]:
+    """As `own_graph`, and the seconds of each of its nodes in a run on `feeds`, the mean of `runs`.
+
+    Runs are on one thread. The tenth of them that took longest does not count. Raises `NoGraph`.
+    """
+    try:
+        found: tuple[bytes, list[float]] = worker.call(
+            "eqsat.runtime.own_graph:make_measured_graph", model, folder, library, dict(sizes), usual, dict(feeds), runs, timeout=_SECONDS
+        )
+    except (RemoteError, WorkerDied, WorkerTimeout) as error:
+        raise NoGraph(str(error)) from None
+    return found
+
+
 # The rest of this module runs in the worker.
 
 
 def make_own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
     """Does what `own_graph` promises; raises ONNX Runtime's exceptions."""
+    with tempfile.TemporaryDirectory() as place:
+        return _typed(_written(model, folder, library, place), library, sizes, usual)
+
+
+def make_measured_graph(
+    model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, feeds: Mapping[str, Any], runs: int
+) -> tuple[bytes, list[float]]:
+    """Does what `measured_graph` promises; raises ONNX Runtime's exceptions."""
+    with tempfile.TemporaryDirectory() as place:
+        graph = _written(model, folder, library, place)
+        for number, node in enumerate(graph.graph.node):
+            node.name = str(number)
+        seconds = _profiled(graph, library, feeds, runs, place)
+        return _typed(graph, library, sizes, usual), seconds
+
+
+def _written(model: bytes, folder: str | None, library: str | None, place: str) -> onnx.ModelProto:
+    """The graph that ONNX Runtime writes of a model, in the folder `place`."""
     import onnx
 
-    with tempfile.TemporaryDirectory() as place:
-        path = os.path.join(place, "graph.onnx")
-        while True:
-            try:
-                _session(model, folder, library, path)
-                break
-            except Exception as refusal:
-                older = restamp(model, str(refusal))
-                if older is None:
-                    raise
-                model = older
-        found = onnx.load_model(path, load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
-    _drop_weights(found.graph)
-    _fix_sizes(found.graph, sizes, usual)
-    del found.graph.value_info[:]
-    found.graph.value_info.extend(_types(found, library))
-    return found.SerializeToString()
+    path = os.path.join(place, "graph.onnx")
+    while True:
+        try:
+            _session(model, folder, library, writes=path)
+            break
+        except Exception as refusal:
+            older = restamp(model, str(refusal))
+            if older is None:
+                raise
+            model = older
+    return onnx.load_model(path)  # pyright: ignore[reportUnknownMemberType]
 
 
-def _session(model: bytes, folder: str | None, library: str | None, path: str | None) -> Any:
-    """A session as users open one, on one thread; it writes its graph to `path`. Without a path,
-    it runs the graph as it stands.
+def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
+    """The graph without weights, with the types of its values."""
+    _drop_weights(graph.graph)
+    _fix_sizes(graph.graph, sizes, usual)
+    del graph.graph.value_info[:]
+    graph.graph.value_info.extend(_types(graph, library))
+    return graph.SerializeToString()
+
+
+def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, Any], runs: int, place: str) -> list[float]:
+    """The mean seconds of each node, by the runtime's own profile; nodes have their number as name."""
+    session = _session(graph.SerializeToString(), None, library, profile=os.path.join(place, "profile"))
+    for _ in range(runs):
+        session.run(None, {name: feed(value) for name, value in feeds.items()})
+    with open(session.end_profiling(), encoding="utf-8") as file:
+        events = json.load(file)
+    taken: dict[str, list[int]] = {}
+    for event in events:
+        if event.get("cat") == "Node" and event["name"].endswith(_KERNEL):
+            taken.setdefault(event["name"].removesuffix(_KERNEL), []).append(event["dur"])
+    means: list[float] = []
+    for number in range(len(graph.graph.node)):
+        kept = sorted(taken.get(str(number), [0]))
+        kept = kept[: max(1, len(kept) * 9 // 10)]
+        means.append(sum(kept) / len(kept) * 1e-6)
+    return means
+
+
+def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, profile: str | None = None) -> Any:
+    """A session on one thread. It optimizes the model as users' sessions do if it `writes` its
+    graph; otherwise it runs the graph as it stands.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.add_session_config_entry("session.disable_prepacking", "1")  # no kernel runs here
-    if path is None:
+    if profile is not None:
+        options.enable_profiling, options.profile_file_prefix = True, profile
+    else:
+        options.add_session_config_entry("session.disable_prepacking", "1")  # no kernel runs
+    if writes is None:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     else:
-        options.optimized_model_filepath = path
+        options.optimized_model_filepath = writes
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
     if library is not None:
@@ -123,7 +185,7 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
     del graph.output[:]
     graph.output.extend(onnx.ValueInfoProto(name=name) for node in graph.node for name in node.output if name)
     found: list[onnx.ValueInfoProto] = []
-    for value in _session(asked.SerializeToString(), None, library, None).get_outputs():
+    for value in _session(asked.SerializeToString(), None, library).get_outputs():
         dtype = _DTYPES.get(value.type)
         if dtype is not None and value.shape is not None:
             shape = [size if isinstance(size, int) else None for size in value.shape]

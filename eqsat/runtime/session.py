@@ -133,7 +133,7 @@ class OnnxRuntimeSession:
         plain = [name for name in wanted if _element(self._types[name]) not in _EXTENDED]
         results: dict[str, Any] = {}
         if plain:
-            results |= zip(plain, map(_plain, self._session.run(plain, {name: _feed(value) for name, value in feeds.items()})), strict=True)
+            results |= zip(plain, map(_plain, self._session.run(plain, {name: feed(value) for name, value in feeds.items()})), strict=True)
         if raw:
             values = self._session.run_with_ort_values(raw, {name: _value(value) for name, value in feeds.items()})
             results |= zip(raw, map(_extended, values), strict=True)
@@ -169,7 +169,7 @@ def _element(type_name: str) -> str:
     return type_name.removeprefix("tensor(").removesuffix(")") if type_name.startswith("tensor(") else ""
 
 
-def _feed(value: Any) -> Any:
+def feed(value: Any) -> Any:
     """Convert a value to the form that ONNX Runtime's `run` takes."""
     special = isinstance(value, np.ndarray) and str(value.dtype) in _EXTENDED.values()  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     return _value(value) if special else value  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]

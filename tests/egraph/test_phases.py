@@ -84,9 +84,9 @@ def test_phases_decide_which_groups_run(tmp_path: Path) -> None:
         s = Mul(x, one)  y = Relu(s)  t = Transpose<perm = [1, 0]>(s)  u = Transpose<perm = [1, 0]>(t)  v = Transpose<perm = [1, 0]>(u)  z = Relu(v) }""")
     path = tmp_path / "phases.toml"
     path.write_text("[[normal]]\nname = 'only'\ngroups = ['algebra']\n")
-    assert operators(eqsat.optimize(model, phases=path).model) == {"Transpose": 3, "Relu": 2}
+    assert operators(eqsat.optimize(model, phases=path, target="launches").model) == {"Transpose": 3, "Relu": 2}
     path.write_text("[[normal]]\nname = 'first'\ngroups = ['algebra']\n[[normal]]\nname = 'then'\ngroups = ['moves']\nnodes = [100, 1]\n")
-    found = eqsat.optimize(model, phases=path)
+    found = eqsat.optimize(model, phases=path, target="launches")
     assert operators(found.model)["Transpose"] == 1
     assert [step["phase"] for step in found.report["saturation"]["steps"]] == sorted(step["phase"] for step in found.report["saturation"]["steps"])
 

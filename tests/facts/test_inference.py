@@ -138,6 +138,7 @@ def test_no_node_however_strange_is_an_exception(domain: str) -> None:
             assert all(size is None or not isinstance(size, int) or size >= 0 for fact in facts for size in fact.shape or ()), (schema.name, facts)
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("name", "attributes", "inputs", "outputs"),
     [

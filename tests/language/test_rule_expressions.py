@@ -193,6 +193,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("text", HOSTILE, ids=[text[:40] for text in HOSTILE])
 def test_work_is_bounded(text: str) -> None:
     expression = read(text)

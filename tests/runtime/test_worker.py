@@ -54,6 +54,7 @@ def test_an_exit_is_no_signal(worker: Worker) -> None:
     assert caught.value.signal is None and caught.value.exit_code == 3
 
 
+@pytest.mark.timeout(300)
 def test_a_hang_is_cut_off(worker: Worker) -> None:
     with pytest.raises(WorkerTimeout):
         worker.call("time:sleep", 60, timeout=0.1)

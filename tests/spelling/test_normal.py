@@ -22,6 +22,7 @@ from eqsat.terms.forms import Form
 from eqsat.terms.terms import Literal, fact_of
 from eqsat.traits import NEWEST
 from tests.support.node_cases import feeds_of, node_cases
+from tests.support.parameters import spread
 from tests.support.spelled import ELEMENTS, NAMES, NOT_RUN, SIZES, fault, known, show
 
 FLOAT, INT64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
@@ -77,7 +78,7 @@ def is_judged(case: Any) -> bool:
 JUDGED = [case for case in node_cases().values() if is_judged(case)]
 
 
-@pytest.mark.parametrize("case", JUDGED, ids=[case.name.removeprefix("test_") for case in JUDGED])
+@pytest.mark.parametrize("case", spread(JUDGED, lambda case: case.name.removeprefix("test_"), every=5))
 def test_a_node_case(case: Any) -> None:
     """Every node of one operator among onnx's own tests, its inputs known in part and in whole."""
     (node,), imports = case.model.graph.node, {entry.domain: entry.version for entry in case.model.opset_import}
