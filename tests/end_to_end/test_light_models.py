@@ -38,4 +38,6 @@ def test_light_model(path: Path, tmp_path: Path) -> None:
     onnx.checker.check_model(onnx.load(output))
     name, nodes = said()
     if path.stem == name:
-        assert nodes.items() <= result.report["nodes"].items(), "the README says otherwise"
+        found = result.report["nodes"]
+        # Which of several results is the fastest depends on the kernels for the processor.
+        assert found["before"] == nodes["before"] and abs(found["after"] - nodes["after"]) <= 0.05 * nodes["after"], "the README says otherwise"
