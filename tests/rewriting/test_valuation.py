@@ -1,0 +1,97 @@
+"""A model is worth what its target's runtime makes of it, and no result is worse than the original."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import eqsat
+from eqsat.cost.target import load_target
+from eqsat.rewriting.valuation import Valuation
+from eqsat.runtime.worker import shared
+from tests.support.models import operators, parse, weighted
+
+RANDOM = np.random.default_rng(0)
+
+
+def weights(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def valuation(target: str = "onnxruntime-cpu", objective: str = "time") -> Valuation:
+    return Valuation(load_target(target), objective, {}, None, shared())  # pyright: ignore[reportArgumentType]
+
+
+# The product of the two kernels has eleven times the multiplications.
+NARROW = weighted("g (float[1, 16, 32, 32] x) => (float[1, 64, 30, 30] y) { h = Conv (x, v)  y = Conv (h, w) }", v=weights(4, 16, 3, 3), w=weights(64, 4, 1, 1))
+# The product of the two kernels is smaller than either.
+WIDE = weighted("g (float[1, 8, 32, 32] x) => (float[1, 8, 32, 32] y) { h = Conv (x, v)  y = Conv (h, w) }", v=weights(64, 8, 1, 1), w=weights(8, 64, 1, 1))
+
+
+@pytest.mark.parametrize(("model", "target", "convs"), [(NARROW, "onnxruntime-cpu", 2), (NARROW, "launches", 1), (WIDE, "onnxruntime-cpu", 1)])
+def test_convs_merge_where_it_pays(model: onnx.ModelProto, target: str, convs: int) -> None:
+    result = eqsat.optimize(model, target=target, max_growth=1 << 20)
+    assert operators(result.model)["Conv"] == convs
+    cost = result.report["cost"]
+    assert cost["after"]["launches"] <= cost["before"]["launches"]
+    if target != "launches":
+        assert cost["after"]["operations"] <= cost["before"]["operations"] and cost["after"]["seconds"] <= cost["before"]["seconds"]
+
+
+def test_a_batch_normalization_of_a_conv_goes_on_every_target() -> None:
+    channels = {name: np.abs(weights(8)) + 0.5 for name in ("s", "b", "m", "v")}
+    model = weighted(
+        "g (float[1, 4, 16, 16] x) => (float[1, 8, 14, 14] y) { h = Conv (x, w)  n = BatchNormalization (h, s, b, m, v)  y = Relu (n) }",
+        w=weights(8, 4, 3, 3),
+        **channels,
+    )
+    for target in ("onnxruntime-cpu", "launches", "generic-gpu"):
+        assert operators(eqsat.optimize(model, target=target).model) == {"Conv": 1, "Relu": 1}
+
+
+def test_a_dearer_model_is_worse_and_a_cheaper_one_better() -> None:
+    one = parse("g (float[512, 512] x) => (float[512, 512] y) { y = Exp (x) }")
+    two = parse("g (float[512, 512] x) => (float[512, 512] y) { h = Exp (x)  y = Tanh (h) }")
+    for target in ("onnxruntime-cpu", "launches", "generic-gpu"):
+        of = valuation(target)
+        assert of.is_better(one, two, None) and of.is_worse(two, one, None)
+        assert not of.is_better(one, one, None) and not of.is_worse(one, one, None)
+
+
+def test_the_runtimes_own_fusions_count() -> None:
+    """ONNX Runtime makes one kernel of a Conv and a Relu."""
+    model = weighted("g (float[1, 16, 8, 8] x) => (float[1, 16, 6, 6] y) { h = Conv (x, w)  y = Relu (h) }", w=weights(16, 16, 3, 3))
+    asked, counted = valuation().figures(model, None), valuation("launches").figures(model, None)
+    assert asked.asked and not counted.asked
+    assert not any(row.operator == "Relu" for row in valuation().rows(model, None)) and counted.totals.launches == 2
+
+
+def test_a_refusal_prices_both_models_as_they_stand() -> None:
+    strange = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { h = Relu (x)  y = nowhere.Strange (h) }""", "")
+    plain = parse("g (float[2] x) => (float[2] y) { y = Relu (x) }")
+    of = valuation()
+    first, second = of.both(plain, strange, None)
+    assert not of.asks and not first.asked and not second.asked
+    assert [row.known for row in of.rows(strange, None)] == [True, False]
+
+
+def test_of_an_if_the_dearest_branch_counts() -> None:
+    text = """g (float[256, 256] x, bool c) => (float[256, 256] y) {{
+        y = If (c) <then_branch = t () => (float[256, 256] a) {{ {then} }}, else_branch = f () => (float[256, 256] b) {{ b = Neg (x) }}> }}"""
+    cheap, dear = (parse(text.format(then=then)) for then in ("a = Neg (x)", "h = Exp (x)  i = Tanh (h)  a = Exp (i)"))
+    of = valuation("generic-gpu")
+    assert of.is_better(cheap, dear, None)
+    assert of.figures(dear, None).totals.launches == of.figures(cheap, None).totals.launches + 2
+
+
+@pytest.mark.parametrize("objective", ["time", "launches", "bytes", "size"])
+def test_each_objective_makes_its_figure_small(objective: str) -> None:
+    model = weighted(
+        "g (float[64, 64] x) => (float[64, 64] y) { a = Add (x, c)  b = Add (a, d)  t = Transpose (b)  u = Transpose (t)  y = Relu (u) }",
+        c=weights(64, 64),
+        d=weights(64, 64),
+    )
+    result = eqsat.optimize(model, objective=objective)  # pyright: ignore[reportArgumentType]
+    assert operators(result.model) == {"Add": 1, "Relu": 1}
+    assert result.report["cost"]["objective"] == objective

@@ -1,0 +1,61 @@
+"""The graph that ONNX Runtime makes of a model comes back with a type for each value and without weights."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import pytest
+
+from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
+from eqsat.runtime.worker import shared
+from tests.support.models import parse, weighted
+
+WEIGHTS = np.random.default_rng(0).standard_normal((32, 16, 3, 3)).astype(np.float32)
+CONV = weighted("g (float[N, 16, 8, 8] x) => (float[N, 32, 6, 6] y) { c = Conv (x, w)  y = Relu (c) }", w=WEIGHTS)
+
+
+def asked(model: onnx.ModelProto, **sizes: int) -> onnx.ModelProto:
+    return onnx.ModelProto.FromString(own_graph(model.SerializeToString(), None, None, sizes, 64, shared()))
+
+
+def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    return {info.name: [size.dim_value for size in info.type.tensor_type.shape.dim] for info in (*model.graph.input, *model.graph.value_info)}
+
+
+def test_fusions_and_layouts_are_those_of_the_runtime() -> None:
+    graph = asked(CONV, N=3)
+    operators = Counter(node.op_type for node in graph.graph.node)
+    assert operators["Relu"] == 0 and sum(operators[name] for name in ("Conv", "FusedConv")) == 1
+    known = shapes(graph)
+    assert [3, 32, 6, 6] in known.values() and all(name in known for node in graph.graph.node for name in node.output)
+
+
+def test_a_dimension_without_a_size_has_the_usual_one() -> None:
+    assert shapes(asked(CONV))["x"] == [64, 16, 8, 8]
+
+
+def test_weights_have_a_type_and_no_data() -> None:
+    graph = asked(CONV)
+    large = [tensor for tensor in graph.graph.initializer if np.prod(tensor.dims) >= WEIGHTS.size]
+    assert len(large) == 1 and not large[0].raw_data and not large[0].float_data
+    assert graph.ByteSize() < WEIGHTS.nbytes / 4
+
+
+def test_small_constants_decide_shapes() -> None:
+    graph = asked(parse("g (float[N, 6] x) => (float[A, B, C] y) <int64[3] s = {0, 2, 3}> { r = Reshape (x, s)  y = Relu (r) }"), N=5)
+    assert [5, 2, 3] in shapes(graph).values()
+
+
+def test_a_model_that_the_runtime_refuses_has_no_graph() -> None:
+    strange = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { y = nowhere.Strange (x) }""", "")
+    with pytest.raises(NoGraph, match="Strange"):
+        asked(strange)
+
+
+def test_each_node_of_a_measured_graph_has_a_time() -> None:
+    feeds = {"x": np.ones((2, 16, 8, 8), np.float32)}
+    data, seconds = measured_graph(CONV.SerializeToString(), None, None, {"N": 2}, 64, feeds, 5, shared())
+    graph = onnx.ModelProto.FromString(data)
+    assert len(seconds) == len(graph.graph.node) and all(0 <= taken < 1 for taken in seconds) and sum(seconds) > 0
