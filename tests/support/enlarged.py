@@ -27,6 +27,7 @@ FLOATS = ("float", "double", "float16", "bfloat16")
 SIZES = (1, 3, 7, 8, 16, 17, 33, 40, 67, 130)  # around the lengths of vectors, and with what is left over
 _CHANGED = 0.6  # of the sizes of a line
 _FACTORS = (3, 7, 16, 17)
+_BEYOND = 1 << 31  # a bound that stands for "to the end"
 _LINES = 4  # of a rule that has none of its own
 _DRAWN = 40  # instances, of which these are taken
 _NAMES = {dtype.code: name for name, dtype in DTYPES.items()}
@@ -128,7 +129,7 @@ def _scaled(test: syntax.Test, random: Random) -> syntax.Test:
 
 def _times(value: syntax.Expression | None, factor: int) -> syntax.Expression | None:
     match value:
-        case Number(int(number)):
+        case Number(int(number)) if abs(number) < _BEYOND:
             return Number(number * factor, str(number * factor))
         case syntax.Items(items):
             return syntax.Items(tuple(item for part in items if (item := _times(part, factor)) is not None))
