@@ -59,7 +59,9 @@ class Chooser:
         # A term that the original lacks must be writable in its opset, and ONNX Runtime must have
         # the kernel.
         own = own_terms(encoding, egraph)
-        self._unwritable = _unwritable(encoding, egraph, [term for term in egraph.terms if term.head >= 0 and term not in own], opset, worker)
+        made = [term for term in egraph.terms if term.head >= 0 and term not in own]
+        self._unwritable = _unwritable(encoding, egraph, made, opset, worker)
+        self._unwritable.update(term for term in made if not prices.runs(term))
         # The bytes of a class as evaluated; infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
         self.ways = list(egraph.terms)

@@ -72,6 +72,11 @@ class Prices:
             found = self._known[key] = self.priced(self.priced_node(term))
         return found
 
+    def runs(self, term: Term) -> bool:
+        """Whether the runtime has a kernel for a term, as far as the target says."""
+        node = self.priced_node(term)
+        return self.target.runs(node.key, next((tensor.dtype for tensor in node.inputs if tensor is not None), 0))
+
     def priced(self, node: PricedNode) -> Price:
         """What the target takes for a node."""
         return price(node, self.target)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -95,3 +97,11 @@ def test_each_objective_makes_its_figure_small(objective: str) -> None:
     result = eqsat.optimize(model, objective=objective)  # pyright: ignore[reportArgumentType]
     assert operators(result.model) == {"Add": 1, "Relu": 1}
     assert result.report["cost"]["objective"] == objective
+
+
+def test_a_kernel_that_the_target_lacks_is_not_used(tmp_path: Path) -> None:
+    model = weighted("g (float[64, 64] x) => (float[64, 64] y) { h = MatMul (x, w)  y = Add (h, b) }", w=weights(64, 64), b=weights(64))
+    target = tmp_path / "mine.toml"
+    for missing, left in (("false", {"Gemm": 1}), ("true", {"MatMul": 1, "Add": 1})):
+        target.write_text(f'base = "launches"\n[operators.Gemm]\nmissing = {missing}\n')
+        assert operators(eqsat.optimize(model, target=target).model) == left
