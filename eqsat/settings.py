@@ -67,7 +67,7 @@ class Settings:
     )
     time_limit: float | None = field(default=None, metadata=_option("stop searching after S seconds; the result is valid, and the report names the limit", "S"))
     node_limit: int = field(default=2_000_000, metadata=_option("stop when the e-graph has N nodes", "N"))
-    memory_limit: int = field(default=1 << 30, metadata=_option("memory for evaluating constants and for verification (1G by default)", "BYTES"))
+    memory_limit: int = field(default=1 << 30, metadata=_option("memory for evaluating constants, for prices and for verification (1G by default)", "BYTES"))
     max_growth: int = field(
         default=2048, metadata=_option("how much larger than the original the file may become (2k by default, for shape constants)", "BYTES")
     )

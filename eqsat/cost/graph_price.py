@@ -6,8 +6,8 @@ control flow count as if each ran once; of the branches of an `If`, the dearest.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import onnx
 
@@ -43,13 +43,13 @@ class Totals:
         return Totals(sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows))
 
 
-def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]) -> list[NodePrice]:
+def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = ()) -> list[NodePrice]:
     """The price of each node that runs, in the order of the graph; functions have to be inlined.
 
-    `sizes` gives numbers to the names of dimensions.
+    `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets), inside=False))
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants), inside=False))
 
 
 @dataclass(slots=True)
@@ -60,12 +60,14 @@ class _Scope:
     target: Target
     sizes: Mapping[str, int]
     opsets: Mapping[str, int]
+    constants: Collection[str]
 
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
-    scope = _Scope(dict(outer.types), outer.target, outer.sizes, outer.opsets)
+    scope = replace(outer, types=dict(outer.types))
     for info in (*graph.input, *graph.value_info, *graph.output):
-        scope.types[info.name] = _shaped(info.type, scope.sizes)
+        known = _shaped(info.type, scope.sizes)
+        scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:

@@ -2,7 +2,7 @@
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. So the price of a model is that
 of the graph that ONNX Runtime makes of it, which it is asked for. On other targets, and where ONNX
-Runtime refuses the model, the graph counts as it stands.
+Runtime refuses the model or would need too much memory, the graph counts as it stands.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
+_COPIES = 4  # of the weights: the message, the session, and the graph that it writes, as bytes and read
 _EQUAL = 0.0005  # predictions closer than this share are no reason to prefer one model
 
 
@@ -59,6 +60,7 @@ class Valuation:
     sizes: Mapping[str, int]  # of named dimensions
     library: str | None  # of custom operators
     worker: Worker
+    memory: int = 1 << 30  # bytes that the runtime may take when it is asked
     asks: bool = field(init=False)
     """Whether the runtime is asked. All models are priced in one way, so one refusal ends it."""
     _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
@@ -97,13 +99,15 @@ class Valuation:
         return model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
+        if self.asks and written_bytes(model.graph) > self.memory // _COPIES:
+            self.asks = False
         if self.asks:
             try:
                 data = own_graph(*self._asked(model, folder), self.worker)
                 return node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes)
             except (NoGraph, ValueError):
                 self.asks = False
-        return node_prices(self._typed(model), self.target, self.sizes)
+        return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
 
     def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
         """Whether one model is better than another: cheaper, or as cheap with fewer nodes."""

