@@ -1,0 +1,75 @@
+"""A pair that the target's runtime fuses costs as one kernel, cheaper or dearer, where the first node has no other consumer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+import eqsat
+from tests.support.models import operators, parse
+
+FUSES = """
+base = "launches"
+[operators."com.acme.Fused"]
+class = "elementwise"
+launches = {launches}
+[[fusions]]
+first = ["Relu"]
+second = ["Exp"]
+becomes = "com.acme.Fused"
+"""
+ALONE = "g (float[8] x) => (float[8] y) { h = Relu (x)  y = Exp (h) }"
+SHARED = "g (float[8] x) => (float[8] y, float[8] z) { h = Relu (x)  y = Exp (h)  z = Tanh (h) }"
+SHOWN = "g (float[8] x) => (float[8] y, float[8] h) { h = Relu (x)  y = Exp (h) }"
+# The same clipping, which no fusion knows.
+CLIP = """
+real rule clip:
+    Relu(x) => Max(x, T(0))
+    where x: T
+    test x: T[2]
+"""
+
+
+def optimized(text: str, folder: Path, launches: int, **options: Any) -> eqsat.Result:
+    target = folder / "fuses.toml"
+    target.write_text(FUSES.format(launches=launches))
+    return eqsat.optimize(parse(text), target=target, verify=False, **options)
+
+
+def cost(result: eqsat.Result) -> float:
+    return result.report["extraction"]["cost"]
+
+
+@pytest.mark.parametrize(("text", "launches"), [(ALONE, 1), (SHARED, 3), (SHOWN, 2)])
+def test_a_cheaper_kernel_counts_where_nothing_else_reads_the_first(text: str, launches: int, tmp_path: Path) -> None:
+    assert cost(optimized(text, tmp_path, 1)) == launches
+
+
+def test_both_nodes_are_written(tmp_path: Path) -> None:
+    result = optimized(ALONE, tmp_path, 1)
+    assert operators(result.model) == operators(parse(ALONE))
+    onnx.checker.check_model(result.model)
+
+
+def test_a_fusion_is_kept_from_a_rule_that_breaks_it(tmp_path: Path) -> None:
+    """Both spellings have two nodes; only one of them is one kernel."""
+    text = ALONE.replace("Relu (x)", "Max (x, zero)").replace("=> (float[8] y)", "=> (float[8] y) <float zero = {0}>")
+    assert operators(optimized(text, tmp_path, 1).model) == {"Relu": 1, "Exp": 1}
+
+
+def test_a_dearer_kernel_is_avoided(tmp_path: Path) -> None:
+    found = optimized(ALONE, tmp_path, 5, rules=[CLIP])
+    assert operators(found.model) == {"Max": 1, "Exp": 1} and cost(found) == 2
+    assert operators(optimized(SHARED, tmp_path, 5, rules=[CLIP]).model) == {"Relu": 1, "Exp": 1, "Tanh": 1}, "nothing is fused there"
+
+
+def test_a_dearer_kernel_is_paid_where_there_is_no_other_form(tmp_path: Path) -> None:
+    assert operators(optimized(ALONE, tmp_path, 5, only=["dropout-nothing"]).model) == {"Relu": 1, "Exp": 1}
+
+
+def test_the_dump_names_fused_ways(tmp_path: Path) -> None:
+    optimized(ALONE, tmp_path, 1, dump_egraph=tmp_path / "dump.json")
+    assert '"fused"' in (tmp_path / "dump.json").read_text()
