@@ -7,6 +7,7 @@ Runtime refuses the model or would need too much memory, the graph counts as it 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # of the weights: the message, the session, and the graph that it writes, as bytes and read
+_KEPT = 3  # models whose figures are remembered
 _EQUAL = 0.0005  # predictions closer than this share are no reason to prefer one model
 
 
@@ -38,6 +40,7 @@ class Figures:
     totals: Totals
     stored: int  # bytes that its graph takes in a file
     asked: bool  # whether the runtime's own graph was priced
+    refused: bool = False  # the runtime does not load it, though it loads others: such a model is worse than any
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ class Valuation:
     worker: Worker
     memory: int = 1 << 30  # bytes that the runtime may take when it is asked
     asks: bool = field(init=False)
-    """Whether the runtime is asked. All models are priced in one way, so one refusal ends it."""
+    """Whether the runtime is asked. All models are priced in one way, so it ends if the first is refused."""
+    _loads: bool = False  # whether the runtime has loaded a model
     _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
 
     def __post_init__(self) -> None:
@@ -73,13 +77,18 @@ class Valuation:
         for known, figures in self._known:
             if known is model and figures.asked == self.asks:
                 return figures
-        prices = self._prices(model, folder)
-        found = Figures(count_nodes(model), Totals.of(row.price for row in prices), written_bytes(model.graph), self.asks)
-        self._known.append((model, found))
+        try:
+            totals, refused = Totals.of(row.price for row in self._prices(model, folder)), False
+        except NoGraph:
+            totals, refused = Totals.of(()), True
+        found = Figures(count_nodes(model), totals, written_bytes(model.graph), self.asks, refused)
+        self._known = [*self._known[-_KEPT:], (model, found)]
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
-        """The price of each node that runs for a model."""
+        """The price of each node that runs for a model. Raises `NoGraph` if the runtime refuses it and
+        has taken another one.
+        """
         return [self._row(row) for row in self._prices(model, folder)]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
@@ -104,8 +113,11 @@ class Valuation:
         if self.asks:
             try:
                 data = own_graph(*self._asked(model, folder), self.worker)
+                self._loads = True
                 return node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes)
-            except (NoGraph, ValueError):
+            except (NoGraph, ValueError) as error:
+                if self._loads:
+                    raise NoGraph(str(error)) from None
                 self.asks = False
         return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
 
@@ -125,6 +137,8 @@ class Valuation:
 
     def _cost(self, figures: Figures) -> float:
         totals = figures.totals
+        if figures.refused:
+            return math.inf
         if self.objective == "time":
             return totals.seconds
         return float({"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}[self.objective])

@@ -69,13 +69,21 @@ def test_the_runtimes_own_fusions_count() -> None:
     assert not any(row.operator == "Relu" for row in valuation().rows(model, None)) and counted.totals.launches == 2
 
 
-def test_a_refusal_prices_both_models_as_they_stand() -> None:
-    strange = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { h = Relu (x)  y = nowhere.Strange (h) }""", "")
-    plain = parse("g (float[2] x) => (float[2] y) { y = Relu (x) }")
+STRANGE = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { y = nowhere.Strange (x) }""", "")
+PLAIN = parse("g (float[2] x) => (float[2] y) { h = Relu (x)  i = Exp (h)  y = Tanh (i) }")
+
+
+def test_where_the_runtime_refuses_the_original_all_models_count_as_they_stand() -> None:
     of = valuation()
-    first, second = of.both(plain, strange, None)
-    assert not of.asks and not first.asked and not second.asked
-    assert [row.known for row in of.rows(strange, None)] == [True, False]
+    first, second = of.both(STRANGE, PLAIN, None)
+    assert not of.asks and not first.asked and not second.asked and not first.refused
+    assert [row.known for row in of.rows(STRANGE, None)] == [False]
+
+
+def test_a_model_that_the_runtime_does_not_take_is_worse_than_one_that_it_takes() -> None:
+    of = valuation()
+    assert of.is_worse(STRANGE, PLAIN, None) and not of.is_better(STRANGE, PLAIN, None)
+    assert of.asks and of.figures(STRANGE, None).refused
 
 
 def test_of_an_if_the_dearest_branch_counts() -> None:
