@@ -68,7 +68,9 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
     library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    valuation = Valuation(load_target(settings.target), settings.objective, settings.assume_dims, library_file, shared(), settings.memory_limit)
+    valuation = Valuation(
+        load_target(settings.target), settings.objective, settings.assume_dims, library_file, shared(), settings.memory_limit, settings.verify
+    )
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 

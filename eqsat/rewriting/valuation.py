@@ -40,7 +40,7 @@ class Figures:
     totals: Totals
     stored: int  # bytes that its graph takes in a file
     asked: bool  # whether the runtime's own graph was priced
-    refused: bool = False  # the runtime does not load it, though it loads others: such a model is worse than any
+    refused: bool = False  # the runtime does not load it, though it loads others
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +64,7 @@ class Valuation:
     library: str | None  # of custom operators
     worker: Worker
     memory: int = 1 << 30  # bytes that the runtime may take when it is asked
+    verified: bool = True  # whether a result is verified; verification finds the nodes that the runtime refuses
     asks: bool = field(init=False)
     """Whether the runtime is asked. All models are priced in one way, so it ends if the first is refused."""
     _loads: bool = False  # whether the runtime has loaded a model
@@ -122,7 +123,11 @@ class Valuation:
         return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
 
     def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Whether one model is better than another: cheaper, or as cheap with fewer nodes."""
+        """Whether one model is better than another: cheaper, or as cheap with fewer nodes.
+
+        A model that the runtime refuses counts as the best if it will be verified, which mends it node
+        by node, and otherwise as the worst.
+        """
         one, other = self.both(new, old, folder)
         return self._cost(one) < self._cost(other) * (1 - _EQUAL) or (self._cost(one) <= self._cost(other) * (1 + _EQUAL) and one.nodes < other.nodes)
 
@@ -138,7 +143,7 @@ class Valuation:
     def _cost(self, figures: Figures) -> float:
         totals = figures.totals
         if figures.refused:
-            return math.inf
+            return -math.inf if self.verified else math.inf
         if self.objective == "time":
             return totals.seconds
         return float({"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}[self.objective])

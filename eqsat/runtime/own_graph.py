@@ -185,6 +185,8 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
     del graph.output[:]
     graph.output.extend(onnx.ValueInfoProto(name=name) for node in graph.node for name in node.output if name)
     found: list[onnx.ValueInfoProto] = []
+    if not graph.output:
+        return found  # a graph without nodes
     for value in _session(asked.SerializeToString(), None, library).get_outputs():
         dtype = _DTYPES.get(value.type)
         if dtype is not None and value.shape is not None:

@@ -19,7 +19,7 @@ from eqsat.language.values import DTYPES
 from eqsat.runtime.session import OnnxRuntimeSession, ReferenceSession, Session
 from eqsat.traits import POSITIONLESS
 
-BINARY = "Add Div Equal Greater GreaterOrEqual Less LessOrEqual Mul PRelu Pow Sub".split()
+BINARY = "Add Div Equal Greater GreaterOrEqual Less LessOrEqual Mul PRelu Sub".split()
 REQUIRED: dict[str, dict[str, Any]] = {"Cast": {"to": onnx.TensorProto.INT8}}  # attributes without which a node is illegal
 FLOATS = ("float16", "bfloat16", "float", "double")
 LENGTHS = (2, 3, 5, 8, 9, 16, 17, 33, 65, 1000, 40_000)

@@ -82,8 +82,11 @@ def test_where_the_runtime_refuses_the_original_all_models_count_as_they_stand()
 
 def test_a_model_that_the_runtime_does_not_take_is_worse_than_one_that_it_takes() -> None:
     of = valuation()
+    of.verified = False
     assert of.is_worse(STRANGE, PLAIN, None) and not of.is_better(STRANGE, PLAIN, None)
     assert of.asks and of.figures(STRANGE, None).refused
+    of.verified = True
+    assert of.is_better(STRANGE, PLAIN, None) and not of.is_worse(STRANGE, PLAIN, None), "verification will mend it"
 
 
 def test_of_an_if_the_dearest_branch_counts() -> None:

@@ -48,6 +48,11 @@ def test_small_constants_decide_shapes() -> None:
     assert [5, 2, 3] in shapes(graph).values()
 
 
+def test_a_graph_without_nodes_has_no_values() -> None:
+    graph = asked(parse("g (float[2] x) => (float[2] x) { }"))
+    assert not graph.graph.node and not graph.graph.value_info
+
+
 def test_a_model_that_the_runtime_refuses_has_no_graph() -> None:
     strange = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { y = nowhere.Strange (x) }""", "")
     with pytest.raises(NoGraph, match="Strange"):
