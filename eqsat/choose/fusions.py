@@ -74,8 +74,8 @@ class Fusions:
         its own.
         """
         for eclass, place in picks.items():
-            way = self._ways[place] if place < len(self._ways) else None
-            if way is None or way.head != FUSED:
+            way = self._ways[place]
+            if way.head != FUSED:
                 yield eclass, place
                 continue
             first, second = way.data

@@ -23,7 +23,7 @@ from eqsat.model.model import count_nodes
 from eqsat.model.validity import light
 from eqsat.rewriting.rewrite import written_bytes
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
-from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
+from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
@@ -151,10 +151,7 @@ class Valuation:
     def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
         """The model with its functions inlined and the types that onnx infers, as far as it can."""
         found = light(model)
-        for info in found.graph.input:
-            for dimension in info.type.tensor_type.shape.dim:
-                if not dimension.HasField("dim_value"):
-                    dimension.dim_value = self.sizes.get(dimension.dim_param, USUAL_SIZE)
+        fix_sizes(found.graph, self.sizes, USUAL_SIZE)
         try:
             found = inlined(found)
             return found if self.target.counts else inferred(found)

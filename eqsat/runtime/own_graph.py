@@ -36,10 +36,7 @@ def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapp
     all others. Its large initializers have a type and no data. `folder` holds external data, and
     `library` custom operators. Raises `NoGraph`.
     """
-    try:
-        found: bytes = worker.call("eqsat.runtime.own_graph:make_own_graph", model, folder, library, dict(sizes), usual, timeout=_SECONDS)
-    except (RemoteError, WorkerDied, WorkerTimeout) as error:
-        raise NoGraph(str(error)) from None
+    found: bytes = _called(worker, "make_own_graph", model, folder, library, dict(sizes), usual)
     return found
 
 
@@ -50,13 +47,15 @@ def measured_graph(
 
     Runs are on one thread. The tenth of them that took longest does not count. Raises `NoGraph`.
     """
+    found: tuple[bytes, list[float]] = _called(worker, "make_measured_graph", model, folder, library, dict(sizes), usual, dict(feeds), runs)
+    return found
+
+
+def _called(worker: Worker, function: str, *arguments: Any) -> Any:
     try:
-        found: tuple[bytes, list[float]] = worker.call(
-            "eqsat.runtime.own_graph:make_measured_graph", model, folder, library, dict(sizes), usual, dict(feeds), runs, timeout=_SECONDS
-        )
+        return worker.call(f"eqsat.runtime.own_graph:{function}", *arguments, timeout=_SECONDS)
     except (RemoteError, WorkerDied, WorkerTimeout) as error:
         raise NoGraph(str(error)) from None
-    return found
 
 
 # The rest of this module runs in the worker.
@@ -100,7 +99,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str) 
 def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
     """The graph without weights, with the types of its values."""
     _drop_weights(graph.graph)
-    _fix_sizes(graph.graph, sizes, usual)
+    fix_sizes(graph.graph, sizes, usual)
     del graph.graph.value_info[:]
     graph.graph.value_info.extend(_types(graph, library))
     return graph.SerializeToString()
@@ -159,8 +158,8 @@ def _drop_weights(graph: onnx.GraphProto) -> None:
             tensor.dims.extend(dims)
 
 
-def _fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> None:
-    """Gives every dimension of an input a number."""
+def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> None:
+    """Gives every dimension of an input a number: by its name, or the usual one."""
     for info in graph.input:
         if info.type.HasField("tensor_type"):
             for dimension in info.type.tensor_type.shape.dim:
