@@ -17,6 +17,7 @@ import onnx
 from onnx import defs, helper
 
 from eqsat.choose.choose import Chosen, written
+from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact, dtype_name
@@ -34,21 +35,15 @@ class Undecodable(Exception):
 
 
 @dataclass(slots=True)
-class Place:
-    """The position of a graph in the model, which decides how it may be written."""
-
-    outermost: bool = True  # whether the graph is no body: its file size is accounted for by itself
-    # New constants become Constant nodes: functions have no initializers, and old IR versions tie
-    # those to inputs.
-    constant_nodes: bool = False
-
-
-@dataclass(slots=True)
 class Decoded:
     """A graph as protobuf, and for each value of the original the name that holds it now."""
 
     graph: onnx.GraphProto
     became: dict[str, str] = field(default_factory=dict[str, str])
+    # By name, the classes of stored constants that were evaluated, and the names that the original
+    # has for others.
+    folded: dict[str, int] = field(default_factory=dict[str, int])
+    constants: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class _Decoder:
@@ -62,6 +57,7 @@ class _Decoder:
         self.fresh = fresh
         self.place = place
         self.source: Graph = encoding.graph
+        self.out = Decoded(begin(encoding.graph))
         self.names_of: dict[int, list[str]] = {}
         for name, reference in encoding.values.items():
             self.names_of.setdefault(egraph.class_of[reference], []).append(name)
@@ -100,11 +96,7 @@ class _Decoder:
         return origins
 
     def decode(self) -> Decoded:
-        graph = onnx.GraphProto()
-        for field_name in ("name", "doc_string"):
-            if self.source.proto.HasField(field_name):
-                setattr(graph, field_name, getattr(self.source.proto, field_name))
-        graph.metadata_props.extend(self.source.proto.metadata_props)
+        graph = self.out.graph
         for eclass, term in self.terms.items():
             if term.head not in (CONS, NIL, ABSENT) and (term.head < 0 or self.encoding.terms.signatures[term.head].single):
                 self.name[eclass] = self._name(eclass, term)
@@ -131,8 +123,9 @@ class _Decoder:
                     nodes.append(self._identity(eclass, given, name))
             emitted.add(name)
         graph.node.extend(nodes)
-        self._interface(graph)
-        return Decoded(graph, self._became())
+        finish(graph, self.source)
+        self.out.became = self._became()
+        return self.out
 
     def _written(self, term: Term) -> Written:
         found = written(self.encoding, self.egraph, term, self.opset)
@@ -225,7 +218,7 @@ class _Decoder:
         if name in self.source.sparse and name not in self.source.overridable:
             graph.sparse_initializer.append(self.source.sparse[name])
         elif name in self.source.constants and name not in self.source.inputs:
-            self._store(graph, nodes, name, self.source.constants[name])
+            store_constant(graph, nodes, self.place, self.source, name, self.source.constants[name])
 
     def _is_stored(self, term: Term) -> bool:
         return term.head in (LITERAL, FOLDED) or (term.head == CONSTANT and term.data[0] not in self.encoding.captured)
@@ -234,33 +227,14 @@ class _Decoder:
         if term.head == CONSTANT:
             if term.data[0] in self.encoding.captured:
                 return
-            found = self.source.constants.get(name)
-            self._store(graph, nodes, name, found if found is not None else self.encoding.contents[term.data[0]][1])
+            stored, constant = self.encoding.contents[term.data[0]]
+            store_constant(graph, nodes, self.place, self.source, name, self.source.constants.get(name, constant))
+            self.out.constants[name] = stored
             return
+        if term.head == FOLDED:
+            self.out.folded[name] = eclass
         array = self.encoding.terms.literals.get(term.data[0]).array if term.head == LITERAL else self.folded[eclass]
-        self._array(graph, nodes, name, array)
-
-    def _array(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, array: np.ndarray[Any, Any]) -> None:
-        tensor = from_array(array, name)
-        if self.place.constant_nodes:
-            nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
-        else:
-            graph.initializer.append(tensor.proto)
-
-    def _store(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str, constant: Constant) -> None:
-        if constant.node is not None:
-            node = onnx.NodeProto()
-            node.CopyFrom(constant.node)
-            node.output[0] = name
-            nodes.append(node)
-        elif self.place.constant_nodes and name not in self.source.constants:
-            proto = onnx.TensorProto()
-            proto.CopyFrom(constant.tensor.proto)
-            nodes.append(helper.make_node("Constant", [], [name], value=proto))
-        else:
-            proto = graph.initializer.add()
-            proto.CopyFrom(constant.tensor.proto)
-            proto.name = name
+        store_array(graph, nodes, self.place, name, array)
 
     def _identity(self, eclass: int, given: str, name: str) -> onnx.NodeProto:
         node = self.producer.get(name)
@@ -289,7 +263,7 @@ class _Decoder:
         name = self.extra.get(literal)
         if name is None:
             name = self.extra[literal] = self.fresh.make("folded")
-            self._array(graph, nodes, name, literal.array)
+            store_array(graph, nodes, self.place, name, literal.array)
         return name
 
     def _node(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> onnx.NodeProto:
@@ -357,26 +331,6 @@ class _Decoder:
             proto.metadata_props.extend(lender.proto.metadata_props)
         attributes = term_attributes(self.encoding.terms, term.head, term.data) if signature.lawless else spelled.attributes
         proto.attribute.extend(to_attributes(operator, attributes))
-
-    def _interface(self, graph: onnx.GraphProto) -> None:
-        source = self.source.proto
-        stored = set(stored_names(graph))
-        defined = {*stored, *(name for node in graph.node for name in node.output)}
-        inputs = set(self.source.inputs)
-        for name in sorted(self.source.overridable):
-            if name in self.source.sparse:
-                graph.sparse_initializer.append(self.source.sparse[name])
-            else:
-                graph.initializer.append(self.source.constants[name].tensor.proto)
-        # Old IR versions list constants among the inputs. Such an entry goes with its constant, or
-        # it would become a required input.
-        graph.input.extend(info for info in source.input if info.name in inputs or info.name in stored)
-        graph.output.extend(source.output)
-        graph.value_info.extend(info for info in source.value_info if info.name in defined)
-        for note in source.quantization_annotation:
-            names = [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
-            if all(name in defined or name in inputs for name in names):
-                graph.quantization_annotation.append(note)
 
 
 def _required(operator: Operator, index: int) -> bool:

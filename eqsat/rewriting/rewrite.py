@@ -20,11 +20,12 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.choose.choose import Chooser, Chosen
-from eqsat.choose.decode import Decoded, Place, Undecodable, decode
+from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
 from eqsat.choose.prices import Prices
 from eqsat.choose.stored_constants import Constants
+from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Descent, Encoding, Outer, encode
@@ -39,6 +40,9 @@ from eqsat.model.model import Graph, Model, Node, NodeCount, attribute_graphs
 from eqsat.model.names import FreshNames, NameClash, captures
 from eqsat.model.tensors import ContentIndex, dense_bytes
 from eqsat.operators import normal_domain
+from eqsat.regions.cut import Cutter, Region, Sizes
+from eqsat.regions.excerpt import Excerpter
+from eqsat.rewriting.parts import Regions, Whole
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 from eqsat.terms.derivation import Derivation
@@ -62,6 +66,8 @@ class Options:
     extractor: Method = "exact"
     extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
     dump: bool = False  # whether the main graph's e-graph is kept
+    regions: Sizes | None = None  # into which the main graph is cut, if it is larger
+    shifted: bool = False  # whether it is cut at other places
 
 
 @dataclass(slots=True)
@@ -158,24 +164,28 @@ class Rewriter:
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
             raise _Fused("in 16 bits ONNX Runtime rounds between nodes or not by what stands side by side, and every bit is to stay")
-        egraph, record = saturate(encoding, self._limits(), self._options.ruleset)
+        opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+        part = self._in_regions(encoding, place, opset, opsets) if outer.main else None
+        part = part or Whole(encoding, folding, self._fresh, place, opset)
+        self.trace.clock("encode", clock)
+        clock = time.perf_counter()
+        egraph, record = saturate(part.encoding, self._limits(), self._options.ruleset)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
-        opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
-        chooser = Chooser(self._prices(encoding, egraph), self._options.memory // 4, opset, self._worker)
-        constants = Constants(encoding, egraph, chooser, folding)
-        roots = [egraph.class_of[encoding.values[name]] for name in graph.outputs]
+        chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
+        constants = Constants(part.encoding, egraph, chooser, part.folding)
+        roots = [egraph.class_of[part.encoding.values[name]] for name in part.encoding.graph.outputs]
         # Bodies are part of the file of the graph around them, so they share its limit of growth.
         growth = self._growth if place.outermost else 0.0
-        stored = stored_by(graph) + growth
+        stored = stored_by(part.encoding.graph) + growth / part.copies
         for _ in range(_ATTEMPTS):
-            if folding.exhausted and self.trace.folding is None:
+            if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
             chosen, folded = self._choose(chooser, constants, list(dict.fromkeys(roots)), stored)
             if outer.main and self._options.dump:
-                self.trace.dump = Dump(chosen.graph, operators(encoding, chooser.ways))
+                self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
-            decoded = decode(encoding, egraph, chosen, folded, self._fresh, place, opset)
+            decoded = part.decode(egraph, chooser, chosen, folded)
             self.trace.clock("decode", clock)
             grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
             if grown <= growth:
@@ -187,11 +197,29 @@ class Rewriter:
                 if outer.main:
                     self.trace.choice = chosen.choice
                     # Calls are priced like the original functions, so with functions the bound
-                    # would be one of another problem.
-                    self.trace.bound = 0.0 if self._model.functions else chosen.choice.bound
-                return decoded, tuple(chooser.fact(root) for root in roots)
-            stored = max(0.0, stored - (grown - growth))
+                    # would be one of another problem. So it would with regions.
+                    self.trace.bound = 0.0 if self._model.functions or part.encoding is not encoding else chosen.choice.bound
+                facts = (lambda name: chooser.fact(egraph.class_of[encoding.values[name]])) if part.encoding is encoding else encoding.fact
+                return decoded, tuple(facts(name) for name in graph.outputs)
+            stored = max(0.0, stored - (grown - growth) / part.copies)
         raise ExtractionError("nothing was found whose file is no larger")
+
+    def _in_regions(self, encoding: Encoding, place: Place, opset: int, opsets: Sequence[onnx.OperatorSetIdProto]) -> Regions | None:
+        """The regions of a large graph; None if it is small, or falls into fewer than two."""
+        sizes = self._options.regions
+        if sizes is None or len(encoding.nodes) <= sizes.most:
+            return None
+        cutter = Cutter(encoding)
+        pieces = cutter.cut(sizes, self._options.shifted)
+        regions = [piece for piece in pieces if isinstance(piece, Region)]
+        if len(regions) < 2:
+            return None
+        excerpt = Excerpter(cutter.definitions).excerpt(regions, self._fresh)
+
+        def folding(graph: Graph) -> Folding:
+            return Folding(self._model, graph, {}, opsets, self._worker, self._options.memory)
+
+        return Regions(cutter.definitions, pieces, excerpt, folding, self._fresh, place, opset)
 
     def _limits(self) -> Limits:
         """The limits of saturation. It gets a share of the time left, because choosing and writing

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from eqsat.choose.decode import Place
+from eqsat.choose.storing import Place
 from eqsat.choose.folding import calls
 from eqsat.control.arguments import drop_unread
 from eqsat.control.flow import simplify
@@ -27,6 +27,7 @@ from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.operators import normal_domain
+from eqsat.regions.cut import Sizes
 from eqsat.rewriting.rewrite import Options, Rewriter, Trace, written_bytes
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
@@ -167,6 +168,7 @@ def _rewrite(model: Model, job: Job, phases: tuple[Phase, ...], most: float, lib
         settings.extractor,
         settings.extract_time,
         settings.dump_egraph is not None,
+        Sizes(),
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)

@@ -23,6 +23,7 @@ FLOORS = [
     ["language"],
     ["egraph"],
     ["calibrate", "checker", "choose"],
+    ["regions"],
     ["rewriting"],
     ["verification", "why"],
     ["report"],

@@ -1,0 +1,83 @@
+"""Storing: how constants, inputs and outputs of a graph are written beside its nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from eqsat.model.model import Constant, Graph
+from eqsat.model.names import stored_names
+from eqsat.model.tensors import from_array
+
+
+@dataclass(slots=True)
+class Place:
+    """The position of a graph in the model, which decides how it may be written."""
+
+    outermost: bool = True  # whether the graph is no body: its file size is accounted for by itself
+    # New constants become Constant nodes: functions have no initializers, and old IR versions tie
+    # those to inputs.
+    constant_nodes: bool = False
+
+
+def begin(source: Graph) -> onnx.GraphProto:
+    """A graph without nodes that has the name and the notes of another."""
+    graph = onnx.GraphProto()
+    for field_name in ("name", "doc_string"):
+        if source.proto.HasField(field_name):
+            setattr(graph, field_name, getattr(source.proto, field_name))
+    graph.metadata_props.extend(source.proto.metadata_props)
+    return graph
+
+
+def store_array(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Place, name: str, array: np.ndarray[Any, Any]) -> None:
+    """Stores a new constant."""
+    tensor = from_array(array, name)
+    if place.constant_nodes:
+        nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
+    else:
+        graph.initializer.append(tensor.proto)
+
+
+def store_constant(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Place, source: Graph, name: str, constant: Constant) -> None:
+    """Stores a constant of `source` under a name, in the way in which `source` has it."""
+    if constant.node is not None:
+        node = onnx.NodeProto()
+        node.CopyFrom(constant.node)
+        node.output[0] = name
+        nodes.append(node)
+    elif place.constant_nodes and name not in source.constants:
+        proto = onnx.TensorProto()
+        proto.CopyFrom(constant.tensor.proto)
+        nodes.append(helper.make_node("Constant", [], [name], value=proto))
+    else:
+        proto = graph.initializer.add()
+        proto.CopyFrom(constant.tensor.proto)
+        proto.name = name
+
+
+def finish(graph: onnx.GraphProto, source: Graph) -> None:
+    """Gives a graph the inputs, the outputs and the annotations of `source`, as far as it still has
+    the values.
+    """
+    stored = set(stored_names(graph))
+    defined = {*stored, *(name for node in graph.node for name in node.output)}
+    inputs = set(source.inputs)
+    for name in sorted(source.overridable):
+        if name in source.sparse:
+            graph.sparse_initializer.append(source.sparse[name])
+        else:
+            graph.initializer.append(source.constants[name].tensor.proto)
+    # Old IR versions list constants among the inputs. Such an entry goes with its constant, or it
+    # would become a required input.
+    graph.input.extend(info for info in source.proto.input if info.name in inputs or info.name in stored)
+    graph.output.extend(source.proto.output)
+    graph.value_info.extend(info for info in source.proto.value_info if info.name in defined)
+    for note in source.proto.quantization_annotation:
+        names = [note.tensor_name, *(entry.value for entry in note.quant_parameter_tensor_names)]
+        if all(name in defined or name in inputs for name in names):
+            graph.quantization_annotation.append(note)

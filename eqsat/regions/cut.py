@@ -1,0 +1,259 @@
+"""Cutting: an encoded graph becomes a sequence of regions at its narrow places.
+
+The nodes stay in their order; a region is a run of them. Some nodes compute constants, sizes and
+other small integers. Such nodes belong to every region that uses them, so they neither widen a
+place nor tie regions together. Nodes that no rule sees stand between regions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from eqsat.egraph.encode import Encoding
+from eqsat.facts.fact import Fact
+from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
+
+_CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
+_NARROW = 2  # values that cross a narrow place: a branch and the way around it
+_LASTING = 4  # regions that a value may span before it counts as one that all regions may read
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """How many nodes a region has, where the graph allows it."""
+
+    least: int = 16
+    most: int = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A run of nodes. All references are those of the encoding; of equal ones, the first."""
+
+    references: tuple[int, ...]
+    """Everything that its values are computed from, down to its inputs and constants, children first."""
+    own: tuple[int, ...]
+    """The nodes of the run; the others may belong to further regions as well."""
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    """The values of its own nodes that are read elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier:
+    """A node that stays as it is."""
+
+    node: int  # its reference
+
+
+class Definitions:
+    """The terms of an encoding by reference, equal references as one: the first."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.encoding = encoding
+        self._first: dict[int, int] = {}
+        for one, other in encoding.same:
+            low, high = sorted((self.first(one), self.first(other)))
+            if low != high:
+                self._first[high] = low
+        self.entries = self._by_reference(encoding.entries)
+        self.forms = self._by_reference(encoding.forms)
+        self._children: dict[int, list[int]] = {}
+        self.name_of: dict[int, str] = {}
+        """The name of each value; of several, that of an output of the graph."""
+        for name in (*encoding.graph.outputs, *encoding.values):
+            self.name_of.setdefault(self.first(encoding.values[name]), name)
+        for reference, (term, *_) in self.entries.items():
+            if term.head == INPUT:
+                # The graph around gives the name.
+                self.name_of[reference] = next(name for name, own in encoding.values.items() if own == reference)
+
+    def _by_reference(self, terms: Iterable[Term]) -> dict[int, list[Term]]:
+        found: dict[int, list[Term]] = {}
+        for term in terms:
+            if self.first(term.eclass) == term.eclass:
+                found.setdefault(term.eclass, []).append(term)
+        return found
+
+    def terms(self, reference: int) -> list[Term]:
+        """The terms of a reference: as written, then in normal form."""
+        return [*self.entries.get(reference, ()), *self.forms.get(reference, ())]
+
+    def first(self, reference: int) -> int:
+        """The first of the references that are equal to one."""
+        while reference in self._first:
+            reference = self._first[reference]
+        return reference
+
+    def children(self, reference: int) -> list[int]:
+        """The references that the terms of a reference use."""
+        known = self._children.get(reference)
+        if known is None:
+            known = self._children[reference] = list(dict.fromkeys(self.first(child) for term in self.terms(reference) for child in term.children))
+        return known
+
+    def is_leaf(self, reference: int) -> bool:
+        """Whether a reference is an input of the graph."""
+        return any(term.head == INPUT for term in self.entries.get(reference, ()))
+
+    def facts(self, reference: int) -> tuple[Fact, ...]:
+        """The facts of the values of a reference."""
+        knowledge = self.encoding.terms.facts.get(self.encoding.facts[reference])
+        return (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+
+
+class Cutter:
+    """Cuts one encoding into regions."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self.definitions = Definitions(encoding)
+        self._encoding = encoding
+        first = self.definitions.first
+        self._roots = list(dict.fromkeys(first(encoding.values[name]) for name in encoding.graph.outputs))
+        # The nodes by the references of their values.
+        self._node_of: dict[int, int] = {}
+        for node in encoding.nodes:
+            if first(node) == node:
+                self._node_of[node] = node
+        for reference, terms in self.definitions.entries.items():
+            for term in terms:
+                if term.head == PROJECTION and first(term.children[0]) in encoding.nodes:
+                    self._node_of[reference] = first(term.children[0])
+        alive = self._reached(self._roots)
+        self._values: dict[int, list[int]] = {}
+        for reference, node in self._node_of.items():
+            if reference in alive:
+                self._values.setdefault(node, []).append(reference)
+        self._barriers = {node for node in encoding.nodes if node in alive and self._is_lawless(node)}
+        wanted = {*self._roots, *(child for node in self._barriers for child in self._items(node))}
+        owned = {self._node_of[reference] for reference in wanted if reference in self._node_of}
+        self._light = {node for node in encoding.nodes if node in alive and node not in owned and node not in self._barriers and self._is_light(node)}
+        self.run = [node for node in encoding.nodes if node in alive and first(node) == node and node not in self._light]
+
+    def cut(self, sizes: Sizes, shifted: bool) -> list[Region | Barrier]:
+        """The regions and barriers in the order of the graph. With `shifted`, regions end where those
+        of the usual cut have their middle, as far as the graph has narrow places there.
+        """
+        ends = self._ends(sizes, shifted)
+        pieces: list[list[int]] = [[]]
+        for place, node in enumerate(self.run):
+            if place in ends or node in self._barriers or (place and self.run[place - 1] in self._barriers):
+                pieces.append([])
+            pieces[-1].append(node)
+        closures = [self._closure(piece) for piece in pieces if piece]
+        used = {*self._roots, *(reference for _, _, inputs in closures for reference in inputs)}
+        return [
+            Barrier(own[0])
+            if own[0] in self._barriers
+            else Region(references, tuple(own), inputs, tuple(reference for reference in references if self._node_of.get(reference) in own and reference in used))
+            for own, references, inputs in closures
+        ]
+
+    def _ends(self, sizes: Sizes, shifted: bool) -> set[int]:
+        """The places at which regions end."""
+        widths = self._widths(sizes)
+        ends: set[int] = set()
+        begin, least = 0, sizes.least // 2 if shifted else sizes.least
+        while len(self.run) - begin > sizes.most:
+            window = range(begin + max(1, least), min(begin + sizes.most, len(self.run) - 1) + 1)
+            begin = min(window, key=lambda place: (max(widths[place], _NARROW), not self._is_contraction(place), widths[place], place))
+            ends.add(begin)
+            least = sizes.least
+        return ends
+
+    def _widths(self, sizes: Sizes) -> list[int]:
+        """For each place in the run, the number of values that cross it."""
+        place_of = {node: place for place, node in enumerate(self.run)}
+        last = list(range(len(self.run)))
+        for place, node in enumerate(self.run):
+            for used in self._uses(node):
+                last[place_of[used]] = max(last[place_of[used]], place)
+        changes = [0] * (len(self.run) + 2)
+        for place, end in enumerate(last):
+            if place < end <= place + _LASTING * sizes.most:
+                changes[place + 1] += 1
+                changes[end + 1] -= 1
+        widths: list[int] = []
+        for change in changes[: len(self.run) + 1]:
+            widths.append(change + (widths[-1] if widths else 0))
+        return widths
+
+    def _is_contraction(self, place: int) -> bool:
+        """Whether the node at a place is a product or a convolution. Few rules look across one, and
+        what follows it often belongs to it.
+        """
+        return self._encoding.nodes[self.run[place]].operator.name in _CONTRACTIONS
+
+    def _uses(self, node: int) -> Iterable[int]:
+        """The nodes of the run whose values a node reads, through light nodes."""
+        seen: set[int] = set()
+        stack = list(self.definitions.children(node))
+        found: dict[int, None] = {}
+        while stack:
+            reference = stack.pop()
+            if reference in seen:
+                continue
+            seen.add(reference)
+            owner = self._node_of.get(reference)
+            if owner is not None and owner not in self._light:
+                found[owner] = None
+            else:
+                stack += self.definitions.children(reference)
+        return found
+
+    def _closure(self, own: list[int]) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
+        """A run of nodes, everything that its values are computed from, and its inputs."""
+        mine = set(own)
+        order: dict[int, None] = {}
+        inputs: dict[int, None] = {}
+        stack = [(reference, False) for node in reversed(own) for reference in reversed(self._values[node])]
+        while stack:
+            reference, done = stack.pop()
+            if done:
+                order[reference] = None
+                continue
+            if reference in order or reference in inputs:
+                continue
+            owner = self._node_of.get(reference)
+            if self.definitions.is_leaf(reference) or (owner is not None and owner not in mine and owner not in self._light):
+                inputs[reference] = None
+                continue
+            stack.append((reference, True))
+            stack += [(child, False) for child in reversed(self.definitions.children(reference)) if child not in order]
+        return own, tuple(order), tuple(inputs)
+
+    def _items(self, node: int) -> list[int]:
+        """The values that a node reads."""
+        found: list[int] = []
+        stack = list(self.definitions.children(node))
+        while stack:
+            reference = stack.pop()
+            if any(term.head == CONS for term in self.definitions.entries.get(reference, ())):
+                stack += self.definitions.children(reference)
+            else:
+                found.append(reference)
+        return found
+
+    def _reached(self, roots: Iterable[int]) -> set[int]:
+        reached: set[int] = set()
+        stack = list(roots)
+        while stack:
+            reference = stack.pop()
+            if reference not in reached:
+                reached.add(reference)
+                stack += self.definitions.children(reference)
+        return reached
+
+    def _is_lawless(self, node: int) -> bool:
+        """Whether no rule sees a node, or its results differ from call to call."""
+        signatures = self._encoding.terms.signatures
+        return all(
+            signatures[term.head].opaque or not signatures[term.head].operator.pure or signatures[term.head].function is not None
+            for term in self.definitions.entries[node]
+            if term.head >= 0
+        )
+
+    def _is_light(self, node: int) -> bool:
+        facts = self.definitions.facts(node)
+        return bool(facts) and all(fact.const or fact.ints is not None for fact in facts)

@@ -1,0 +1,192 @@
+"""Excerpts: regions that are alike, and an encoding that holds one of each kind.
+
+Two regions are alike if their terms are the same, and the facts of all their values, up to the
+elements of weights. Whatever rules and prices make of one then holds for the other. The facts in an
+excerpt do not have those elements, so no rule sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import onnx
+
+from eqsat.egraph.encode import Encoding
+from eqsat.facts.fact import Fact, element_count
+from eqsat.model.model import Constant, Graph, Node
+from eqsat.model.names import FreshNames
+from eqsat.model.tensors import Tensor
+from eqsat.regions.cut import Definitions, Region
+from eqsat.terms.terms import CONSTANT, INPUT, Link, Term
+
+_READ = 8  # elements of the largest tensor of floats whose elements rules may read in an excerpt
+
+
+@dataclass(slots=True)
+class Excerpt:
+    """One region of each kind as an encoding of its own, side by side, without values in common."""
+
+    kinds: list[list[Region]]
+    """Regions that are alike: the first stands for all. Their references correspond in order."""
+    encoding: Encoding
+    names: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
+    """By kind, the reference in the first region, by name in the excerpt."""
+    outputs: list[list[str]] = field(default_factory=list[list[str]])
+    """By kind, the names of the outputs in the excerpt."""
+
+    def counterparts(self, kind: int, copy: int) -> dict[int, int]:
+        """The reference in one of the regions of a kind, by reference in the first."""
+        first, other = self.kinds[kind][0], self.kinds[kind][copy]
+        return dict(zip((*first.inputs, *first.references), (*other.inputs, *other.references), strict=True))
+
+
+class Excerpter:
+    """Takes an excerpt of an encoding."""
+
+    def __init__(self, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._encoding = definitions.encoding
+        self._blurred: dict[int, int] = {}
+
+    def excerpt(self, regions: Sequence[Region], fresh: FreshNames) -> Excerpt:
+        """The excerpt of some regions."""
+        encoding = self._encoding
+        kinds: dict[Hashable, list[Region]] = {}
+        for region in regions:
+            kinds.setdefault(self._key(region), []).append(region)
+        graph = Graph(onnx.GraphProto(name=encoding.graph.proto.name), (), (), {}, [])
+        out = Encoding(encoding.terms, encoding.derivation, graph)
+        out.facts += encoding.facts[:2]
+        found = Excerpt(list(kinds.values()), out)
+        for same in found.kinds:
+            places, names = self._copy(same[0], out, fresh)
+            found.names.append({name: reference for reference, name in names.items()})
+            found.outputs.append([names[reference] for reference in same[0].outputs])
+            graph.inputs += tuple(names[reference] for reference in same[0].inputs)
+            graph.nodes += [out.nodes[places[reference]] for reference in same[0].references if reference in encoding.nodes]
+        graph.outputs = tuple(name for row in found.outputs for name in row)
+        # A rule for finite numbers asks for all constants of a type: those of all regions count.
+        for content, stored in encoding.contents.items():
+            out.contents[-1 - len(out.contents) - content] = stored
+        return found
+
+    def _key(self, region: Region) -> Hashable:
+        """All that rules, prices and the writing of a region depend on."""
+        encoding, first = self._encoding, self._definitions.first
+        local = {reference: place for place, reference in enumerate((0, 1, *region.inputs, *region.references))}
+        contents: dict[int, int] = {}
+        rows: list[Hashable] = [tuple(self._fact(reference) for reference in region.inputs)]
+        for reference in region.references:
+            terms = self._definitions.terms(reference)
+            node = encoding.nodes.get(reference)
+            rows.append(
+                (
+                    tuple((term.head, _data(term, contents), tuple(local[first(child)] for child in term.children)) for term in terms),
+                    self._fact(reference),
+                    None if node is None else _writing(node),
+                )
+            )
+        return (*rows, tuple(local[reference] for reference in region.outputs))
+
+    def _fact(self, reference: int) -> int:
+        """The fact of a reference as an excerpt has it."""
+        return self._blur(self._encoding.facts[reference])
+
+    def _blur(self, handle: int) -> int:
+        known = self._blurred.get(handle)
+        if known is None:
+            terms = self._encoding.terms
+            knowledge = terms.facts.get(handle)
+            if isinstance(knowledge, Fact):
+                known = terms.fact(_blurred(knowledge))
+            elif isinstance(knowledge, tuple):
+                known = terms.fact(tuple(map(_blurred, knowledge)))
+            elif isinstance(knowledge, Link):
+                known = terms.fact(Link(self._blur(knowledge.head), self._blur(knowledge.tail)))
+            else:
+                known = handle
+            self._blurred[handle] = known
+        return known
+
+    def _copy(self, region: Region, out: Encoding, fresh: FreshNames) -> tuple[dict[int, int], dict[int, str]]:
+        """Copies a region into an excerpt. Returns its references and its names there, by reference."""
+        encoding, definitions = self._encoding, self._definitions
+        places = {0: 0, 1: 1}
+        names: dict[int, str] = {}
+        contents: dict[int, int] = {}
+
+        def place(reference: int) -> int:
+            out.facts.append(self._fact(reference))
+            found = places[reference] = len(out.facts) - 1
+            if reference in definitions.name_of:
+                name = names[reference] = fresh.make(definitions.name_of[reference])
+                out.values[name] = found
+            return found
+
+        for reference in region.inputs:
+            found = place(reference)
+            out.entries.append(Term(INPUT, (found,), (), found))
+        for reference in region.references:
+            if reference in places:
+                continue
+            found = place(reference)
+            for entries, terms in ((out.entries, definitions.entries), (out.forms, definitions.forms)):
+                for term in terms.get(reference, ()):
+                    data = term.data
+                    if term.head == CONSTANT:
+                        stored = encoding.contents[term.data[0]][1]
+                        content = contents.setdefault(term.data[0], len(out.contents))
+                        out.contents.setdefault(content, (names[reference], stored))
+                        out.graph.constants[names[reference]] = stored
+                        data = (content,)
+                    entries.append(Term(term.head, data, tuple(places[definitions.first(child)] for child in term.children), found))
+            if reference in encoding.nodes:
+                out.nodes[found] = self._renamed(encoding.nodes[reference], names, fresh)
+        return places, names
+
+    def _renamed(self, node: Node, names: Mapping[int, str], fresh: FreshNames) -> Node:
+        """A node with the names that its values have in the excerpt."""
+        encoding, first = self._encoding, self._definitions.first
+
+        def name(own: str) -> str:
+            if not own:
+                return ""
+            # An output that nothing needs has no name in the excerpt.
+            return names.get(first(encoding.values[own])) or fresh.make(own)
+
+        inputs, outputs = tuple(map(name, node.inputs)), tuple(map(name, node.outputs))
+        proto = onnx.NodeProto()
+        proto.CopyFrom(node.proto)
+        del proto.input[:], proto.output[:]
+        proto.input.extend(inputs)
+        proto.output.extend(outputs)
+        return replace(node, proto=proto, inputs=inputs, outputs=outputs)
+
+
+def hollowed(encoding: Encoding) -> Encoding:
+    """An encoding whose constants have no elements, to be decoded at no cost."""
+    graph = replace(encoding.graph, constants={name: _hollow(constant) for name, constant in encoding.graph.constants.items()})
+    return replace(encoding, graph=graph, contents={content: (name, _hollow(constant)) for content, (name, constant) in encoding.contents.items()})
+
+
+def _hollow(constant: Constant) -> Constant:
+    tensor = constant.tensor
+    return Constant(Tensor(tensor.dtype, tensor.dims, tensor.nbytes, onnx.TensorProto(), hollow=True))
+
+
+def _data(term: Term, contents: dict[int, int]) -> tuple[int, ...]:
+    """The data of a term; a constant counts by its place among the constants of its region."""
+    return (contents.setdefault(term.data[0], len(contents)),) if term.head == CONSTANT else term.data
+
+
+def _writing(node: Node) -> Hashable:
+    """How a node is written, beside its term."""
+    return (node.operator.domain, node.operator.name, node.operator.version, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
+
+
+def _blurred(fact: Fact) -> Fact:
+    if fact.floats is None or fact.uniform is not None:
+        return fact
+    count = element_count(fact)
+    return fact if isinstance(count, int) and count <= _READ else fact._replace(floats=None)

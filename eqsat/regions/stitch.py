@@ -1,0 +1,210 @@
+"""Stitching: the solutions of regions become one graph again.
+
+The input is the regions and barriers of a graph in order, and for each kind of regions the nodes
+that were chosen for its first region. Those nodes are written once for each region of the kind, over
+its own values and constants. The output is one graph. Each value of the original is written once,
+under its own name, however many regions need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from eqsat.choose.decode import Decoded, Undecodable
+from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
+from eqsat.model.model import attribute_graphs
+from eqsat.model.names import FreshNames, captures, rename_captures
+from eqsat.regions.cut import Definitions
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Solution:
+    """The chosen nodes of a region, under names of the excerpt."""
+
+    nodes: list[onnx.NodeProto]
+    outputs: list[str]  # of the region, in its order
+    constants: dict[str, str]  # by name, the constant of the region that it holds
+    literals: list[onnx.TensorProto]  # constants that are the same for all regions of a kind
+    originals: dict[str, int]  # references of the values that the original has
+    titles: dict[str, onnx.NodeProto]  # by name of a node, the original's node that lends its name
+    became: dict[str, str] = field(default_factory=dict[str, str])  # the names that hold values of the original now
+    folded: dict[str, Array] = field(default_factory=dict[str, Array])  # constants computed from those of the region
+
+
+class Stitcher:
+    """Writes one graph, region by region."""
+
+    def __init__(self, definitions: Definitions, fresh: FreshNames, place: Place) -> None:
+        self._definitions = definitions
+        self._encoding = definitions.encoding
+        self._source = definitions.encoding.graph
+        self._fresh = fresh
+        self._place = place
+        self._graph = begin(self._source)
+        self._constants: list[onnx.NodeProto] = []
+        self._nodes: list[onnx.NodeProto] = []
+        # The name that holds a value: for values of the original whose own name is not written.
+        self._alias: dict[str, str] = {}
+        self._written = set(self._source.inputs) | set(self._source.sparse)
+        self._literals: dict[bytes, str] = {}  # the names of small constants
+        self._became: dict[str, str] = {}
+        self._outputs = set(self._source.outputs)
+
+    def keep(self, references: Iterable[int]) -> None:
+        """Writes nodes as the original has them."""
+        for reference in references:
+            node = self._encoding.nodes.get(reference)
+            if node is None:
+                continue
+            names = [self._own(name) for name in node.outputs]
+            if all(not name or name in self._written for name in names):
+                continue
+            proto = onnx.NodeProto()
+            proto.CopyFrom(node.proto)
+            proto.input[:] = [self._holder(self._own(name)) for name in node.inputs]
+            proto.output[:] = [name if name not in self._written else self._fresh.make(name) for name in names]
+            for _, body in attribute_graphs(proto):
+                rename_captures(body, {name: self._holder(self._own(name)) for name in node.captures})
+            self._written.update(names)
+            self._nodes.append(proto)
+
+    def write(self, solution: Solution) -> None:
+        """Writes the chosen nodes of a region."""
+        names = {name: self._definitions.name_of[reference] for name, reference in solution.originals.items()}
+        held: dict[str, str] = {}
+
+        def holder(name: str) -> str:
+            """The name that holds a value of the excerpt here."""
+            return held[name] if name in held else self._holder(names[name]) if name in names else name
+
+        def result(name: str) -> str:
+            """The name under which a value is written."""
+            if name in names and names[name] not in self._alias:
+                return names[name]
+            held[name] = name if name not in self._written else self._fresh.make(name)
+            return held[name]
+
+        def hold(name: str, now: str) -> None:
+            """A value is not written itself, since another name holds it."""
+            held[name] = now
+            if name in names and names[name] not in self._written:
+                if names[name] in self._outputs:
+                    self._copy(names[name], now)
+                else:
+                    self._alias[names[name]] = now
+
+        for tensor in solution.literals:
+            own = names.get(tensor.name, tensor.name)
+            if own in self._source.constants:
+                continue  # the original stores it
+            now = self._literal(tensor, own if own not in self._written else self._fresh.make(own))
+            if now != own:
+                hold(tensor.name, now)
+        for name, constant in solution.constants.items():
+            if name != constant:
+                hold(name, names[constant])
+        for name, array in solution.folded.items():
+            own = result(name)
+            if own not in self._written:
+                self._written.add(own)
+                store_array(self._graph, self._constants, self._place, own, array)
+        for node in solution.nodes:
+            if all(not name or (name in names and names[name] in self._written) for name in node.output):
+                continue
+            if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
+                hold(node.output[0], holder(node.input[0]))
+                continue
+            written = self._node(node, [holder(name) for name in node.input], [name and result(name) for name in node.output])
+            if node.name in solution.titles:
+                lender = solution.titles[node.name]
+                written.name, written.doc_string = lender.name, lender.doc_string
+                del written.metadata_props[:]
+                written.metadata_props.extend(lender.metadata_props)
+        for name, now in solution.became.items():
+            if name in names and (now in names or now in held):
+                self._became.setdefault(names[name], holder(now))
+
+    def _node(self, node: onnx.NodeProto, inputs: Sequence[str], results: Sequence[str]) -> onnx.NodeProto:
+        proto = onnx.NodeProto()
+        proto.CopyFrom(node)
+        proto.input[:] = inputs
+        proto.output[:] = [name if name not in self._written else self._fresh.make(name) for name in results]
+        self._written.update(name for name in results if name)
+        self._nodes.append(proto)
+        return proto
+
+    def _literal(self, tensor: onnx.TensorProto, name: str) -> str:
+        """Stores a constant under a name, unless an equal one is there. Returns the name of the one
+        that is.
+        """
+        copy = onnx.TensorProto()
+        copy.CopyFrom(tensor)
+        copy.name = ""
+        key = copy.SerializeToString(deterministic=True)
+        if key in self._literals:
+            return self._literals[key]
+        self._literals[key] = copy.name = name
+        self._written.add(name)
+        if self._place.constant_nodes:
+            self._constants.append(helper.make_node("Constant", [], [name], value=copy))
+        else:
+            self._graph.initializer.append(copy)
+        return name
+
+    def graph(self) -> Decoded:
+        """The whole graph. Raises `Undecodable` where two outputs are one value that can not be copied."""
+        encoding, first, name_of = self._encoding, self._definitions.first, self._definitions.name_of
+        for name in self._source.outputs:
+            if name not in self._written and name not in self._source.constants:
+                self._copy(name, self._holder(self._own(name)))
+        used: dict[str, None] = {}
+        for node in self._nodes:
+            used.update(dict.fromkeys(node.input))
+            for _, body in attribute_graphs(node):
+                used.update(dict.fromkeys(captures(body)))
+        used.update(dict.fromkeys(self._source.outputs))
+        for name, constant in self._source.constants.items():
+            if name in used and name not in self._source.inputs:
+                store_constant(self._graph, self._constants, self._place, self._source, name, constant)
+        self._graph.sparse_initializer.extend(
+            tensor for name, tensor in self._source.sparse.items() if name in used and name not in self._source.overridable
+        )
+        self._graph.node.extend([*self._constants, *self._nodes])
+        finish(self._graph, self._source)
+        became = {name: self._became.get(name_of[first(reference)], name_of[first(reference)]) for name, reference in encoding.values.items()}
+        there = {*self._written, *used}
+        return Decoded(self._graph, {name: now for name, now in became.items() if now in there})
+
+    def _own(self, name: str) -> str:
+        """The name that the original's value has here."""
+        return name and self._definitions.name_of[self._definitions.first(self._encoding.values[name])]
+
+    def _holder(self, name: str) -> str:
+        while name in self._alias:
+            name = self._alias[name]
+        return name
+
+    def _copy(self, name: str, given: str) -> None:
+        fact = self._encoding.fact(name)
+        if not fact.dtype:
+            raise Undecodable(f"'{name}' and '{given}' are one value of unknown type")
+        self._nodes.append(helper.make_node("Identity", [given], [name]))
+
+
+def solved(decoded: Decoded, outputs: Sequence[str]) -> tuple[list[onnx.NodeProto], set[str]]:
+    """The nodes that the outputs need, in order, and the names of all values that they read."""
+    needed = set(outputs)
+    nodes: list[onnx.NodeProto] = []
+    for node in reversed(decoded.graph.node):
+        if not needed.isdisjoint(name for name in node.output if name):
+            nodes.append(node)
+            needed.update(name for name in node.input if name)
+    return nodes[::-1], needed

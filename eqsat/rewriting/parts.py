@@ -1,0 +1,129 @@
+"""Parts: the encoding of a graph that is solved, and how its solution becomes the graph.
+
+A graph is solved as a whole, or as one region of each kind that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from eqsat.choose.choose import Chooser, Chosen
+from eqsat.choose.decode import Decoded, decode
+from eqsat.choose.folding import Folding
+from eqsat.choose.stored_constants import Constants
+from eqsat.choose.storing import Place
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.model.model import Graph
+from eqsat.model.names import FreshNames
+from eqsat.regions.cut import Barrier, Definitions, Region
+from eqsat.regions.excerpt import Excerpt, hollowed
+from eqsat.regions.stitch import Solution, Stitcher, solved
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A graph that is solved as a whole."""
+
+    encoding: Encoding
+    folding: Folding
+    fresh: FreshNames
+    place: Place
+    opset: int
+    copies: int = 1
+
+    def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
+        """The graph that was chosen."""
+        return decode(self.encoding, egraph, chosen, folded, self.fresh, self.place, self.opset)
+
+
+@dataclass(slots=True)
+class Regions:
+    """A graph of which one region of each kind is solved."""
+
+    definitions: Definitions
+    pieces: Sequence[Region | Barrier]
+    excerpt: Excerpt
+    foldings: Callable[[Graph], Folding]
+    fresh: FreshNames
+    place: Place
+    opset: int
+    folding: Folding = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.folding = self.foldings(self.excerpt.encoding.graph)
+
+    @property
+    def encoding(self) -> Encoding:
+        return self.excerpt.encoding
+
+    @property
+    def copies(self) -> int:
+        """The regions of the most frequent kind."""
+        return max(map(len, self.excerpt.kinds))
+
+    def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
+        """The graph in which each region is written as the first of its kind was chosen. A region
+        whose constants can not be evaluated stays as it is.
+        """
+        decoded = decode(hollowed(self.encoding), egraph, chosen, folded, self.fresh, Place(), self.opset)
+        solutions = self._solutions(decoded, egraph, chooser, folded)
+        stitcher = Stitcher(self.definitions, self.fresh, self.place)
+        for piece in self.pieces:
+            if isinstance(piece, Barrier):
+                stitcher.keep([piece.node])
+            elif (solution := solutions.get(id(piece))) is None:
+                stitcher.keep(piece.references)
+            else:
+                stitcher.write(solution)
+        return stitcher.graph()
+
+    def _solutions(self, decoded: Decoded, egraph: EGraph, chooser: Chooser, folded: Mapping[int, Array]) -> dict[int, Solution]:
+        """The solution of each region, by its identity."""
+        excerpt, graph = self.excerpt, self.encoding.graph
+        found: dict[int, Solution] = {}
+        stored = {tensor.name: tensor for tensor in decoded.graph.initializer}
+        chosen: list[tuple[Solution, dict[str, int]]] = []
+        for outputs, names in zip(excerpt.outputs, excerpt.names, strict=True):
+            nodes, needed = solved(decoded, outputs)
+            wanted = {name: eclass for name, eclass in decoded.folded.items() if name in needed}
+            # Equal small constants of several kinds are one class, which has the name of one of them.
+            constants = {name: own for name, own in decoded.constants.items() if name in needed and own in names}
+            common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if name in needed and own not in names]
+            literals = common + [tensor for name, tensor in stored.items() if name in needed and name not in wanted and name not in decoded.constants]
+            chosen.append((Solution(nodes, outputs, constants, literals, names, {}, decoded.became), wanted))
+        for copy in range(self.copies):
+            kinds = [kind for kind, same in enumerate(excerpt.kinds) if copy < len(same)]
+            there = {kind: excerpt.counterparts(kind, copy) for kind in kinds}
+            values = {kind: {name: there[kind][reference] for name, reference in excerpt.names[kind].items()} for kind in kinds}
+            arrays = folded
+            if copy:
+                classes = list(dict.fromkeys(eclass for kind in kinds for eclass in chosen[kind][1].values()))
+                arrays = self._evaluated(values, classes, egraph, chooser) if classes else {}
+            for kind in kinds:
+                solution, wanted = chosen[kind]
+                if all(eclass in arrays for eclass in wanted.values()):
+                    own = {name: arrays[eclass] for name, eclass in wanted.items()}
+                    nodes = self.definitions.encoding.nodes
+                    titles = {nodes[reference].proto.name: nodes[other].proto for reference, other in there[kind].items() if reference in nodes}
+                    found[id(excerpt.kinds[kind][copy])] = replace(solution, originals=values[kind], folded=own, titles=titles)
+        return found
+
+    def _evaluated(self, values: Mapping[int, Mapping[str, int]], classes: Sequence[int], egraph: EGraph, chooser: Chooser) -> dict[int, Array]:
+        """The elements of constants, computed from those of other regions of some kinds."""
+        encoding, graph = self.encoding, self.encoding.graph
+        source, name_of = self.definitions.encoding.graph, self.definitions.name_of
+        constants = dict(graph.constants)
+        for names in values.values():
+            for name, reference in names.items():
+                if name in constants:
+                    constants[name] = source.constants[name_of[reference]]
+        contents = {content: (name, constants.get(name, constant)) for content, (name, constant) in encoding.contents.items()}
+        there = replace(encoding, graph=replace(graph, constants=constants), contents=contents)
+        return Constants(there, egraph, chooser, self.foldings(there.graph)).evaluate(classes)
