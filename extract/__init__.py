@@ -24,6 +24,7 @@ def extract(
     initial: Mapping[int, int] | None = None,
     time_limit: float | None = None,
     work: float = WORK,
+    gap: float = 0.0,
     memory_limit: int | None = None,
     reprice: Callable[[Choice], Iterable[Term]] | None = None,
 ) -> Choice:
@@ -34,7 +35,8 @@ def extract(
     `method`:
     - "exact" reduces the graph, cuts it into independent problems and searches each. It then proves
       that the result is optimal, or lets a solver improve it. `work` bounds the solver's effort; it
-      is deterministic, about seconds of one core.
+      is deterministic, about seconds of one core. A result that is at most `gap` of the bound above
+      it is good enough: costs that are estimates are not worth a longer search.
     - "greedy" only searches.
     - "tree" takes the node of least tree cost in each class. Tree cost ignores sharing and terms.
       The method repairs its choice only where it exceeds limits; it exists for comparison.
@@ -58,13 +60,13 @@ def extract(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if memory_limit is not None:
         demand(graph, memory_limit)
-    choice = choose(graph, method, initial, deadline, work)
+    choice = choose(graph, method, initial, deadline, work, gap)
     check(graph, choice)
     while reprice is not None:
         terms = tuple(term for term in reprice(choice) if term not in graph.terms)
         if not terms:
             break
         graph = replace(graph, terms=graph.terms + terms)
-        choice = choose(graph, method, initial, deadline, work)
+        choice = choose(graph, method, initial, deadline, work, gap)
         check(graph, choice)
     return choice

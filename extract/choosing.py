@@ -27,7 +27,7 @@ WORK = 20.0
 Method = Literal["exact", "greedy", "tree"]
 
 
-def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float) -> Choice:
+def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float, gap: float = 0.0) -> Choice:
     """Make a choice by `method`. The caller still has to check it."""
     known = None if initial is None else walk(graph, initial)
     problem, scale, units = prepare(graph, known)
@@ -36,6 +36,8 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     # Less work also means shorter searches. Without a proof, half of the usual steps suffice for a
     # search.
     spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
+    if gap and known is not None:
+        spent.slack = int(gap * max(0, problem.weigh(list(known.values())) or 0))
     if method == "tree":
         found = _least_trees(problem)
     elif method == "greedy":
@@ -110,7 +112,7 @@ def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> So
             fixed.pop(c, None)
     bound += sum(problem.weight[n] for n in fixed.values())
     found = _solution(problem, {**fixed, **pick}, bound)
-    if known is None or found.weight == bound:
+    if known is None or work.enough(found.weight, bound):
         return found
     search = _begun(problem, known, work)
     search.improve()
@@ -131,7 +133,10 @@ def _within_limits(problem: Problem, units: Sequence[int], found: Solution, know
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
     nodes = within_limits(problem, units, [start], known, work.deadline, work.fraction)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)
-    ways, proved = improve(problem, begin, None if nodes is None else problem.weigh(begin), work)
+    weight = None if nodes is None else problem.weigh(begin)
+    if weight is not None and work.enough(weight, found.bound):
+        return _solution(problem, {problem.owner[n]: n for n in begin}, found.bound)
+    ways, proved = improve(problem, begin, weight, work)
     if not problem.allows(ways):
         raise ExtractionError("no choice within the limits was found; this is no proof that there is none")
     return _solution(problem, {problem.owner[n]: n for n in ways}, found.bound if proved is None else max(found.bound, proved))

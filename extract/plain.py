@@ -108,9 +108,10 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
 
     If nothing was dropped, improve or prove the result.
     """
-    problem, ways = _searched(kernel, work)
-    found, bound = _solution(kernel, ways), kernel.bound(closures)
-    if found.weight == bound:
+    bound = kernel.bound(closures)
+    problem, ways = _searched(kernel, work, bound)
+    found = _solution(kernel, ways)
+    if work.accept(found.weight, bound):
         return Solution(found.weight, bound, found.picks)
     if kernel.drop_heavy(closures, found.weight, set(ways)):
         again = solve(kernel, work)
@@ -120,12 +121,14 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
     return Solution(found.weight, bound if proved is None else max(bound, proved), found.picks)
 
 
-def _searched(kernel: Kernel, work: Work) -> tuple[Problem, list[int]]:
-    """Return a kernel as a problem, and the ways that the heuristic search chooses."""
+def _searched(kernel: Kernel, work: Work, bound: int = 0) -> tuple[Problem, list[int]]:
+    """Return a kernel as a problem, and the ways that the heuristic search chooses; it ends when
+    they are good enough for the bound.
+    """
     problem = arrange(kernel.roots, [list(row) for row in kernel.ways], kernel.owner, kernel.children, kernel.weight, [], [], [])
     search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))
     search.start()
-    search.improve()
+    search.improve(lambda: work.enough(search.total, bound))
     return problem, problem.reached(search.pick)
 
 

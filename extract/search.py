@@ -11,6 +11,7 @@ The search is deterministic: its budget counts steps, not seconds.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable
 
 from .state import State
 
@@ -21,13 +22,15 @@ PARTNERS = 64
 class Search(State):
     """A search from a state. Each move below keeps the total or lowers it."""
 
-    def improve(self) -> None:
-        """Take moves until none gains or the budget is spent."""
+    def improve(self, enough: Callable[[], bool] = lambda: False) -> None:
+        """Take moves until none gains, the budget is spent, or the choice is good enough."""
         while not self.budget.spent():
             self.resettle()
             before = self.total
             while self.sweep() and not self.budget.spent():
                 self.resettle()
+            if enough():
+                return
             self.joint()
             if self.total >= before:
                 return

@@ -54,7 +54,7 @@ def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) ->
     total = sum(max(problem.weight[n] for n in row) for row in problem.nodes_of if row) + sum(abs(term.weight or 0) for term in problem.terms)
     cut = max(0, total.bit_length() - BITS)
     leading = [(literal, value >> cut) for literal, value in model.weights]
-    found = model.minimize(leading, nodes, work)
+    found = model.minimize(leading, nodes, work, cut)
     nodes, weight = _lighter(problem, nodes, weight, found)
     if found is None:
         return nodes, None
@@ -63,9 +63,9 @@ def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) ->
         return nodes, bound
     slack = (weight >> cut) - found.bound
     trailing = [(literal, value & ((1 << cut) - 1)) for literal, value in model.weights]
-    if found.optimal and bound < weight and (sum(value for _, value in trailing) + (slack << cut)).bit_length() <= WIDEST:
+    if found.optimal and not work.enough(weight, bound) and (sum(value for _, value in trailing) + (slack << cut)).bit_length() <= WIDEST:
         extra = model.excess(leading, found.bound, slack)
-        rest = model.minimize([*trailing, (extra, 1 << cut)], nodes, work)
+        rest = model.minimize([*trailing, (extra, 1 << cut)], nodes, work, 0)
         nodes, _ = _lighter(problem, nodes, weight, rest)
         bound += rest.bound if rest is not None else 0
     return nodes, bound
@@ -187,8 +187,8 @@ class _Model:
 
     # -- solving -----------------------------------------------------------------------------------
 
-    def minimize(self, weights: Sequence[tuple[cp_model.IntVar, int]], hint: Sequence[int], work: Work) -> _Found | None:
-        """Minimize a sum of weights; return the best choice found, if any, and the proved bound."""
+    def minimize(self, weights: Sequence[tuple[cp_model.IntVar, int]], hint: Sequence[int], work: Work, cut: int) -> _Found | None:
+        """Minimize a sum of weights without their last `cut` bits; return the best choice found, if any, and the proved bound."""
         self.model.minimize(sum(value * literal for literal, value in weights if value))
         self._hint(hint)
         solver = cp_model.CpSolver()
@@ -201,6 +201,8 @@ class _Model:
         # too much. Thousands of random graphs showed it.
         parameters.presolve_inclusion_work_limit = 0
         parameters.max_deterministic_time = _SHARE * work.solver
+        if work.slack:
+            parameters.absolute_gap_limit = work.slack >> cut
         if work.deadline is not None:
             parameters.max_time_in_seconds = max(0.0, work.deadline - time.perf_counter())
         status = solver.solve(self.model)

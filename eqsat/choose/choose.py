@@ -8,7 +8,8 @@ bytes never exceed the limit, however much that would save.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eqsat.choose.available import alone, refused
@@ -30,7 +31,8 @@ from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 _WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
-_QUICK = 0.2  # where costs are predictions, which are not worth a long proof
+_QUICK = 0.0  # where costs are predictions, which are not worth a long proof
+_GAP = 0.0005  # of the cost: no prediction tells such choices apart
 _ROUNDS = 3  # of choosing again as fusions that cost time are found
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
@@ -44,6 +46,14 @@ class Chosen:
     graph: Graph
     before: float
     """The cost of the original's own terms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Classes that are chosen together, and the bytes that their choice may store."""
+
+    roots: list[int]
+    stored: float
 
 
 class Chooser:
@@ -91,33 +101,51 @@ class Chooser:
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
-    def choose(self, roots: list[int], stored: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
-        """The cheapest choice for `roots` that stores at most `stored` bytes."""
+    def choose(self, groups: Sequence[Group], time_limit: float | None = None, method: Method = "exact") -> Chosen:
+        """The cheapest choice for the roots of each group, within its limit of stored bytes."""
         initial = {self.ways[place].eclass: place for place in self._original_places}
         # All folded constants are in memory at once, so they have a second limit, if they can reach
         # it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
-        limits = (stored, self._fold_limit / 2) if folding else (stored,)
         nodes = [self._node(term, folding) for term in self.ways]
-        graph = Graph(len(self._egraph.facts), nodes, roots, limits)
-        choice = self._extracted(graph, initial, time_limit, method)
-        picks = walk(graph, dict(self._fusions.apart(choice.nodes)))
+        places_of: dict[int, list[int]] = {}
+        for place, node in enumerate(nodes):
+            places_of.setdefault(node.eclass, []).append(place)
+        classes = len(self._egraph.facts)
+        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        picks: dict[int, int] = {}
+        choices: list[Choice] = []
+        for group in groups:
+            places = sorted(place for eclass in _reached(group.roots, places_of, nodes) for place in places_of[eclass])
+            limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
+            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+            choice = self._extracted(Graph(classes, nodes, group.roots, limits), places, initial, left, method)
+            choices.append(choice)
+            # Groups have only classes of the same constants in common.
+            picks |= {eclass: place for eclass, place in choice.nodes.items() if eclass not in picks}
+        roots = list(dict.fromkeys(root for group in groups for root in group.roots))
+        graph = Graph(classes, nodes, roots, tuple(map(math.fsum, zip(*((group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups), strict=True))))
+        taken = walk(graph, dict(self._fusions.apart(picks)))
         before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-        return Chosen({eclass: self.ways[place] for eclass, place in picks.items()}, choice, graph, before)
+        return Chosen({eclass: self.ways[place] for eclass, place in taken.items()}, _joined(choices, picks), graph, before)
 
-    def _extracted(self, graph: Graph, initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """The best choice found. Where fusions make one dearer than it looks, others are looked for
-        in which their first nodes cost as much more.
+    def _extracted(self, graph: Graph, places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
+        """The best choice found among the nodes at some places. Where fusions make one dearer than it
+        looks, others are looked for in which their first nodes cost as much more.
         """
-        work = _QUICK if self._prices.predicts else _WORK
-        costs = [node.cost for node in graph.nodes]
+        work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
+        local = {place: number for number, place in enumerate(places)}
+        known = {eclass: local[place] for eclass, place in initial.items() if place in local}
+        costs = [graph.nodes[place].cost for place in places]
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
         for turn in range(_ROUNDS):
-            nodes = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place, node in enumerate(graph.nodes)]
-            choice = extract(replace(graph, nodes=nodes), method=method, initial=initial, time_limit=time_limit, work=work)
-            forced = self._fusions.penalties(choice.nodes)
-            found.append((math.fsum([*(costs[place] for place in choice.nodes.values()), *forced.values()]), turn, choice))
+            nodes = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place in places for node in (graph.nodes[place],)]
+            choice = extract(replace(graph, nodes=nodes), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
+            picks = {eclass: places[number] for eclass, number in choice.nodes.items()}
+            forced = self._fusions.penalties(picks)
+            cost = math.fsum([*(costs[number] for number in choice.nodes.values()), *forced.values()])
+            found.append((cost, turn, replace(choice, nodes=picks)))
             if forced.keys() <= dearer.keys():
                 break
             dearer |= forced
@@ -144,6 +172,33 @@ class Chooser:
         if term.head == FOLDED:
             return self.stored_bytes(term.eclass)
         return 0.0
+
+
+def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Sequence[Node]) -> set[int]:
+    """The classes that roots may need."""
+    reached: set[int] = set()
+    stack = list(roots)
+    while stack:
+        eclass = stack.pop()
+        if eclass not in reached:
+            reached.add(eclass)
+            stack += [child for place in places_of.get(eclass, ()) for child in nodes[place].children]
+    return reached & places_of.keys()
+
+
+def _joined(choices: Sequence[Choice], picks: dict[int, int]) -> Choice:
+    """The choices of several groups as one."""
+    if len(choices) == 1:
+        return choices[0]
+    return Choice(
+        picks,
+        math.fsum(choice.cost for choice in choices),
+        math.fsum(choice.tie for choice in choices),
+        tuple(map(math.fsum, zip(*(choice.resources for choice in choices), strict=True))),
+        "optimal" if all(choice.status == "optimal" for choice in choices) else "feasible",
+        math.fsum(choice.bound for choice in choices),
+        "all choices" if all(choice.bound_for == "all choices" for choice in choices) else "choices within the limits",
+    )
 
 
 def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:

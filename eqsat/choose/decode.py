@@ -21,9 +21,8 @@ from eqsat.choose.storing import Place, begin, finish, store_array, store_consta
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact, dtype_name
-from eqsat.model.model import Constant, Graph, Node
-from eqsat.model.names import FreshNames, rename_captures, stored_names
-from eqsat.model.tensors import from_array
+from eqsat.model.model import Graph, Node
+from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
 from eqsat.terms.forms import Written
 from eqsat.terms.reading import term_attributes, term_inputs, term_outputs
@@ -225,11 +224,10 @@ class _Decoder:
 
     def _constant(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term, name: str) -> None:
         if term.head == CONSTANT:
-            if term.data[0] in self.encoding.captured:
-                return
             stored, constant = self.encoding.contents[term.data[0]]
-            store_constant(graph, nodes, self.place, self.source, name, self.source.constants.get(name, constant))
             self.out.constants[name] = stored
+            if term.data[0] not in self.encoding.captured:
+                store_constant(graph, nodes, self.place, self.source, name, self.source.constants.get(name, constant))
             return
         if term.head == FOLDED:
             self.out.folded[name] = eclass

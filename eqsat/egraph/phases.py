@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 from eqsat.errors import InputError
 from eqsat.settings import EFFORTS
@@ -60,6 +60,9 @@ class Plan:
 
     phases: tuple[Phase, ...]
     turns: int = 1
+    # The least and the most nodes of a region, into which larger graphs are cut; None: graphs are
+    # never cut.
+    regions: tuple[int, int] | None = None
 
     def check(self, groups: Iterable[str]) -> None:
         """Raises `InputError` if a phase names a group that is not among these."""
@@ -80,16 +83,27 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
         raise InputError(f"{source}: can not read it: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{source}: not a TOML file: {error}") from None
-    if unknown := sorted(set(table) - {*EFFORTS, "turns"}):
+    if unknown := sorted(set(table) - {*EFFORTS, "turns", "regions"}):
         raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")
     turns = table.get("turns", {})
     most = cast(dict[str, Any], turns).get(effort, 1) if isinstance(turns, dict) else None
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1000:
         raise InputError(f"{source}: turns is a table with a whole number from 1 to 1000 for each effort")
+    sizes = table.get("regions", {})
+    region = cast(dict[str, Any], sizes).get(effort) if isinstance(sizes, dict) else ()
+    if region is not None and not _is_range(region):
+        raise InputError(f"{source}: regions is a table with two whole numbers for an effort: the least and the most nodes of a region, 1 <= least <= most")
     rows = table.get(effort)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
-    return Plan(tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)), most)
+    return Plan(tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)), most, None if region is None else (region[0], region[1]))
+
+
+def _is_range(value: object) -> TypeGuard[list[int]]:
+    items = cast(list[Any], value) if isinstance(value, list) else []
+    if len(items) != 2 or not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+        return False
+    return bool(1 <= items[0] <= items[1] <= 1_000_000)
 
 
 def _phase(where: str, row: object) -> Phase:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from eqsat.egraph.admission import Admission, RuleSet
@@ -24,10 +25,11 @@ class EngineFailure(Exception):
     """
 
 
-def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGraph, Record]:
+def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: Callable[[EGraph], None] = lambda graph: None) -> tuple[EGraph, Record]:
     """Saturates an encoding. Returns the e-graph and the record of the run.
 
-    A limit ends the run early; the e-graph is valid all the same.
+    A limit ends the run early; the e-graph is valid all the same. If there are several phases,
+    `simplified` receives the e-graph as it is after the first.
     """
     from egglog import bindings
 
@@ -46,7 +48,9 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet) -> tuple[EGra
                     if GROW in program.rulesets:
                         engine.step(GROW)
                 else:
-                    record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(ruleset.phases)
+                    record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(
+                        ruleset.phases, lambda: simplified(read_egraph(engine, program, {}))
+                    )
             except Stop:
                 record.hit = watch.hit
                 engine.complete()

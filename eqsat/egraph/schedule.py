@@ -7,7 +7,7 @@ repeats for the rounds of the phase. Whatever ends the run, the e-graph is valid
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from eqsat.egraph.admission import Admission
 from eqsat.egraph.candidates import Candidates, Row
@@ -34,12 +34,14 @@ class Schedule:
         self._watch = watch
         self._size = size  # values of the graph
 
-    def run(self, phases: Sequence[Phase]) -> str | None:
-        """Runs the phases in order. Returns the limit that ended the run or left candidates, or
-        None.
+    def run(self, phases: Sequence[Phase], simplified: Callable[[], None]) -> str | None:
+        """Runs the phases in order, and calls `simplified` after the first of several. Returns the
+        limit that ended the run or left candidates, or None.
         """
         found: str | None = None
         for number, phase in enumerate(phases):
+            if number == 1:
+                simplified()
             limit = self._phase(number, phase)
             if limit is not None:
                 return limit

@@ -7,7 +7,7 @@ place nor tie regions together. Nodes that no rule sees stand between regions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from eqsat.egraph.encode import Encoding
@@ -23,8 +23,8 @@ _LASTING = 4  # regions that a value may span before it counts as one that all r
 class Sizes:
     """How many nodes a region has, where the graph allows it."""
 
-    least: int = 16
-    most: int = 64
+    least: int
+    most: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +93,18 @@ class Definitions:
             known = self._children[reference] = list(dict.fromkeys(self.first(child) for term in self.terms(reference) for child in term.children))
         return known
 
+    def values(self, node: int) -> list[int]:
+        """The values that a node reads, items of lists included."""
+        found: list[int] = []
+        stack = list(self.children(node))
+        while stack:
+            reference = stack.pop()
+            if any(term.head == CONS for term in self.entries.get(reference, ())):
+                stack += self.children(reference)
+            else:
+                found.append(reference)
+        return found
+
     def is_leaf(self, reference: int) -> bool:
         """Whether a reference is an input of the graph."""
         return any(term.head == INPUT for term in self.entries.get(reference, ()))
@@ -126,7 +138,7 @@ class Cutter:
             if reference in alive:
                 self._values.setdefault(node, []).append(reference)
         self._barriers = {node for node in encoding.nodes if node in alive and self._is_lawless(node)}
-        wanted = {*self._roots, *(child for node in self._barriers for child in self._items(node))}
+        wanted = {*self._roots, *(child for node in self._barriers for child in self.definitions.values(node))}
         owned = {self._node_of[reference] for reference in wanted if reference in self._node_of}
         self._light = {node for node in encoding.nodes if node in alive and node not in owned and node not in self._barriers and self._is_light(node)}
         self.run = [node for node in encoding.nodes if node in alive and first(node) == node and node not in self._light]
@@ -222,18 +234,6 @@ class Cutter:
             stack.append((reference, True))
             stack += [(child, False) for child in reversed(self.definitions.children(reference)) if child not in order]
         return own, tuple(order), tuple(inputs)
-
-    def _items(self, node: int) -> list[int]:
-        """The values that a node reads."""
-        found: list[int] = []
-        stack = list(self.definitions.children(node))
-        while stack:
-            reference = stack.pop()
-            if any(term.head == CONS for term in self.definitions.entries.get(reference, ())):
-                stack += self.definitions.children(reference)
-            else:
-                found.append(reference)
-        return found
 
     def _reached(self, roots: Iterable[int]) -> set[int]:
         reached: set[int] = set()

@@ -7,6 +7,7 @@ excerpt do not have those elements, so no rule sees them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +18,7 @@ from eqsat.facts.fact import Fact, element_count
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.names import FreshNames
 from eqsat.model.tensors import Tensor
-from eqsat.regions.cut import Definitions, Region
+from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.terms.terms import CONSTANT, INPUT, Link, Term
 
 _READ = 8  # elements of the largest tensor of floats whose elements rules may read in an excerpt
@@ -48,10 +49,14 @@ class Excerpter:
         self._definitions = definitions
         self._encoding = definitions.encoding
         self._blurred: dict[int, int] = {}
+        self._shared: set[int] = set()  # the constants that several pieces read
 
-    def excerpt(self, regions: Sequence[Region], fresh: FreshNames) -> Excerpt:
-        """The excerpt of some regions."""
+    def excerpt(self, pieces: Sequence[Region | Barrier], fresh: FreshNames) -> Excerpt:
+        """The excerpt of a graph that was cut into pieces."""
         encoding = self._encoding
+        regions = [piece for piece in pieces if isinstance(piece, Region)]
+        uses = Counter(reference for piece in pieces for reference in (piece.references if isinstance(piece, Region) else self._definitions.values(piece.node)))
+        self._shared = {reference for reference, count in uses.items() if count > 1}
         kinds: dict[Hashable, list[Region]] = {}
         for region in regions:
             kinds.setdefault(self._key(region), []).append(region)
@@ -82,12 +87,20 @@ class Excerpter:
             node = encoding.nodes.get(reference)
             rows.append(
                 (
-                    tuple((term.head, _data(term, contents), tuple(local[first(child)] for child in term.children)) for term in terms),
+                    tuple((term.head, self._data(term, contents), tuple(local[first(child)] for child in term.children)) for term in terms),
                     self._fact(reference),
                     None if node is None else _writing(node),
                 )
             )
         return (*rows, tuple(local[reference] for reference in region.outputs))
+
+    def _data(self, term: Term, contents: dict[int, int]) -> tuple[int, ...]:
+        """The data of a term; a constant counts by its place among the constants of its region, and
+        by whether others need it.
+        """
+        if term.head != CONSTANT:
+            return term.data
+        return (contents.setdefault(term.data[0], len(contents)), int(term.eclass in self._shared))
 
     def _fact(self, reference: int) -> int:
         """The fact of a reference as an excerpt has it."""
@@ -138,6 +151,8 @@ class Excerpter:
                         stored = encoding.contents[term.data[0]][1]
                         content = contents.setdefault(term.data[0], len(out.contents))
                         out.contents.setdefault(content, (names[reference], stored))
+                        if reference in self._shared:
+                            out.captured.add(content)
                         out.graph.constants[names[reference]] = stored
                         data = (content,)
                     entries.append(Term(term.head, data, tuple(places[definitions.first(child)] for child in term.children), found))
@@ -173,11 +188,6 @@ def hollowed(encoding: Encoding) -> Encoding:
 def _hollow(constant: Constant) -> Constant:
     tensor = constant.tensor
     return Constant(Tensor(tensor.dtype, tensor.dims, tensor.nbytes, onnx.TensorProto(), hollow=True))
-
-
-def _data(term: Term, contents: dict[int, int]) -> tuple[int, ...]:
-    """The data of a term; a constant counts by its place among the constants of its region."""
-    return (contents.setdefault(term.data[0], len(contents)),) if term.head == CONSTANT else term.data
 
 
 def _writing(node: Node) -> Hashable:

@@ -8,7 +8,7 @@ under its own name, however many regions need it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,8 @@ class Stitcher:
         # The name that holds a value: for values of the original whose own name is not written.
         self._alias: dict[str, str] = {}
         self._written = set(self._source.inputs) | set(self._source.sparse)
+        self._known: dict[tuple[object, ...], tuple[str, ...]] = {}  # the outputs of the nodes so far
+        self._titles: set[str] = set()  # the names of the nodes so far
         self._literals: dict[bytes, str] = {}  # the names of small constants
         self._became: dict[str, str] = {}
         self._outputs = set(self._source.outputs)
@@ -122,10 +124,22 @@ class Stitcher:
             if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
                 hold(node.output[0], holder(node.input[0]))
                 continue
-            written = self._node(node, [holder(name) for name in node.input], [name and result(name) for name in node.output])
-            if node.name in solution.titles:
-                lender = solution.titles[node.name]
-                written.name, written.doc_string = lender.name, lender.doc_string
+            inputs = [holder(name) for name in node.input]
+            key = (node.domain, node.op_type, *inputs, len(node.output), *sorted(item.SerializeToString(deterministic=True) for item in node.attribute))
+            if key in self._known:
+                for name, now in zip(node.output, self._known[key], strict=True):
+                    if name:
+                        hold(name, now)
+                continue
+            written = self._node(node, inputs, [name and result(name) for name in node.output])
+            if all(written.output):
+                self._known[key] = tuple(written.output)
+            lender = solution.titles.get(node.name)
+            if lender is not None:
+                # Several regions may write the same node of the original.
+                written.name = "" if lender.name in self._titles else lender.name
+                self._titles.add(lender.name)
+                written.doc_string = lender.doc_string
                 del written.metadata_props[:]
                 written.metadata_props.extend(lender.metadata_props)
         for name, now in solution.became.items():
@@ -197,6 +211,7 @@ class Stitcher:
         if not fact.dtype:
             raise Undecodable(f"'{name}' and '{given}' are one value of unknown type")
         self._nodes.append(helper.make_node("Identity", [given], [name]))
+        self._written.add(name)
 
 
 def solved(decoded: Decoded, outputs: Sequence[str]) -> tuple[list[onnx.NodeProto], set[str]]:

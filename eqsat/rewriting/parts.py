@@ -5,20 +5,20 @@ A graph is solved as a whole, or as one region of each kind that it has.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from eqsat.choose.choose import Chooser, Chosen
+from eqsat.choose.choose import Chooser, Chosen, Group
 from eqsat.choose.decode import Decoded, decode
 from eqsat.choose.folding import Folding
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.model.model import Graph
+from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.regions.excerpt import Excerpt, hollowed
@@ -36,7 +36,11 @@ class Whole:
     fresh: FreshNames
     place: Place
     opset: int
-    copies: int = 1
+
+    def groups(self, egraph: EGraph, room: float) -> list[Group]:
+        """The outputs, and the bytes that may be stored if they may be `room` more."""
+        graph = self.encoding.graph
+        return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, _stored_by(graph.constants.values()) + room))]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """The graph that was chosen."""
@@ -63,10 +67,17 @@ class Regions:
     def encoding(self) -> Encoding:
         return self.excerpt.encoding
 
-    @property
-    def copies(self) -> int:
-        """The regions of the most frequent kind."""
-        return max(map(len, self.excerpt.kinds))
+    def groups(self, egraph: EGraph, room: float) -> list[Group]:
+        """The outputs of one region of each kind, and the bytes that it may store if all regions
+        together may store `room` more than now.
+        """
+        encoding, graph = self.encoding, self.encoding.graph
+        own = {name for content, (name, _) in encoding.contents.items() if content not in encoding.captured}
+        share = room / sum(map(len, self.excerpt.kinds))
+        return [
+            Group(_classes(encoding, egraph, outputs), max(0.0, share + _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)))
+            for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True)
+        ]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """The graph in which each region is written as the first of its kind was chosen. A region
@@ -98,7 +109,7 @@ class Regions:
             common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if name in needed and own not in names]
             literals = common + [tensor for name, tensor in stored.items() if name in needed and name not in wanted and name not in decoded.constants]
             chosen.append((Solution(nodes, outputs, constants, literals, names, {}, decoded.became), wanted))
-        for copy in range(self.copies):
+        for copy in range(max(map(len, excerpt.kinds))):
             kinds = [kind for kind, same in enumerate(excerpt.kinds) if copy < len(same)]
             there = {kind: excerpt.counterparts(kind, copy) for kind in kinds}
             values = {kind: {name: there[kind][reference] for name, reference in excerpt.names[kind].items()} for kind in kinds}
@@ -127,3 +138,14 @@ class Regions:
         contents = {content: (name, constants.get(name, constant)) for content, (name, constant) in encoding.contents.items()}
         there = replace(encoding, graph=replace(graph, constants=constants), contents=contents)
         return Constants(there, egraph, chooser, self.foldings(there.graph)).evaluate(classes)
+
+
+def _stored_by(constants: Iterable[Constant]) -> float:
+    """The bytes that constants take. Constants that share bytes in a file count once."""
+    tensors = [constant.tensor for constant in constants]
+    shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}
+    return float(sum(shared.values()) + sum(tensor.nbytes for tensor in tensors if tensor.external is None))
+
+
+def _classes(encoding: Encoding, egraph: EGraph, names: Iterable[str]) -> list[int]:
+    return list(dict.fromkeys(egraph.class_of[encoding.values[name]] for name in names))

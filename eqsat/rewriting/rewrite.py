@@ -13,13 +13,13 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 from onnx import TensorProto
 
-from eqsat.choose.choose import Chooser, Chosen
+from eqsat.choose.choose import Chooser, Chosen, Group
 from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
@@ -111,6 +111,24 @@ class Trace:
         return now
 
 
+class _Task(NamedTuple):
+    """A graph to solve. Bodies are part of the file of the graph around them, so they share its limit
+    of growth.
+    """
+
+    graph: Graph
+    outer: Outer
+    place: Place
+    encoding: Encoding
+    part: Whole | Regions
+    opset: int
+    growth: float  # bytes
+
+
+def _forget(egraph: EGraph) -> None:
+    """Only the main graph is solved after the first phase as well."""
+
+
 class _Fused(Exception):
     """The bits of a graph's results depend on which nodes are neighbours."""
 
@@ -136,6 +154,7 @@ class Rewriter:
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
         self._growth = options.growth
+        self._simplified: tuple[_Task, EGraph] | None = None
         self.trace = trace
 
     def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
@@ -169,19 +188,42 @@ class Rewriter:
         part = part or Whole(encoding, folding, self._fresh, place, opset)
         self.trace.clock("encode", clock)
         clock = time.perf_counter()
-        egraph, record = saturate(part.encoding, self._limits(), self._options.ruleset)
+        task = _Task(graph, outer, place, encoding, part, opset, self._growth if place.outermost else 0.0)
+
+        def keep(egraph: EGraph) -> None:
+            self._simplified = (task, egraph)
+
+        egraph, record = saturate(part.encoding, self._limits(), self._options.ruleset, keep if outer.main else _forget)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
+        return self._solved(task, egraph)
+
+    def simplified(self) -> tuple[onnx.GraphProto, Trace] | None:
+        """The main graph as the first phase alone makes it, with the record of that; None if there is
+        no such phase, or nothing was found.
+        """
+        if self._simplified is None:
+            return None
+        trace, growth = self.trace, self._growth
+        self.trace, self._growth = Trace(), self._simplified[0].growth
+        try:
+            decoded, _ = self._solved(*self._simplified)
+            return decoded.graph, self.trace
+        except (Contradiction, ExtractionError, NameClash, Undecodable):
+            return None
+        finally:
+            self.trace, self._growth = trace, growth
+
+    def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
+        """The best graph that an e-graph has, and the facts of its outputs."""
+        graph, outer, place, encoding, part, opset, growth = task
         chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
-        roots = [egraph.class_of[part.encoding.values[name]] for name in part.encoding.graph.outputs]
-        # Bodies are part of the file of the graph around them, so they share its limit of growth.
-        growth = self._growth if place.outermost else 0.0
-        stored = stored_by(part.encoding.graph) + growth / part.copies
+        room = growth
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
-            chosen, folded = self._choose(chooser, constants, list(dict.fromkeys(roots)), stored)
+            chosen, folded = self._choose(chooser, constants, part.groups(egraph, room))
             if outer.main and self._options.dump:
                 self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
@@ -199,9 +241,10 @@ class Rewriter:
                     # Calls are priced like the original functions, so with functions the bound
                     # would be one of another problem. So it would with regions.
                     self.trace.bound = 0.0 if self._model.functions or part.encoding is not encoding else chosen.choice.bound
-                facts = (lambda name: chooser.fact(egraph.class_of[encoding.values[name]])) if part.encoding is encoding else encoding.fact
-                return decoded, tuple(facts(name) for name in graph.outputs)
-            stored = max(0.0, stored - (grown - growth) / part.copies)
+                if part.encoding is not encoding:
+                    return decoded, tuple(map(encoding.fact, graph.outputs))
+                return decoded, tuple(chooser.fact(egraph.class_of[encoding.values[name]]) for name in graph.outputs)
+            room -= grown - growth
         raise ExtractionError("nothing was found whose file is no larger")
 
     def _in_regions(self, encoding: Encoding, place: Place, opset: int, opsets: Sequence[onnx.OperatorSetIdProto]) -> Regions | None:
@@ -211,10 +254,9 @@ class Rewriter:
             return None
         cutter = Cutter(encoding)
         pieces = cutter.cut(sizes, self._options.shifted)
-        regions = [piece for piece in pieces if isinstance(piece, Region)]
-        if len(regions) < 2:
+        if sum(isinstance(piece, Region) for piece in pieces) < 2:
             return None
-        excerpt = Excerpter(cutter.definitions).excerpt(regions, self._fresh)
+        excerpt = Excerpter(cutter.definitions).excerpt(pieces, self._fresh)
 
         def folding(graph: Graph) -> Folding:
             return Folding(self._model, graph, {}, opsets, self._worker, self._options.memory)
@@ -231,21 +273,21 @@ class Rewriter:
         now = time.monotonic()
         return dataclasses.replace(limits, deadline=now + _SATURATION * (limits.deadline - now))
 
-    def _choose(self, chooser: Chooser, constants: Constants, roots: list[int], stored: float) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
+    def _choose(self, chooser: Chooser, constants: Constants, groups: Sequence[Group]) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
         """A choice whose folded constants have been evaluated. A constant that fails or is larger
         than estimated is priced anew.
         """
         while True:
             clock = time.perf_counter()
             limit, left = self._time_to_choose()
-            chosen = chooser.choose(roots, stored, left, self._options.extractor)
+            chosen = chooser.choose(groups, left, self._options.extractor)
             if left is not None and chosen.choice.status != "optimal" and time.perf_counter() - clock >= left:
                 self.trace.choosing = limit
             clock = self.trace.clock("extract", clock)
             wanted = [eclass for eclass, term in chosen.terms.items() if term.head == FOLDED]
             arrays = constants.evaluate(wanted)
             self.trace.clock("fold", clock)
-            excess = chosen.choice.resources[0] - stored
+            excess = chosen.choice.resources[0] - math.fsum(group.stored for group in groups)
             folded: dict[int, np.ndarray[Any, Any]] = {}
             for eclass in wanted:
                 array = arrays.get(eclass)
@@ -338,12 +380,3 @@ def written_bytes(graph: onnx.GraphProto) -> int:
         for node in current.node:
             waiting.extend(body for _, body in attribute_graphs(node))
     return graph.ByteSize() + sum(external.values())
-
-
-def stored_by(graph: Graph) -> float:
-    """The bytes that the constants of a graph take. Constants that share bytes in a file count
-    once.
-    """
-    tensors = [constant.tensor for constant in graph.constants.values()]
-    shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}
-    return float(sum(shared.values()) + sum(tensor.nbytes for tensor in tensors if tensor.external is None))

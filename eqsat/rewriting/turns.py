@@ -18,7 +18,7 @@ from eqsat.control.flow import simplify
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
-from eqsat.egraph.phases import Phase, Plan
+from eqsat.egraph.phases import Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
@@ -70,14 +70,14 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     The nodes of the main graph that make a `kept` value stay as they are.
     """
     most = job.settings.max_growth + written_bytes(model.proto.graph)
-    found = _first(model, job, most, library, kept)
+    found = _begun(model, job, most, library, kept)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, and rules can then find more in the branch.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
         if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
             break
-        again = _turn(normalize(found.model, model.folder, None), job, job.plan.phases, most, library, now, found.closed)
+        again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # A vain search is part of the record all the same, and so is the limit that ended it.
             found.trace.looked(again.trace)
@@ -89,52 +89,64 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     return found
 
 
-def _first(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
-    """The first turn. Where costs are predictions, the first phase alone, which only simplifies, may
-    give a model that the runtime runs faster.
+def _begun(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
+    """The first turn. Before a large model is cut into regions, its constants are folded as a whole:
+    regions may share what computes them.
     """
-    phases = job.plan.phases
-    found = _turn(model, job, phases, most, library, kept)
-    if len(phases) == 1 or not job.valuation.asks or found.hit in _STOPS:
-        return found
-    simple = _turn(model, job, phases[:1], most, library, kept)
-    if simple.hit in _STOPS or not job.valuation.is_better(simple.model, found.model, model.folder):
-        found.trace.looked(simple.trace)
-        return found
-    simple.trace.looked(found.trace)
-    simple.hit = found.hit
-    return simple
+    if job.plan.regions is None or len(model.graph.nodes) <= job.plan.regions[1]:
+        return _turn(model, job, most, library, kept)
+    folded = _turn(model, replace(job, plan=Plan(job.plan.phases[:1])), most, Library(()), kept)
+    if folded.model is model.proto or folded.hit in _STOPS:
+        return _turn(model, job, most, library, kept)
+    now = frozenset(folded.trace.became.get(name, name) for name in kept)
+    found = _turn(normalize(folded.model, model.folder, None), job, most, library, now, folded.closed)
+    found.trace.follow(folded.trace)
+    if found.hit not in _STOPS and job.valuation.is_worse(found.model, model.proto, model.folder):
+        found.model = model.proto
+        found.notes = ["the rewritten model was no better than the original, which stays as it is"]
+    return found
 
 
-def _turn(model: Model, job: Job, phases: tuple[Phase, ...], most: float, library: Library, kept: frozenset[str], closed: bool = False) -> Attempt:
-    """One rewriting of the model by some phases, whose result may take at most `most` bytes."""
+def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset[str], closed: bool = False, shifted: bool = False) -> Attempt:
+    """One rewriting of the model, whose result may take at most `most` bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
     try:
+        simple: tuple[onnx.ModelProto, Trace] | None = None
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
             known = proto if closed else simplify(proto, kept)
-            found.model = _rewrite(model if known is proto else normalize(known, model.folder, None), job, phases, most, library, trace, kept)
+            found.model, simple = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept, shifted)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A body hid nodes that no runtime accepts outside, such as a Range up to a tensor
                 # that is no scalar.
                 trace, found.closed = Trace(), True
                 found.trace = trace
-                found.model = _rewrite(model, job, phases, most, library, trace, kept)
+                found.model, simple = _rewrite(model, job, most, library, trace, kept, shifted)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        # Folding can reveal a type that was unknown before and that no runtime accepts.
-        lawful = all(holds(found.model) or not holds(proto) for holds in (is_valid, is_typed))
-        if not lawful or job.valuation.is_worse(found.model, proto, model.folder):
-            found.notes.append("the rewritten model was no better than the original, which stays as it is")
+        if not _is_lawful(found.model, proto) or job.valuation.is_worse(found.model, proto, model.folder):
             found.model = proto
+        # The first phase, which only simplifies, may give a model that the runtime runs faster.
+        if simple is not None and _is_lawful(simple[0], proto) and job.valuation.is_better(simple[0], found.model, model.folder):
+            found.model, found.trace = simple
+            found.trace.looked(trace)
+        elif found.model is proto:
+            found.notes.append("the rewritten model was no better than the original, which stays as it is")
     except KeyboardInterrupt:
         found.hit, found.model = "interrupted", proto
     except MemoryError:
         found.hit, found.model = "memory", proto
     return found
+
+
+def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:
+    """Whether a model is as valid as its original. Folding can reveal a type that was unknown before
+    and that no runtime accepts.
+    """
+    return all(holds(model) or not holds(original) for holds in (is_valid, is_typed))
 
 
 def fired_rules(trace: Trace) -> dict[str, int]:
@@ -154,9 +166,14 @@ def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept:
     return {name: job.valuation.is_worse(other, found.model, model.folder) for name, other in without.items()}
 
 
-def _rewrite(model: Model, job: Job, phases: tuple[Phase, ...], most: float, library: Library, trace: Trace, kept: frozenset[str]) -> onnx.ModelProto:
+def _rewrite(
+    model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str], shifted: bool
+) -> tuple[onnx.ModelProto, tuple[onnx.ModelProto, Trace] | None]:
+    """The rewritten model. Where the runtime tells what models cost: also the model as the first
+    phase alone makes it, with its record.
+    """
     proto, settings = model.proto, job.settings
-    ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=phases)
+    ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_limit),
         most - written_bytes(proto.graph),
@@ -168,20 +185,28 @@ def _rewrite(model: Model, job: Job, phases: tuple[Phase, ...], most: float, lib
         settings.extractor,
         settings.extract_time,
         settings.dump_egraph is not None,
-        Sizes(),
+        None if job.plan.regions is None else Sizes(*job.plan.regions),
+        shifted,
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
-    result = onnx.ModelProto()
-    copy_fields(proto, result, {"graph", "functions"})
     decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
-    result.graph.CopyFrom(decoded.graph)
     called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))
-    for function in model.functions.values():
-        result.functions.append(_function(function, rewriter, proto) if speaks_as_model(function, proto) and not called else function.proto)
-    drop_unread(result)
-    _drop_uncalled(result)
-    return result
+    functions = [
+        _function(function, rewriter, proto) if speaks_as_model(function, proto) and not called else function.proto for function in model.functions.values()
+    ]
+
+    def whole(graph: onnx.GraphProto) -> onnx.ModelProto:
+        result = onnx.ModelProto()
+        copy_fields(proto, result, {"graph", "functions"})
+        result.graph.CopyFrom(graph)
+        result.functions.extend(functions)
+        drop_unread(result)
+        _drop_uncalled(result)
+        return result
+
+    simple = rewriter.simplified() if job.valuation.asks else None
+    return whole(decoded.graph), None if simple is None else (whole(simple[0]), simple[1])
 
 
 def speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
