@@ -25,6 +25,11 @@ def _matrix(shape: Shape | None, transposed: bool = False) -> tuple[int, int, Sh
     return (columns, rows, shape[:-2]) if transposed else (rows, columns, shape[:-2])
 
 
+def _turned(shape: Shape | None, turn: bool) -> Shape | None:
+    """The shape of a factor whose rows come before its batch, in the usual order."""
+    return (*shape[1:-1], shape[0], shape[-1]) if turn and shape is not None and len(shape) > 2 else shape
+
+
 def _batch(a: Shape, b: Shape) -> float:
     rank = max(len(a), len(b))
     pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
@@ -36,8 +41,10 @@ def _kind(node: PricedNode, second: int) -> str:
     return "matmul" if factor is not None and factor.constant else "product"
 
 
-def _product(node: PricedNode, kind: str, first: int, second: int, flips: tuple[bool, bool] = (False, False)) -> Work:
-    a, b = shape_at(node.inputs, first), shape_at(node.inputs, second)
+def _product(
+    node: PricedNode, kind: str, first: int, second: int, flips: tuple[bool, bool] = (False, False), turns: tuple[bool, bool] = (False, False)
+) -> Work:
+    a, b = (_turned(shape_at(node.inputs, place), turn) for place, turn in zip((first, second), turns, strict=True))
     rows, inner, outer = _matrix(a, flips[0])
     other, columns, batch = _matrix(b, flips[1])
     if b is not None and len(b) == 1:
@@ -63,8 +70,11 @@ def matmul(node: PricedNode) -> Work:
 
 
 def fused_matmul(node: PricedNode) -> Work:
-    """com.microsoft.FusedMatMul and its like: transposed factors, the product scaled."""
-    return _product(node, _kind(node, 1), 0, 1, (integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0))
+    """com.microsoft.FusedMatMul and its like: transposed factors, the product scaled. With
+    `transBatchA` and `transBatchB`, the rows of a factor come before its batch.
+    """
+    flips = (integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0)
+    return _product(node, _kind(node, 1), 0, 1, flips, (integer(node, "transBatchA", 0) != 0, integer(node, "transBatchB", 0) != 0))
 
 
 def gemm(node: PricedNode) -> Work:

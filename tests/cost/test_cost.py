@@ -90,6 +90,7 @@ OPERATIONS = [
     (counted("Gemm", [tensor(4, 3), tensor(5, 4), tensor(5)], transA=1, transB=1), 2 * 3 * 4 * 5 + 3 * 5),
     (counted("Gemm", [tensor(3, 4), tensor(4, 5)]), 2 * 3 * 4 * 5),
     (counted("com.microsoft.FusedMatMul", [tensor(2, 4, 3), tensor(2, 4, 5)], transA=1), 2 * 2 * 3 * 4 * 5),
+    (counted("com.microsoft.FusedMatMul", [tensor(4, 2, 3), tensor(4, 2, 5)], transBatchA=1, transA=1, transBatchB=1), 2 * 2 * 3 * 4 * 5),
     (counted("QLinearMatMul", [tensor(3, 4), None, None, tensor(4, 5), None, None, None, None]), 2 * 3 * 4 * 5),
     (counted("com.microsoft.MatMulNBits", [tensor(3, 64), None], [tensor(3, 32)], K=64, N=32), 2 * 3 * 64 * 32),
     (counted("Einsum", [tensor(2, 3, 4), tensor(2, 4, 5)], equation=b"bij,bjk->bik"), 2 * 2 * 3 * 4 * 5),
