@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 
 import onnx
 
-from eqsat.cost.graph_price import Totals
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.model import Model, count_nodes
 from eqsat.rewriting.rewrite import Trace, written_bytes
 from eqsat.rewriting.turns import Job, fired_rules
+from eqsat.rewriting.valuation import Figures, Valuation
 from eqsat.settings import Settings
 from eqsat.verification.mend import Mended
 
@@ -104,14 +104,18 @@ def _bound(run: Run) -> float:
 def _cost(run: Run) -> dict[str, Any]:
     """What the target takes for the model, before and after."""
     valuation, folder = run.job.valuation, run.original.folder
-    both = valuation.both(run.original.proto, run.checked.found.model, folder)
-    before, after = (_counted(figures.totals) if valuation.target.counts else asdict(figures.totals) for figures in both)
+    models = run.original.proto, run.checked.found.model
+    both = valuation.both(*models, folder)
+    before, after = (_figures(valuation, model, figures, folder) for model, figures in zip(models, both, strict=True))
     return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "before": before, "after": after}
 
 
-def _counted(totals: Totals) -> dict[str, Any]:
-    """The totals on a target that knows of launches only."""
-    return {**dict.fromkeys(asdict(totals)), "launches": totals.launches}
+def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> dict[str, Any]:
+    """The figures of a model; on a target that knows of launches only, no others of the runtime."""
+    totals = asdict(figures.totals)
+    if valuation.target.counts:
+        totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
+    return {**totals, "size": figures.stored, "memory": valuation.peak(model, folder)}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from eqsat.extract import Method
 
 EFFORTS = ("low", "normal", "high")
-OBJECTIVES = ("time", "launches", "bytes", "size")
-Objective = Literal["time", "launches", "bytes", "size"]
+OBJECTIVES = ("time", "launches", "bytes", "size", "memory")
+Objective = Literal["time", "launches", "bytes", "size", "memory"]
 METHODS = ("exact", "greedy", "tree")
 """The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
@@ -59,7 +59,7 @@ class Settings:
     )
     objective: Objective = field(
         default="time",
-        metadata=_option("what to make small: predicted time, kernel launches, bytes moved, or bytes of the file", choices=OBJECTIVES),
+        metadata=_option("what to make small: predicted time, kernel launches, bytes moved, bytes of the file, or memory at its peak", choices=OBJECTIVES),
     )
     effort: str = field(
         default="normal",

@@ -90,11 +90,12 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
 
 def _first(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
     """The first turn. Where costs are predictions, the first phase alone, which only simplifies, may
-    give a model that the runtime runs faster.
+    give a model that the runtime runs faster, or one that needs less memory.
     """
     phases = job.plan.phases
     found = _turn(model, job, phases, most, library, kept)
-    if len(phases) == 1 or not job.valuation.asks or found.hit in _STOPS:
+    predicts = job.valuation.asks or job.valuation.objective == "memory"
+    if len(phases) == 1 or not predicts or found.hit in _STOPS:
         return found
     simple = _turn(model, job, phases[:1], most, library, kept)
     if simple.hit in _STOPS or not job.valuation.is_better(simple.model, found.model, model.folder):
@@ -124,11 +125,14 @@ def _turn(model: Model, job: Job, phases: tuple[Phase, ...], most: float, librar
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
+        found.model = job.valuation.arranged(found.model, model.folder)
+        original = job.valuation.arranged(proto, model.folder)
         # Folding can reveal a type that was unknown before and that no runtime accepts.
         lawful = all(holds(found.model) or not holds(proto) for holds in (is_valid, is_typed))
-        if not lawful or job.valuation.is_worse(found.model, proto, model.folder):
-            found.notes.append("the rewritten model was no better than the original, which stays as it is")
-            found.model = proto
+        if not lawful or job.valuation.is_worse(found.model, original, model.folder):
+            stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
+            found.notes.append(f"the rewritten model was no better than the original, {stays}")
+            found.model = original
     except KeyboardInterrupt:
         found.hit, found.model = "interrupted", proto
     except MemoryError:
@@ -162,7 +166,8 @@ def _rewrite(model: Model, job: Job, phases: tuple[Phase, ...], most: float, lib
         settings.memory_limit,
         settings.assume_dims,
         job.valuation.target,
-        job.valuation.objective,
+        # What is alive at once is no sum over nodes. A choice that moves few bytes holds few.
+        "bytes" if job.valuation.objective == "memory" else job.valuation.objective,
         ruleset,
         settings.extractor,
         settings.extract_time,
