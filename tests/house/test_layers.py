@@ -25,6 +25,7 @@ FLOORS = [
     ["calibrate", "checker", "choose"],
     ["rewriting"],
     ["verification", "why"],
+    ["tuning"],
     ["report"],
     ["pipeline"],
     ["__init__"],
