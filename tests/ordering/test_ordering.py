@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eqsat.ordering.exact_order import exact_order
+from eqsat.ordering.frontier import Frontiers
 from eqsat.ordering.lifetimes import Buffer, Step, Steps, is_order, peak, profile, section
 from eqsat.ordering.list_order import list_order
 from eqsat.ordering.order import least_peak
@@ -117,6 +118,47 @@ def branches(count: int) -> Steps:
     steps.append(Step(tuple(range(count, 2 * count)), (2 * count,), tuple(range(count, 2 * count))))
     buffers = [Buffer(100)] * count + [Buffer(1)] * count + [Buffer(1, kept=True)]
     return Steps(tuple(steps), tuple(buffers))
+
+
+@given(problems(9))
+@settings(max_examples=150, deadline=None)
+def test_moves_forwards_and_backwards_agree(problem: Steps) -> None:
+    order = next(every_order(problem))
+    moves = Frontiers(problem)
+    states = [(0, moves.start)]
+    heights = profile(problem, order)
+    for number, height in zip(order, heights, strict=True):
+        during, alive = moves.add(*states[-1], number)
+        assert during == height
+        states.append((states[-1][0] | 1 << number, alive))
+    assert states[-1] == (moves.everything, moves.end) and moves.least <= peak(problem, order)
+    for number, height, (done, alive), before in zip(order[::-1], heights[::-1], states[:0:-1], states[-2::-1], strict=True):
+        assert moves.take(done, alive, number) == (height, before[1])
+
+
+def test_a_step_that_waits_is_not_cut_off() -> None:
+    """The first step is needed last: it belongs behind the chain that stands after it."""
+    steps = (Step(makes=(0,)), Step(makes=(1,)), Step((1,), (2,), (1,)), Step((0, 2), (3,), (0, 2)))
+    problem = Steps(steps, (Buffer(100), Buffer(100), Buffer(1), Buffer(1, kept=True)))
+    assert peak(problem, range(4)) == 201
+    assert least_peak(problem) == [1, 2, 0, 3] and peak(problem, [1, 2, 0, 3]) == 102
+
+
+def test_every_part_above_the_best_is_ordered() -> None:
+    """Two blocks of branches, one after the other: the second has to be ordered although it is lower."""
+    first, second = branches(4), branches(3)
+    count, buffers = len(first.steps), len(first.buffers)
+    moved = [
+        Step(
+            tuple(count + earlier for earlier in step.before) or (count - 1,),
+            tuple(buffers + made for made in step.makes),
+            tuple(buffers + read for read in step.reads),
+        )
+        for step in second.steps
+    ]
+    problem = Steps((*first.steps, *moved), (*first.buffers, *second.buffers))
+    assert peak(problem, range(len(problem.steps))) == 401
+    assert peak(problem, least_peak(problem)) == 104
 
 
 @pytest.mark.parametrize("count", [3, 40])

@@ -30,6 +30,7 @@ def test_the_peak_is_what_is_alive_at_once() -> None:
     assert peak("g (float[256] x) => (float[256] y) { a = Exp (x) b = Identity (a) y = Add (a, b) }") == 3 * KILO
     assert peak("g (float[256] x) => (float[256] y) { a = Relu (x) y = Exp (a) }") == 3 * KILO, "the input is the caller's"
     assert peak("g (float[256] x) => (float[256] y) { a = Exp (x) y = Relu (a) }") == 3 * KILO, "a result has memory of its own"
+    assert peak("g (float[256] x) => (float[256] y) { a = Exp (x) y = Identity (a) }") == 3 * KILO
 
 
 def test_constants_do_not_count_and_dimensions_have_the_assumed_size() -> None:
@@ -59,6 +60,14 @@ def test_branches_run_one_after_the_other() -> None:
     assert memory(model, None, {}) > 6 * 4000 and memory(found, None, {}) < 4000 + 64
     onnx.checker.check_model(found)
     assert sorted(node.output[0] for node in found.graph.node) == sorted(node.output[0] for node in model.graph.node)
+
+
+def test_constants_stay_in_front_of_their_readers() -> None:
+    text = BRANCHES.replace("<int64[1] s = {1000}, int64[1] z = {0}> {", "{ s = Constant <value = int64[1] {1000}> () z = Constant <value = int64[1] {0}> ()")
+    model = parse(text)
+    found = reordered(model, None, {})
+    assert found is not model and memory(found, None, {}) < 4000 + 64
+    onnx.checker.check_model(found)
 
 
 def test_bodies_are_ordered_too() -> None:

@@ -56,6 +56,12 @@ def test_a_choice_that_is_slower_than_the_original_in_the_median_is_not_kept() -
     assert kept({"choice": 0.01, "original": 0.01}, noise=0.0) == "choice"
 
 
+def test_where_it_is_unclear_the_lower_median_decides_between_the_choice_and_the_original() -> None:
+    race = Race({"choice": [1.0, 1.2, 1.2, 1.0, 1.2, 1.2, 1.0], "original": [1.1] * 7})
+    assert race.ratio("choice", "original").low < 1 < race.ratio("choice", "original").high
+    assert race.fastest("choice", "original") == "original"
+
+
 def test_without_time_nothing_takes_the_place_of_the_choice() -> None:
     seconds = {"choice": 1.0, "launches": 0.1, "original": 2.0}
     machine = Machine(seconds)
