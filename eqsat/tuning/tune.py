@@ -25,8 +25,8 @@ from eqsat.rewriting.turns import Job
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.interleaved import THREADS, NotTimed, time_rounds
 from eqsat.runtime.worker import shared
-from eqsat.tuning.variants import Candidate, make_candidates
 from eqsat.tuning.race import FEWEST, Race, run_race
+from eqsat.tuning.variants import Candidate, make_candidates
 from eqsat.verification.interface import checked_inputs
 from eqsat.verification.loaded_model import weight_bytes
 from eqsat.verification.mend import Mended

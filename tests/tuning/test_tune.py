@@ -14,6 +14,7 @@ import pytest
 import eqsat
 from eqsat.cli.main import main
 from eqsat.errors import InputError
+from eqsat.pipeline import Result
 from eqsat.runtime.interleaved import NotTimed, time_rounds
 from eqsat.runtime.worker import shared
 from tests.support.models import operators, parse, weighted
@@ -43,7 +44,7 @@ class Times:
         return {name: [self.one if convs[name] == 1 else self.more] * len(rounds) for name in rounds[0]}
 
 
-def tuned(monkeypatch: pytest.MonkeyPatch, times: Times, model: onnx.ModelProto = TWO, **options: Any) -> eqsat.pipeline.Result:
+def tuned(monkeypatch: pytest.MonkeyPatch, times: Times, model: onnx.ModelProto = TWO, **options: Any) -> Result:
     monkeypatch.setattr("eqsat.tuning.tune.time_rounds", times)
     return eqsat.optimize(model, tune=True, max_growth=1 << 20, **options)
 
