@@ -1,6 +1,6 @@
 """The pipeline: from a model to an optimized model and the report of the run.
 
-Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded), verify, report.
+Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded), verify, tune if asked to, report.
 Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a valid model that
 computes what the original computed: in doubt the original itself.
 """
@@ -28,6 +28,7 @@ from eqsat.rewriting.turns import Job, attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings
+from eqsat.tuning.tune import tune
 from eqsat.verification.passing import passing
 
 Options = ParamSpec("Options")
@@ -58,6 +59,9 @@ def run(source: Source, settings: Settings) -> Result:
         found = attempt(this.original.model, this.job, this.library)
     with this.stage("verify"):
         this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+    if settings.tune:
+        with this.stage("tune"):
+            this.take(tune(this.original.model, this.original.proto, this.original.folder, this.job, this.library, this.checked))
     return _reported(this)
 
 
@@ -89,7 +93,7 @@ def _reported(this: Run) -> Result:
     """The result of a run, its report, and the e-graph where the settings want it in a file."""
     checked, settings = this.checked, this.settings
     if settings.needed:
-        this.needed = needed_rules(this.original.model, this.job, this.library, checked.found, frozenset(checked.left))
+        this.needed = needed_rules(this.original.model, this.made_by, this.library, checked.found, frozenset(checked.left))
     if settings.dump_egraph is not None:
         if checked.found.trace.dump is None:
             checked.found.notes.append("no e-graph was written: the main graph was not extracted")

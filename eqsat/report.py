@@ -15,13 +15,14 @@ from typing import Any, TypeAlias
 
 import onnx
 
-from eqsat.cost.graph_price import Totals
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.model import Model, count_nodes
 from eqsat.rewriting.rewrite import Trace, written_bytes
 from eqsat.rewriting.turns import Job, fired_rules
+from eqsat.rewriting.valuation import Figures, Valuation
 from eqsat.settings import Settings
+from eqsat.tuning.tune import Tuned
 from eqsat.verification.mend import Mended
 
 Report: TypeAlias = dict[str, Any]
@@ -51,8 +52,20 @@ class Run:
     job: Job = field(init=False)
     original: Original = field(init=False)
     checked: Mended = field(init=False)
+    tuned: Tuned | None = None
     needed: dict[str, bool] = field(default_factory=dict[str, bool])
     """By rule that fired, whether the result needs it; empty where nobody asked."""
+
+    def take(self, tuned: Tuned) -> None:
+        """Makes the model that tuning keeps the result."""
+        self.tuned, self.checked = tuned, tuned.kept.mended
+        if tuned.note:
+            self.checked.found.notes.append(tuned.note)
+
+    @property
+    def made_by(self) -> Job:
+        """The job that made the result."""
+        return self.job if self.tuned is None else self.tuned.kept.job
 
     @contextmanager
     def stage(self, name: str) -> Generator[None, None, None]:
@@ -89,6 +102,7 @@ def report_of(run: Run) -> Report:
         "became": trace.became if changed else {},
         "left": checked.left,
         "verify": checked.verdict.to_json(),
+        "tune": None if run.tuned is None else run.tuned.to_json(run.job.valuation, run.original.folder),
         "limits": {"hit": found.hit},
         "notes": found.notes,
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
@@ -104,14 +118,18 @@ def _bound(run: Run) -> float:
 def _cost(run: Run) -> dict[str, Any]:
     """What the target takes for the model, before and after."""
     valuation, folder = run.job.valuation, run.original.folder
-    both = valuation.both(run.original.proto, run.checked.found.model, folder)
-    before, after = (_counted(figures.totals) if valuation.target.counts else asdict(figures.totals) for figures in both)
+    models = run.original.proto, run.checked.found.model
+    both = valuation.both(*models, folder)
+    before, after = (_figures(valuation, model, figures, folder) for model, figures in zip(models, both, strict=True))
     return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "before": before, "after": after}
 
 
-def _counted(totals: Totals) -> dict[str, Any]:
-    """The totals on a target that knows of launches only."""
-    return {**dict.fromkeys(asdict(totals)), "launches": totals.launches}
+def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> dict[str, Any]:
+    """The figures of a model; on a target that knows of launches only, no others of the runtime."""
+    totals = asdict(figures.totals)
+    if valuation.target.counts:
+        totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
+    return {**totals, "size": figures.stored, "memory": valuation.peak(model, folder)}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:

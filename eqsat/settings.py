@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from eqsat.extract import Method
 
 EFFORTS = ("low", "normal", "high")
-OBJECTIVES = ("time", "launches", "bytes", "size")
-Objective = Literal["time", "launches", "bytes", "size"]
+OBJECTIVES = ("time", "launches", "bytes", "size", "memory")
+Objective = Literal["time", "launches", "bytes", "size", "memory"]
 METHODS = ("exact", "greedy", "tree")
 """The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
@@ -59,7 +59,7 @@ class Settings:
     )
     objective: Objective = field(
         default="time",
-        metadata=_option("what to make small: predicted time, kernel launches, bytes moved, or bytes of the file", choices=OBJECTIVES),
+        metadata=_option("what to make small: predicted time, kernel launches, bytes moved, bytes of the file, or memory at its peak", choices=OBJECTIVES),
     )
     effort: str = field(
         default="normal",
@@ -99,6 +99,8 @@ class Settings:
         metadata=_option("write the main graph's e-graph in the egraph-serialize format, compressed if FILE ends in .gz", "FILE"),
     )
     custom_op_library: str | Path | None = field(default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "FILE"))
+    tune: bool = field(default=False, metadata=_option("make several good models, time them on ONNX Runtime in turn, and keep the fastest"))
+    tune_seconds: float = field(default=30.0, metadata=_option("time models for about S seconds under --tune (30 by default)", "S"))
     progress: Callable[[str], None] = _silent
     """Called with the name of each stage as it begins."""
 
@@ -109,6 +111,8 @@ class Settings:
                 raise InputError(f"{setting.name} is '{value}'; there are {', '.join(option.choices)}")
             if isinstance(value, int | float) and value < 0:
                 raise InputError(f"{setting.name} is {value}; it can not be negative")
+        if self.tune and self.objective != "time":
+            raise InputError(f"tune keeps the model that runs fastest; the objective has to be time, not {self.objective}")
 
 
 def option_of(setting: Field[Any]) -> Option | None:

@@ -16,9 +16,12 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     if before["seconds"] is not None:
         lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
         lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}")
+    lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
     if fired := _fired(report["rules"]):
         lines.append(f"rules   {fired}")
+    if report["tune"]:
+        lines.append(f"tune    {_tuned(report['tune'])}")
     lines += [f"verify  {verification(report['verify'])}", f"took    {report['seconds']['total']:.2f} s"]
     if report["finite"]:
         lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
@@ -46,6 +49,19 @@ def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
     useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
     names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
     return _some(names)
+
+
+def _tuned(tune: Mapping[str, Any]) -> str:
+    """What was kept, and how long it runs in comparison with the original."""
+    rows = {row["name"]: row for row in tune["candidates"]}
+    kept, original = rows[tune["kept"]], rows["original"]
+    if kept["measured"] is None:
+        return f"kept '{kept['name']}'; nothing was measured"
+    different = sum(row["same"] is None and row["measured"] is not None for row in rows.values())
+    return (
+        f"kept '{kept['name']}' of {different} models: {scaled(kept['measured'])}s, the original {scaled(original['measured'])}s, "
+        f"on {tune['threads']} thread in {tune['batches']} batches"
+    )
 
 
 def scaled(amount: float) -> str:

@@ -127,14 +127,19 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        if not _is_lawful(found.model, proto) or job.valuation.is_worse(found.model, proto, model.folder):
-            found.model = proto
-        # The first phase, which only simplifies, may give a model that the runtime runs faster.
-        if simple is not None and _is_lawful(simple[0], proto) and job.valuation.is_better(simple[0], found.model, model.folder):
-            found.model, found.trace = simple
+        original = job.valuation.arranged(proto, model.folder)
+        found.model = job.valuation.arranged(found.model, model.folder)
+        if not _is_lawful(found.model, proto) or job.valuation.is_worse(found.model, original, model.folder):
+            found.model = original
+        # The first phase, which only simplifies, may give a model that the runtime runs faster, or
+        # one that needs less memory.
+        plain = None if simple is None else job.valuation.arranged(simple[0], model.folder)
+        if simple is not None and plain is not None and _is_lawful(plain, proto) and job.valuation.is_better(plain, found.model, model.folder):
+            found.model, found.trace = plain, simple[1]
             found.trace.looked(trace)
-        elif found.model is proto:
-            found.notes.append("the rewritten model was no better than the original, which stays as it is")
+        elif found.model is original:
+            stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
+            found.notes.append(f"the rewritten model was no better than the original, {stays}")
     except KeyboardInterrupt:
         found.hit, found.model = "interrupted", proto
     except MemoryError:
@@ -169,7 +174,7 @@ def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept:
 def _rewrite(
     model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str], shifted: bool
 ) -> tuple[onnx.ModelProto, tuple[onnx.ModelProto, Trace] | None]:
-    """The rewritten model. Where the runtime tells what models cost: also the model as the first
+    """The rewritten model. Where extraction does not see the whole cost: also the model as the first
     phase alone makes it, with its record.
     """
     proto, settings = model.proto, job.settings
@@ -180,7 +185,8 @@ def _rewrite(
         settings.memory_limit,
         settings.assume_dims,
         job.valuation.target,
-        job.valuation.objective,
+        # What is alive at once is no sum over nodes. A choice that moves few bytes holds few.
+        "bytes" if job.valuation.objective == "memory" else job.valuation.objective,
         ruleset,
         settings.extractor,
         settings.extract_time,
@@ -205,7 +211,7 @@ def _rewrite(
         _drop_uncalled(result)
         return result
 
-    simple = rewriter.simplified() if job.valuation.asks else None
+    simple = rewriter.simplified() if job.valuation.asks or job.valuation.objective == "memory" else None
     return whole(decoded.graph), None if simple is None else (whole(simple[0]), simple[1])
 
 

@@ -21,6 +21,7 @@ from eqsat.cost.shaped import USUAL_SIZE
 from eqsat.cost.target import Target
 from eqsat.model.model import count_nodes
 from eqsat.model.validity import light
+from eqsat.rewriting.node_order import memory, reordered
 from eqsat.rewriting.rewrite import written_bytes
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
@@ -69,6 +70,7 @@ class Valuation:
     """Whether the runtime is asked. All models are priced in one way, so it ends if the first is refused."""
     _loads: bool = False  # whether the runtime has loaded a model
     _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
+    _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
@@ -122,14 +124,36 @@ class Valuation:
                 self.asks = False
         return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
 
+    def peak(self, model: onnx.ModelProto, folder: Path | None) -> int:
+        """The bytes of activations at the peak, where the nodes of a model run in the order in which
+        they are written. Fusions of the runtime do not count.
+        """
+        for known, found in self._peaks:
+            if known is model:
+                return found
+        found = memory(model, folder, self.sizes)
+        self._peaks = [*self._peaks[-_KEPT:], (model, found)]
+        return found
+
+    def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """The model with its nodes in an order of a lower peak, where memory is the objective."""
+        return reordered(model, folder, self.sizes) if self.objective == "memory" else model
+
     def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Whether one model is better than another: cheaper, or as cheap with fewer nodes.
+        """Whether one model is better than another: cheaper, or as cheap with fewer nodes. Where
+        memory is the objective and both need the same, the predicted time decides before the nodes.
 
         A model that the runtime refuses counts as the best if it will be verified, which mends it node
         by node, and otherwise as the worst.
         """
-        one, other = self.both(new, old, folder)
-        return self._cost(one) < self._cost(other) * (1 - _EQUAL) or (self._cost(one) <= self._cost(other) * (1 + _EQUAL) and one.nodes < other.nodes)
+        figures = self.both(new, old, folder)
+        one, other = (self._costs(model, its, folder) for model, its in zip((new, old), figures, strict=True))
+        for mine, its in zip(one, other, strict=True):
+            if mine < its * (1 - _EQUAL):
+                return True
+            if mine > its * (1 + _EQUAL):
+                return False
+        return figures[0].nodes < figures[1].nodes
 
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
         """Whether one model is worse than another: dearer, or as dear with more nodes."""
@@ -140,13 +164,16 @@ class Valuation:
         first, second = self.figures(one, folder), self.figures(other, folder)
         return (first if first.asked == second.asked else self.figures(one, folder)), second
 
-    def _cost(self, figures: Figures) -> float:
+    def _costs(self, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> tuple[float, ...]:
+        """What is to be small, the most important first."""
         totals = figures.totals
         if figures.refused:
-            return -math.inf if self.verified else math.inf
-        if self.objective == "time":
-            return totals.seconds
-        return float({"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}[self.objective])
+            worst = -math.inf if self.verified else math.inf
+            return (worst, worst) if self.objective == "memory" else (worst,)
+        if self.objective == "memory":
+            return float(self.peak(model, folder)), totals.seconds
+        costs = {"time": totals.seconds, "launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}
+        return (float(costs[self.objective]),)
 
     def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
         """The model with its functions inlined and the types that onnx infers, as far as it can."""

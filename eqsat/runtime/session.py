@@ -12,14 +12,16 @@ import ctypes
 import importlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     import onnx
+
+Opened = TypeVar("Opened")
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "reference"
@@ -86,14 +88,19 @@ def open_session(model: bytes, folder: str | None = None, custom_op_library: str
 
 
 def open_runtime(model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> Session:
-    """Open the model in ONNX Runtime; raise its exception if it refuses the model.
+    """Open the model in ONNX Runtime; raise its exception if it refuses the model."""
+    return restamped(model, lambda data: OnnxRuntimeSession(data, folder, custom_op_library, threads))
+
+
+def restamped(model: bytes, open: Callable[[bytes], Opened]) -> Opened:
+    """Open the model with `open`, which raises ONNX Runtime's exception if it refuses the model.
 
     A model may declare an opset or IR version that ONNX Runtime does not know yet, without using
     anything new. Its versions are lowered first.
     """
     while True:
         try:
-            return OnnxRuntimeSession(model, folder, custom_op_library, threads)
+            return open(model)
         except Exception as refusal:
             older = restamp(model, str(refusal))
             if older is None:

@@ -137,7 +137,7 @@ class Runs:
         """The first run that the original accepts, and its draw."""
         refusal = ""
         hollow: tuple[Run, Draw] | None = None
-        for sizes, style in _attempts(self._request.plan):
+        for sizes, style in attempts(self._request.plan):
             draw = Draw(sizes, style, self._request.seed)
             try:
                 run = self._run(draw, self._everything)
@@ -193,7 +193,7 @@ def one_line(error: Exception) -> str:
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
-def _attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
+def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
     """Sizes and styles for a first draw, the most telling first."""
     choices = list(samples.size_choices(plan))
     yield from ((sizes, samples.NORMAL) for sizes in choices[:2])

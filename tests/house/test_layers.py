@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not know one another.
 FLOORS = [
-    ["errors", "families", "operators", "runtime", "extract", "shipped"],
+    ["errors", "families", "operators", "ordering", "runtime", "extract", "shipped"],
     ["facts", "settings", "traits"],
     ["cost", "model"],
     ["control", "terms"],
@@ -26,6 +26,7 @@ FLOORS = [
     ["regions"],
     ["rewriting"],
     ["verification", "why"],
+    ["tuning"],
     ["report"],
     ["pipeline"],
     ["__init__"],

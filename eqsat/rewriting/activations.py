@@ -1,0 +1,152 @@
+"""Activations: the memory that the values of a graph take while its nodes run in the written order.
+
+A model in normal form comes in; `Steps` of `eqsat.ordering` come out for its graph and each body, a
+step for each node. Constants do not count. Inputs belong to the caller and outputs to the result:
+both are alive to the end, as in ONNX Runtime. While a node with bodies runs, so does the peak of its
+largest body. The inside of a function does not count, so functions have to be inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from eqsat.cost.shaped import Shaped, shaped
+from eqsat.cost.sharing import OVERWRITES, VIEWS
+from eqsat.cost.workload import moved
+from eqsat.egraph.encode import Outer, encode
+from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_type
+from eqsat.model.model import Graph, Model, Node
+from eqsat.model.tensors import ContentIndex
+from eqsat.ordering.lifetimes import Buffer, Step, Steps, peak
+from eqsat.ordering.order import least_peak
+from eqsat.rewriting.rewrite import control_flow_facts
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Terms
+
+
+@dataclass(slots=True)
+class Scheduled:
+    """The nodes of a graph in an order, and its bytes at the peak."""
+
+    nodes: list[Node]
+    peak: int
+    bodies: dict[tuple[int, str], Scheduled] = field(default_factory=dict[tuple[int, str], "Scheduled"])
+    """By the place of a node in `nodes` and the name of its body."""
+
+
+def scheduled(model: Model, sizes: Mapping[str, int], weights: frozenset[str], *, reorder: bool) -> Scheduled:
+    """The nodes of a model in the order in which they are written, or in one of a lower peak if it is
+    to `reorder` them and one is found. `sizes` gives numbers to the names of dimensions; `weights` are
+    inputs that stand for constants.
+    """
+    return _Scheduler(sizes, weights, reorder).run(model.graph, Outer(main=True), {})
+
+
+class _Scheduler:
+    def __init__(self, sizes: Mapping[str, int], weights: frozenset[str], reorder: bool) -> None:
+        self._sizes = sizes
+        self._weights = weights
+        self._reorder = reorder
+        self._terms = Terms()
+        self._derivation = Derivation(self._terms)
+        self._contents = ContentIndex()
+
+    def run(self, graph: Graph, outer: Outer, around: Mapping[str, Shaped]) -> Scheduled:
+        """A graph whose bodies see the types `around` it."""
+        facts: dict[str, Fact] = {}
+        seen: dict[int, Outer] = {}
+
+        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
+            seen[id(node.proto)] = inner
+            return node, control_flow_facts(node, {name: self._results(body, inner.only(body.captured())) for name, body in node.bodies.items()})
+
+        try:
+            encoding = encode(graph, self._terms, self._derivation, self._contents, outer, _nothing, descend)
+            facts = {name: encoding.fact(name) for name in encoding.values}
+        except Contradiction:
+            pass  # the declared types are all that is known
+        types = {**around, **self._types(graph, facts)}
+        bodies: dict[tuple[int, str], Scheduled] = {}
+        for place, node in enumerate(graph.nodes):
+            for name, body in node.bodies.items():
+                bodies[place, name] = self.run(body, seen.get(id(node.proto), Outer()).only(body.captured()), types)
+        problem = _steps(graph, types, bodies, self._weights)
+        order = least_peak(problem) if self._reorder else list(range(len(graph.nodes)))
+        ordered = {(order.index(place), name): body for (place, name), body in bodies.items()}
+        return Scheduled([graph.nodes[place] for place in order], peak(problem, order), ordered)
+
+    def _results(self, body: Graph, outer: Outer) -> tuple[Fact, ...]:
+        """The facts of a body's results."""
+
+        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
+            return node, control_flow_facts(node, {name: self._results(deeper, inner.only(deeper.captured())) for name, deeper in node.bodies.items()})
+
+        try:
+            encoding = encode(body, self._terms, self._derivation, self._contents, outer, _nothing, descend)
+        except Contradiction:
+            return (UNKNOWN,) * len(body.outputs)
+        return tuple(encoding.fact(name) for name in body.outputs)
+
+    def _types(self, graph: Graph, facts: Mapping[str, Fact]) -> dict[str, Shaped]:
+        """The types of the values of a graph: as derived, or else as the file declares them."""
+        declared = {info.name: from_type(info.type, info.name) for info in (*graph.proto.input, *graph.proto.value_info, *graph.proto.output)}
+        found: dict[str, Shaped] = {}
+        for name in dict.fromkeys((*graph.inputs, *(output for node in graph.nodes for output in node.outputs if output))):
+            fact, claim = facts.get(name, UNKNOWN), declared.get(name, UNKNOWN)
+            best = claim if fact.shape is None and claim.shape is not None else fact
+            found[name] = shaped(best._replace(dtype=fact.dtype or claim.dtype), self._sizes)
+        return found
+
+
+def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray]:
+    """Evaluates no constants: types alone decide."""
+    return {}
+
+
+def _steps(graph: Graph, types: Mapping[str, Shaped], bodies: Mapping[tuple[int, str], Scheduled], weights: frozenset[str]) -> Steps:
+    """A graph as steps. Views share the buffer of what they look at."""
+    results = set(graph.outputs)
+    given = [name for name in graph.inputs if name not in graph.overridable and name not in weights]
+    buffers = [Buffer(_bytes(types, name), kept=True) for name in given]
+    holder = {name: number for number, name in enumerate(given)}
+    producer = {name: place for place, node in enumerate(graph.nodes) for name in node.outputs if name}
+    steps: list[Step] = []
+    for place, node in enumerate(graph.nodes):
+        sources = [name for name in dict.fromkeys((*node.inputs, *node.captures)) if name]
+        made: list[int] = []
+        first = node.inputs[0] if node.inputs else ""
+        standard = node.operator.standard
+        overwrites: tuple[int, ...] = ()
+        for index, name in enumerate(node.outputs):
+            if not name:
+                continue
+            if not index and name not in results and standard and node.operator.name in VIEWS:
+                if first in holder:
+                    holder[name] = holder[first]
+                continue  # a view of a constant takes nothing
+            size = _bytes(types, name)
+            if not index and name not in results and standard and node.operator.name in OVERWRITES and first in holder and _bytes(types, first) == size:
+                overwrites = (holder[first],)
+            holder[name] = len(buffers)
+            made.append(len(buffers))
+            buffers.append(Buffer(size, kept=name in results))
+        own = sum(buffers[number].size for number in made)
+        before = tuple(dict.fromkeys(producer[name] for name in sources if name in producer))
+        reads = tuple(dict.fromkeys(holder[name] for name in sources if name in holder))
+        steps.append(Step(before, tuple(made), reads, overwrites, _inside(node, [bodies[place, name].peak for name in node.bodies], own)))
+    return Steps(tuple(steps), tuple(buffers))
+
+
+def _inside(node: Node, peaks: Sequence[int], own: int) -> int:
+    """What the bodies of a node need beside its results. Those of an `If` are its branch's; those of
+    loops are gathered from many runs.
+    """
+    most = max(peaks, default=0)
+    return max(most - own, 0) if node.operator.name == "If" else most
+
+
+def _bytes(types: Mapping[str, Shaped], name: str) -> int:
+    return int(moved([types[name]]))

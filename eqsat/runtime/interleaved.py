@@ -1,0 +1,99 @@
+"""Interleaved timing: models run in turn in ONNX Runtime, so that a disturbance slows all of them alike.
+
+All sessions have one thread and all of the runtime's optimizations. Time is the thread's own
+processor time, so that other processes do not count: with one thread ONNX Runtime computes in the
+thread that calls it. Custom operators may have threads of their own, so with them, and where the
+system's clock of a thread is coarse, the wall clock counts. An untimed run comes before each timed
+one, because the other models have emptied the caches. Models that take less than a millisecond run
+several times in one measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from eqsat.runtime.session import feed, import_onnxruntime, restamped
+from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+
+THREADS = 1
+_SLICE = 1e-3  # seconds of one measurement, at least
+_FINE = 1e-6  # seconds
+_MOST_RUNS = 1000  # of one measurement
+_PATIENCE = 600.0  # seconds for one call
+
+
+class NotTimed(Exception):
+    """ONNX Runtime refuses a model or its inputs, crashes on it, or takes too long."""
+
+
+def time_rounds(
+    models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]], worker: Worker
+) -> dict[str, list[float]]:
+    """The seconds of a run of each model in each round; a round names models in the order in which
+    they run. All sessions are new. `folder` holds external data, `library` custom operators.
+
+    Raises `NotTimed`.
+    """
+    asked = {name: models[name] for name in dict.fromkeys(name for order in rounds for name in order)}
+    try:
+        found: dict[str, list[float]] = worker.call(
+            "eqsat.runtime.interleaved:run_rounds", asked, folder, library, dict(feeds), [list(order) for order in rounds], timeout=_PATIENCE
+        )
+    except RemoteError as error:
+        raise NotTimed(error.message) from None
+    except (WorkerDied, WorkerTimeout) as error:
+        raise NotTimed(f"ONNX Runtime {error}") from None
+    return found
+
+
+# The rest of this module runs in the worker.
+
+
+def run_rounds(
+    models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]]
+) -> dict[str, list[float]]:
+    """Does what `time_rounds` promises; raises ONNX Runtime's exceptions."""
+    clock = _clock(library)
+    ready = {name: feed(value) for name, value in feeds.items()}
+    sessions = {name: restamped(model, lambda data: _session(data, folder, library)) for name, model in models.items()}
+    times = {name: _runs(session, ready) for name, session in sessions.items()}
+    found: dict[str, list[float]] = {name: [] for name in models}
+    for order in rounds:
+        for name in order:
+            run, count = sessions[name].run, times[name]
+            run(None, ready)
+            begin = clock()
+            for _ in range(count):
+                run(None, ready)
+            found[name].append((clock() - begin) / count)
+    return found
+
+
+def _clock(library: str | None) -> Callable[[], float]:
+    """The clock that shows least of what else the machine does."""
+    fine = time.get_clock_info("thread_time").resolution < _FINE
+    return time.thread_time if library is None and fine else time.perf_counter
+
+
+def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
+    """How many runs are one measurement. The first run, which packs and allocates, does not count."""
+    session.run(None, feeds)
+    begin = time.perf_counter()
+    session.run(None, feeds)
+    return min(max(int(_SLICE / max(time.perf_counter() - begin, 1e-9)), 1), _MOST_RUNS)
+
+
+def _session(model: bytes, folder: str | None, library: str | None) -> Any:
+    """A session as users have it, but for its one thread."""
+    onnxruntime = import_onnxruntime()
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.intra_op_num_threads = options.inter_op_num_threads = THREADS
+    if folder is not None:
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
+    if library is not None:
+        options.register_custom_ops_library(library)
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,1 @@
+"""Tuning: several good graphs of a model are timed side by side, and the fastest is kept."""
