@@ -67,10 +67,8 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     everything = load_rules(settings.rules, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
-    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    valuation = Valuation(
-        load_target(settings.target), settings.objective, settings.assume_dims, library_file, shared(), settings.memory_limit, settings.verify
-    )
+    target, library = load_target(settings.target), settings.custom_operators
+    valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_limit, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 

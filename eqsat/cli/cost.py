@@ -42,8 +42,7 @@ def _cost(options: argparse.Namespace) -> int:
     from eqsat.settings import Settings
 
     settings = Settings(**given_settings(options))
-    library = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, library, shared())
+    valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, settings.custom_operators, shared())
     model = read(Path(options.model))
     check_dimensions(model.proto, settings.assume_dims)
     with shown_progress(options.json) as progress:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from eqsat.facts.dims import Dim, evaluate, symbols
 from eqsat.facts.fact import Fact
-from eqsat.operators import Attributes
+from eqsat.operators import Attributes, full_name
 
 USUAL_SIZE = 64
 """The size assumed of a dimension that has no number and to which the caller gives none."""
@@ -42,8 +42,8 @@ class PricedNode:
 
     @property
     def key(self) -> str:
-        """The operator as targets and tables write it: "Conv", "com.microsoft.FusedConv"."""
-        return f"{self.domain}.{self.name}" if self.domain else self.name
+        """The operator as targets and tables write it."""
+        return full_name(self.domain, self.name)
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqsat.runtime.session import feed, import_onnxruntime, restamp
+from eqsat.runtime.session import feed, import_onnxruntime, with_known_versions
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -84,15 +84,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str) 
     import onnx
 
     path = os.path.join(place, "graph.onnx")
-    while True:
-        try:
-            _session(model, folder, library, writes=path)
-            break
-        except Exception as refusal:
-            older = restamp(model, str(refusal))
-            if older is None:
-                raise
-            model = older
+    with_known_versions(model, lambda known: _session(known, folder, library, writes=path))
     return onnx.load_model(path)  # pyright: ignore[reportUnknownMemberType]
 
 

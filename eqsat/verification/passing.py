@@ -39,8 +39,7 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
 
 def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
     settings = job.settings
-    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    examiner = Examiner(settings.memory_limit, library_file, shared())
+    examiner = Examiner(settings.memory_limit, settings.custom_operators, shared())
 
     def verified(result: onnx.ModelProto) -> Verdict:
         return verify(

@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 FLOORS = [
     ["errors", "families", "operators", "runtime", "extract", "shipped"],
     ["facts", "settings", "traits"],
-    ["cost", "model"],
-    ["control", "terms"],
+    ["model"],
+    ["control", "cost", "terms"],
     ["spelling"],
     ["language"],
     ["egraph"],
