@@ -87,7 +87,7 @@ def _list(options: argparse.Namespace) -> int:
                         "label": rule.label.value,
                         "both": rule.both,
                         "about": " ".join(rule.documentation),
-                        "members": [entry.listed.name for entry in group.entries if rule.ranges and entry.listed.family == rule.name],
+                        "members": [entry.listed.name for entry in group.entries if rule.is_family and entry.listed.family == rule.name],
                     }
                     for rule in group.file.rules
                 ],
@@ -100,7 +100,7 @@ def _list(options: argparse.Namespace) -> int:
         print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
         for rule in group.file.rules:
             members = sum(entry.listed.family == rule.name for entry in group.entries)
-            name = f"{rule.name} ({members} members)" if rule.ranges else rule.name
+            name = f"{rule.name} ({members} members)" if rule.is_family else rule.name
             print(f"  {rule.label.value:6}  {name:32}  {' '.join(rule.documentation)}")
     return 0
 
@@ -112,7 +112,7 @@ def _show(options: argparse.Namespace) -> int:
     library = _library(options)
     found = library.members(options.name)
     file, rule = library.written(options.name)
-    members = [resolved.rule.name for resolved in found if rule.ranges]
+    members = [resolved.rule.name for resolved in found if rule.is_family]
     if not options.egglog:
         # A member is shown as what it is, a family and a rule as they are written.
         text = "\n\n".join([*map(show_definition, definitions_for(rule, file)), show(rule)]) if rule.name == options.name else show(found[0].rule)
@@ -262,15 +262,19 @@ def _why(options: argparse.Namespace) -> int:
 
 
 def _present(members: Sequence[Resolved], source: Path, library: Library) -> list[Resolved]:
-    """Those members of a family whose own operators the model has, as far as they are looked for; a rule that is none is asked for whatever there is."""
+    """The members of a family that have a chance: the model has their own operators, as far as they
+    look for them, and nodes with as many outputs. A rule that is no family is always asked for.
+    """
     if len(members) == 1:
         return list(members)
-    from eqsat.why.why import operators_of
+    from eqsat.why.why import contents_of
 
-    present = operators_of(source)
+    operators, counts = contents_of(source)
 
     def looked_for(member: Resolved) -> bool:
+        if member.rule.results is not None and member.rule.results not in counts:
+            return False
         directions = library.entry(member.rule.name).directions
-        return any(present.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
+        return any(operators.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
 
     return [member for member in members if looked_for(member)]

@@ -78,7 +78,7 @@ def _of_all(written: syntax.Rule, found: list[list[Problem]]) -> list[Problem]:
     """The problems of the members of a family. A problem that all members share is reported once,
     as the family's own. Of the others the first at each place is reported.
     """
-    if not written.ranges:
+    if not written.is_family:
         return [problem for problems in found for problem in problems]
     alike: dict[tuple[syntax.Place, str], list[Problem]] = {}
     for problems in found:

@@ -182,7 +182,9 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """`[F(x, y) for x, y in ..xs, ..ys]` as last input: a node for each item."""
+    """`[F(x, y) for x, y in ..xs, ..ys]` as last input, or as a list of results: a node for each
+    item.
+    """
 
     item: Expression
     targets: tuple[str, ...]
@@ -237,7 +239,9 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`a, b = Split(x, s)`, or a lone expression (no targets). `_` is an output without a name."""
+    """`a, b = Split(x, s)`, `..ys = Split(x, s)`, or a lone expression (no targets). `_` is an
+    output without a name; the target of a list of results keeps its dots.
+    """
 
     targets: tuple[str, ...]
     value: Expression
@@ -350,8 +354,9 @@ class Range:
 class Rule:
     """One rule of a file. Roots are lone expressions, or names that both sides define.
 
-    A rule with `ranges` is a family. `operators` are a member's choices for the variables, without
-    a word on which of them are mirrored.
+    A rule with `ranges` or with lists of results is a family. `operators` are a member's choices
+    for the variables, without a word on which of them are mirrored, and `results` is the length of
+    its lists of results.
     """
 
     name: str
@@ -365,14 +370,25 @@ class Rule:
     exact_if: Expression | None = None  # a condition that makes the rule exact
     ranges: tuple[Range, ...] = ()
     operators: tuple[str, ...] = ()
+    results: int | None = None
     file: str = field(default="", compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation
     begin: int = field(default=0, compare=False, repr=False)  # the line of the file on which that text begins
 
     @property
+    def has_results(self) -> bool:
+        """Whether a line names a list of results, `..ys`."""
+        return any(target.startswith("..") for line in (*self.left, *self.right) for target in line.targets)
+
+    @property
+    def is_family(self) -> bool:
+        """Whether the rule stands for several."""
+        return bool(self.ranges) or self.has_results
+
+    @property
     def family(self) -> str:
-        """The name as written in the file: a member's name without its operators."""
+        """The name as written in the file: a member's name without what is in brackets."""
         return self.name.partition("[")[0]
 
 

@@ -289,16 +289,17 @@ class _Survey:
         return Spot("", "", where, compiled.reverse, furthest.matched, of, -1, stop, reasons.bindings(furthest, {}))
 
 
-def operators_of(source: Path) -> set[str]:
-    """The operators of a model in a file, bodies and functions included, by the names that rules
-    use.
+def contents_of(source: Path) -> tuple[set[str], set[int]]:
+    """The operators of a model in a file, by the names that rules use, and the numbers of outputs
+    that its nodes have. Bodies and functions count.
     """
 
-    def inside(graph: Graph) -> Iterator[str]:
+    def inside(graph: Graph) -> Iterator[Node]:
         for node in graph.nodes:
-            yield RENAMED.get(node.operator.name, node.operator.name)
+            yield node
             for body in node.bodies.values():
                 yield from inside(body)
 
     model = read(source)
-    return {name for graph in (model.graph, *(function.body for function in model.functions.values())) for name in inside(graph)}
+    found = [node for graph in (model.graph, *(function.body for function in model.functions.values())) for node in inside(graph)]
+    return {RENAMED.get(node.operator.name, node.operator.name) for node in found}, {len(node.outputs) for node in found}
