@@ -75,6 +75,8 @@ def _library(options: argparse.Namespace) -> Library:
 
 
 def _list(options: argparse.Namespace) -> int:
+    from eqsat.language.results import is_family
+
     library = _library(options)
     if options.json:
         groups = [
@@ -87,7 +89,7 @@ def _list(options: argparse.Namespace) -> int:
                         "label": rule.label.value,
                         "both": rule.both,
                         "about": " ".join(rule.documentation),
-                        "members": [entry.listed.name for entry in group.entries if rule.is_family and entry.listed.family == rule.name],
+                        "members": [entry.listed.name for entry in group.entries if is_family(rule) and entry.listed.family == rule.name],
                     }
                     for rule in group.file.rules
                 ],
@@ -100,7 +102,7 @@ def _list(options: argparse.Namespace) -> int:
         print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
         for rule in group.file.rules:
             members = sum(entry.listed.family == rule.name for entry in group.entries)
-            name = f"{rule.name} ({members} members)" if rule.is_family else rule.name
+            name = f"{rule.name} ({members} members)" if is_family(rule) else rule.name
             print(f"  {rule.label.value:6}  {name:32}  {' '.join(rule.documentation)}")
     return 0
 
@@ -108,11 +110,12 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from eqsat.language.expansion import definitions_for
     from eqsat.language.printer import show, show_definition
+    from eqsat.language.results import is_family
 
     library = _library(options)
     found = library.members(options.name)
     file, rule = library.written(options.name)
-    members = [resolved.rule.name for resolved in found if rule.is_family]
+    members = [resolved.rule.name for resolved in found if is_family(rule)]
     if not options.egglog:
         # A member is shown as what it is, a family and a rule as they are written.
         text = "\n\n".join([*map(show_definition, definitions_for(rule, file)), show(rule)]) if rule.name == options.name else show(found[0].rule)

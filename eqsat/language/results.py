@@ -24,11 +24,21 @@ LENGTHS = range(2, 9)
 """How many results a list may have. Each length is a rule of its own, so there is an end."""
 
 
+def has_results(rule: Rule) -> bool:
+    """Whether a line of the rule names a list of results."""
+    return any(_targets(line) for line in (*rule.left, *rule.right))
+
+
+def is_family(rule: Rule) -> bool:
+    """Whether a rule as written stands for several."""
+    return bool(rule.ranges) or has_results(rule)
+
+
 def of_each_length(rule: Rule, report: Report) -> list[Rule]:
     """The members of a rule with lists of results, or the rule itself if it has none. Problems go
     to the report.
     """
-    if not rule.has_results:
+    if not has_results(rule):
         return [rule]
     lists = _lists(rule, report)
     _check_uses(rule, report)
@@ -41,9 +51,7 @@ def of_each_length(rule: Rule, report: Report) -> list[Rule]:
             report.add(test.place, "this line does not tell how many results there are: it gives the types of no list that is as long")
         elif len(counts) > 1 or not counts.issubset(LENGTHS):
             found = " and ".join(map(str, sorted(counts)))
-            report.add(
-                test.place, f"this line gives lists of {found} tensors; there are {LENGTHS.start} to {LENGTHS.stop - 1} results, and such lists are as long"
-            )
+            report.add(test.place, f"this line gives lists of {found} tensors; lists of results have {LENGTHS.start} to {LENGTHS.stop - 1}, all equally many")
     members: list[Rule] = []
     for length in LENGTHS:
         if report.problems:

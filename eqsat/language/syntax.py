@@ -1,5 +1,4 @@
-"""The rule language as plain data: the parser makes it, the printer writes it, later stages read
-it.
+"""The rule language as plain data: parsers make it, the printer writes it, later stages read it.
 
 Nothing here knows the meaning of operators and names. `Place` lets any stage point at the text.
 """
@@ -182,9 +181,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """`[F(x, y) for x, y in ..xs, ..ys]` as last input, or as a list of results: a node for each
-    item.
-    """
+    """`[F(x, y) for x, y in ..xs, ..ys]`, an input or a list of results: a node for each item."""
 
     item: Expression
     targets: tuple[str, ...]
@@ -239,9 +236,7 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`a, b = Split(x, s)`, `..ys = Split(x, s)`, or a lone expression (no targets). `_` is an
-    output without a name; the target of a list of results keeps its dots.
-    """
+    """`a, _ = Split(x, s)`, `..ys = Split(x, s)` (`..ys` is one target), or a lone expression."""
 
     targets: tuple[str, ...]
     value: Expression
@@ -354,9 +349,8 @@ class Range:
 class Rule:
     """One rule of a file. Roots are lone expressions, or names that both sides define.
 
-    A rule with `ranges` or with lists of results is a family. `operators` are a member's choices
-    for the variables, without a word on which of them are mirrored, and `results` is the length of
-    its lists of results.
+    A rule with `ranges` or lists of results is a family. `operators` are a member's choices for the
+    variables, mirrored or not, and `results` is the length of its lists of results.
     """
 
     name: str
@@ -375,16 +369,6 @@ class Rule:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation
     begin: int = field(default=0, compare=False, repr=False)  # the line of the file on which that text begins
-
-    @property
-    def has_results(self) -> bool:
-        """Whether a line names a list of results, `..ys`."""
-        return any(target.startswith("..") for line in (*self.left, *self.right) for target in line.targets)
-
-    @property
-    def is_family(self) -> bool:
-        """Whether the rule stands for several."""
-        return bool(self.ranges) or self.has_results
 
     @property
     def family(self) -> str:
