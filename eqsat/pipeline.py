@@ -1,8 +1,8 @@
 """The pipeline: from a model to an optimized model and the report of the run.
 
-Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded), verify, report.
-Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a valid model that
-computes what the original computed: in doubt the original itself.
+Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded),
+verify, report. Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a
+valid model that computes what the original computed: in doubt the original itself.
 """
 
 from __future__ import annotations
@@ -42,13 +42,17 @@ class Result:
     original: Original
 
     def save(self, path: str | Path) -> None:
-        """Writes the model to `path`, whole or not at all; external data go into one file beside it."""
+        """Writes the model to `path`, whole or not at all; external data go into one file beside
+        it.
+        """
         source = self.original.path
         save(self.model, self.original.folder, Path(path), None if source is None else Path(source), has_external_data(self.original.proto))
 
 
 def run(source: Source, settings: Settings) -> Result:
-    """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
+    """The optimized form of a model; raises `InputError` for mistakes of the caller, and nothing
+    else on purpose.
+    """
     shared().start()  # the worker loads its libraries while this process reads
     this = Run(settings)
     with this.stage("read"):

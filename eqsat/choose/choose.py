@@ -37,7 +37,9 @@ _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 @dataclass(slots=True)
 class Chosen:
-    """A choice: one term for each needed class, children first, and the graph that it was chosen from."""
+    """A choice: one term for each needed class, children first, and the graph that it was chosen
+    from.
+    """
 
     terms: dict[int, Term]
     choice: Choice
@@ -106,8 +108,8 @@ class Chooser:
         return Chosen({eclass: self.ways[place] for eclass, place in picks.items()}, choice, graph, before)
 
     def _extracted(self, graph: Graph, initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """The best choice found. Where fusions make one dearer than it looks, others are looked for
-        in which their first nodes cost as much more.
+        """The best choice found. A fusion can make a choice dearer than it looks. Then the first
+        node of the fusion gets that price, and the search for a choice begins again.
         """
         work = _QUICK if self._prices.predicts else _WORK
         costs = [node.cost for node in graph.nodes]
@@ -124,7 +126,9 @@ class Chooser:
         return min(found)[2]
 
     def _node(self, term: Term, folding: bool) -> Node:
-        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their own."""
+        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their
+        own.
+        """
         storage = self._storage(term)
         if math.isinf(storage):
             return Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding))
@@ -191,7 +195,7 @@ def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None
 
 
 def _outputs(encoding: Encoding, term: Term) -> int:
-    """How many outputs a node of a term lists."""
+    """The number of outputs that a node of a term lists."""
     signature = encoding.terms.signatures[term.head]
     named = None if signature.single else term_outputs(encoding.terms, term.head, term.data)
     return len(named or (1,))

@@ -32,17 +32,17 @@ def add_rules(commands: Any) -> None:
     rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
     actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    listing = actions.add_parser("list", help="the rules, by group, with what they are for")
+    listing = actions.add_parser("list", help="the rules, by group, each with its purpose")
     _add_sources(listing)
     listing.set_defaults(command=_list)
 
-    show = actions.add_parser("show", help="one rule as text, or as what runs")
+    show = actions.add_parser("show", help="one rule as text, or as the egglog program that runs")
     show.add_argument("name", metavar="NAME")
     show.add_argument("--egglog", action="store_true", help="what the rule compiles to")
     _add_sources(show)
     show.set_defaults(command=_show)
 
-    check = actions.add_parser("check", help="try rules on random instances against what ONNX Runtime computes")
+    check = actions.add_parser("check", help="compare both sides of rules on random instances")
     check.add_argument("paths", metavar="PATH", nargs="*", help="rule files, or folders of them (default: the built-in rules)")
     check.add_argument("--n", metavar="N", type=count, default=None, help="instances of each rule that must fire (default: 300)")
     check.add_argument("--seed", metavar="S", type=_seed, default=0, help="another seed draws other instances (default: 0)")
@@ -56,7 +56,7 @@ def add_rules(commands: Any) -> None:
     layout.add_argument("--json", action="store_true", help="print one JSON object")
     layout.set_defaults(command=_format)
 
-    why = actions.add_parser("why", help="where a rule matches on a model, nearly matches, and what stops it")
+    why = actions.add_parser("why", help="where a rule fires on a model, and why it does not fire elsewhere")
     why.add_argument("name", metavar="NAME")
     why.add_argument("model", metavar="MODEL", help="an ONNX file")
     _add_sources(why)
@@ -117,7 +117,7 @@ def _show(options: argparse.Namespace) -> int:
     file, rule = library.written(options.name)
     members = [resolved.rule.name for resolved in found if is_family(rule)]
     if not options.egglog:
-        # A member is shown as what it is, a family and a rule as they are written.
+        # A member is shown with its operators filled in; a family and a rule are shown as written.
         text = "\n\n".join([*map(show_definition, definitions_for(rule, file)), show(rule)]) if rule.name == options.name else show(found[0].rule)
         record = {"name": options.name, "file": rule.file, "line": rule.place.line, "text": text, "members": members}
         print(json.dumps(record) if options.json else "\n".join([text, *([f"\nmembers: {', '.join(members)}"] if len(members) > 1 else [])]))

@@ -55,7 +55,7 @@ def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]
 
 @dataclass(slots=True)
 class _Scope:
-    """The types of the values that a graph sees, and what all graphs of a model share."""
+    """The types of the values that a graph sees, and the settings that all graphs of a model share."""
 
     types: dict[str, Shaped]
     target: Target

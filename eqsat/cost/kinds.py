@@ -182,7 +182,9 @@ MOVES: Final = frozenset(
     """cast cast_integer constant control copy fill gather random resize_nearest scatter sequence string transpose transpose_plane
     transpose_runs view""".split()
 )
-"""The classes that compute nothing with the elements, so that a data type slows them only by its bytes."""
+"""The classes that compute nothing with the elements, so that a data type slows them only by its
+bytes.
+"""
 
 DECLARED: Final[dict[str, Counter]] = {
     "elementwise": passes.elementwise(1.0),

@@ -1,4 +1,6 @@
-"""Tensors and nodes as a price sees them: types with a number for each size, and what is constant."""
+"""Tensors and nodes as a price sees them: types with a number for each size, and whether a tensor
+is constant.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ class PricedNode:
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:
-    """What is known of a tensor, with `sizes` for the names of dimensions."""
+    """The known type of a tensor, with `sizes` for the names of dimensions."""
     shape = None if fact.shape is None else tuple(_size(size, sizes) for size in fact.shape)
     return Shaped(fact.dtype, shape, fact.const)
 

@@ -72,7 +72,7 @@ class _Chosen:
 
     @property
     def name(self) -> str:
-        """What it adds to the name of the member."""
+        """The part of the member's name for this operator."""
         return f"mirrored-{self.operator}" if self.mirrored else self.operator
 
 
@@ -113,7 +113,7 @@ def _choices(part: Range, report: Report) -> list[tuple[_Chosen, ...]]:
             choice = tuple(_Chosen(operator.name, item.mirrored and operator.name not in _EITHER_WAY) for operator in named)
             if not item.name and item.removed != (choice in found):
                 shown = shown_together([operator.name for operator in named])
-                report.add(named[0].place, f"{shown} is not among what stands before" if item.removed else f"{shown} is named twice")
+                report.add(named[0].place, f"{shown} is not in the sets before it" if item.removed else f"{shown} is named twice")
             if item.removed:
                 found.pop(choice, None)
             else:
@@ -268,7 +268,7 @@ class _Inliner:
         made = self._filled(definition, meanings, node.place)
         self._room -= sum(1 for _ in nodes(made))
         if self._room < 0:
-            self._add(node.place, f"with what its definitions say, this has more than {_NODE_LIMIT} parts")
+            self._add(node.place, f"with its definitions written out, this has more than {_NODE_LIMIT} parts")
             self._room = _NODE_LIMIT
             return syntax.Wildcard(node.place)
         return made

@@ -230,7 +230,7 @@ class _Resolution:
                 self.report.add(line.place, "a side has one lone expression at most; write `name = ...`")
         if bool(lone[0]) != bool(lone[1]):
             side, other, line = ("left", "right", lone[0][0]) if lone[0] else ("right", "left", lone[1][0])
-            self.report.add(line.place, f"the {side} side has a lone expression and the {other} side none, so what it equals is open")
+            self.report.add(line.place, f"the {side} side has a lone expression and the {other} side none, so it is not clear what equals it")
             return ()
         defined = {target for line in right for target in line.targets} - {"_"}
         roots = tuple(name for line in left for name in (line.targets or ("",)) if not name or name in defined)

@@ -89,8 +89,8 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
 
 
 def _first(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
-    """The first turn. Where costs are predictions, the first phase alone, which only simplifies, may
-    give a model that the runtime runs faster.
+    """The first turn. Where costs are predictions, the first phase alone, which only simplifies,
+    may give a model that the runtime runs faster.
     """
     phases = job.plan.phases
     found = _turn(model, job, phases, most, library, kept)

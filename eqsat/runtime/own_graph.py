@@ -1,9 +1,9 @@
-"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value, and
-the time of each node.
+"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value,
+and the time of each node.
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. It can write the graph that it
-will run, without the types of the values between; those it tells of a second session, which makes
-every value an output. The graph comes back without the data of its weights.
+will run, but without the types of inner values. A second session, in which every value is an
+output, tells these types. The graph comes back without the data of its weights.
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ class Spot:
 
 @dataclass(slots=True)
 class Answer:
-    """Where a rule fires, and what stops it elsewhere."""
+    """The places where a rule fires, and the reasons why it does not fire elsewhere."""
 
     rule: Rule
     operators: tuple[str, ...]  # at the root, by direction
@@ -227,7 +227,7 @@ class _Survey:
             encoding = encode(graph, self.terms, self.derivation, self.contents, outer, folding.evaluate, descend)
             egraph, record = saturate(encoding, Limits(), RuleSet())
             if record.hit is not None:
-                self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for what is known of its values")
+                self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for facts about its values")
             for compiled in self.directions:
                 self.search(graph, encoding, egraph, compiled, where)
             if self.rules is not None:

@@ -1,4 +1,6 @@
-"""Instances of left sides: legal, faithful to the rule's patterns, the same for a seed, and full of what authors overlook."""
+"""Instances of left sides: legal, faithful to the rule's patterns, the same for a seed, and full of
+what authors overlook.
+"""
 
 from __future__ import annotations
 
@@ -378,7 +380,9 @@ def _slices(x: np.ndarray, b: Mapping[str, Any]) -> list[slice]:
 
 @pytest.mark.parametrize("name", SPELLED)
 def test_every_spelling_computes_what_the_bindings_say(name: str) -> None:
-    """Axes from the end, ends beyond the end, inferred sizes: the graph may be written in many ways, the names of the rule see one."""
+    """Axes from the end, ends beyond the end, inferred sizes: the graph may be written in many
+    ways, the names of the rule see one.
+    """
     spellings: set[str] = set()
     for instance in filter(plain, drawn(name)):
         bindings = dict(instance.bindings)
@@ -432,7 +436,9 @@ SINGLE = {
 
 @pytest.mark.parametrize("operator", SINGLE)
 def test_instances_run(operator: str) -> None:
-    """What inference lets pass must run as well: agreeing channels, indices in range, windows that fit."""
+    """What inference lets pass must run as well: agreeing channels, indices in range, windows that
+    fit.
+    """
     names = ", ".join(part.split(":")[0] for part in SINGLE[operator].split(", ") if ":" in part)
     text = f"exact rule one:\n    {operator}<..p>({names}) => {operator}<..p>({names})\n    test {SINGLE[operator]}\n"
     if not find_operator("", operator, NEWEST).schema.attributes:  # type: ignore[union-attr]

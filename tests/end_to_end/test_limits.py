@@ -1,4 +1,6 @@
-"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names the limit."""
+"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names
+the limit.
+"""
 
 from typing import Any
 
@@ -69,7 +71,9 @@ def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.Monke
 
 
 def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original comes out."""
+    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original
+    comes out.
+    """
     import eqsat
     from eqsat.rewriting import rewrite
 

@@ -1,4 +1,6 @@
-"""The rule language's text: what is read, that nothing is lost when it is shown again, and that no text breaks the reader."""
+"""The rule language's text: what is read, that nothing is lost when it is shown again, and that no
+text breaks the reader.
+"""
 
 import re
 import subprocess

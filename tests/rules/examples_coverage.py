@@ -1,4 +1,6 @@
-"""Examples of rewrites that others have published, where no other module shows them: docs/coverage.md says which are shown where."""
+"""Examples of rewrites that others have published, where no other module shows them:
+docs/coverage.md says which are shown where.
+"""
 
 from __future__ import annotations
 

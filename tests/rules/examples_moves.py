@@ -1,4 +1,6 @@
-"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast compose, cancel, and sink below what does not ask for them."""
+"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast compose, cancel, and
+sink below what does not ask for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Examples of the rules about quantization, and of operators that are another operator in other words."""
+"""Examples of the rules about quantization, and of operators that are another operator in other
+words.
+"""
 
 from __future__ import annotations
 
