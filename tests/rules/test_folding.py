@@ -104,7 +104,7 @@ def draw(generator: random.Random) -> Chain:
 
 
 def sample() -> list[Chain]:
-    """Chains in which every pair of choices that occurs at all occurs: of a few candidates always
+    """Chains in which every pair of choices that occurs at all occurs: of many candidates always
     the one that adds most.
     """
     generator = random.Random(0)
@@ -113,7 +113,7 @@ def sample() -> list[Chain]:
     chosen: list[Chain] = []
     while open_pairs:
         lacking = next(chain for chain in candidates if chain.pairs & open_pairs)
-        best = max([lacking, *generator.sample(candidates, 40)], key=lambda chain: len(chain.pairs & open_pairs))
+        best = max([lacking, *generator.sample(candidates, 300)], key=lambda chain: len(chain.pairs & open_pairs))
         chosen.append(best)
         open_pairs -= best.pairs
     return chosen
