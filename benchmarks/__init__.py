@@ -1,1 +1,3 @@
-"""Benchmarks: a zoo of real exports that anyone can rebuild, and what optimizers make of it."""
+"""Benchmarks: a zoo of real exports that anyone can rebuild, and the timing of their optimized
+forms.
+"""

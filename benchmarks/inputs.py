@@ -19,7 +19,7 @@ import numpy as np
 
 
 class Meaning(StrEnum):
-    """What the elements of an input mean, which decides how they are drawn."""
+    """The meaning of an input's elements, which decides how they are drawn."""
 
     FEATURES = "features"  # normally distributed numbers
     INDICES = "indices"  # from 0 up to a bound
@@ -78,7 +78,9 @@ class Description:
 
     @classmethod
     def from_json(cls, text: str) -> Description:
-        """The inverse of `to_json`; a ValueError, KeyError or TypeError says what is wrong."""
+        """The inverse of `to_json`. Wrong data raise a ValueError, KeyError or TypeError with the
+        reason.
+        """
         data: dict[str, Any] = json.loads(text)
         inputs = {name: _input(value) for name, value in data["inputs"].items()}
         return cls(inputs, {name: int(size) for name, size in data["sizes"].items()}, dict(data["made_by"]))
@@ -95,7 +97,9 @@ def description_path(model: Path) -> Path:
 
 
 def read_description(model: Path) -> Description:
-    """The description beside a model; a ValueError says what is wrong with it, and where."""
+    """The description beside a model. A wrong one raises a ValueError that names the file and the
+    reason.
+    """
     path = description_path(model)
     if not path.is_file():
         raise ValueError(f"{model} has no description of its inputs; it belongs into {path}")

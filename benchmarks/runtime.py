@@ -1,4 +1,6 @@
-"""The runtime: ONNX Runtime with one thread and all of its optimizations, as every figure here has it."""
+"""The runtime: ONNX Runtime with one thread and all of its optimizations, as every figure here has
+it.
+"""
 
 from __future__ import annotations
 

@@ -100,8 +100,17 @@ class Operator:
         return self.domain == "" and self.schema is not None
 
     def __str__(self) -> str:
-        name = f"{self.domain}.{self.name}" if self.domain else self.name
-        return f"{name}-{self.version}" if self.version else name
+        return f"{self.full_name}-{self.version}" if self.version else self.full_name
+
+    @property
+    def full_name(self) -> str:
+        """The name with its domain, as `full_name` writes it."""
+        return full_name(self.domain, self.name)
+
+
+def full_name(domain: str, name: str) -> str:
+    """Return the name of an operator with its domain: "Conv", "com.microsoft.FusedConv"."""
+    return f"{domain}.{name}" if domain else name
 
 
 def normal_domain(domain: str) -> str:
@@ -192,7 +201,9 @@ def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tu
 
 
 def to_attributes(operator: Operator, values: Mapping[str, AttributeValue | None]) -> list[AttributeProto]:
-    """The attributes of a node with these values; those that are absent or the default are left out."""
+    """The attributes of a node with these values; those that are absent or the default are left
+    out.
+    """
     defaults = _defaults(operator)
     return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and defaults.get(name) != value]
 

@@ -1,8 +1,8 @@
 """The pipeline: from a model to an optimized model and the report of the run.
 
-Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded), verify, tune if asked to, report.
-Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a valid model that
-computes what the original computed: in doubt the original itself.
+Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded),
+verify, tune if asked to, report. Whatever happens on the way, a limit, Ctrl-C or a failed check,
+the result is a valid model that computes what the original computed: in doubt the original itself.
 """
 
 from __future__ import annotations
@@ -43,13 +43,17 @@ class Result:
     original: Original
 
     def save(self, path: str | Path) -> None:
-        """Writes the model to `path`, whole or not at all; external data go into one file beside it."""
+        """Writes the model to `path`, whole or not at all; external data go into one file beside
+        it.
+        """
         source = self.original.path
         save(self.model, self.original.folder, Path(path), None if source is None else Path(source), has_external_data(self.original.proto))
 
 
 def run(source: Source, settings: Settings) -> Result:
-    """The optimized form of a model; raises `InputError` for what the caller must mend, and nothing else on purpose."""
+    """The optimized form of a model; raises `InputError` for mistakes of the caller, and nothing
+    else on purpose.
+    """
     shared().start()  # the worker loads its libraries while this process reads
     this = Run(settings)
     with this.stage("read"):
@@ -71,10 +75,8 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     everything = load_rules(settings.rules, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
-    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    valuation = Valuation(
-        load_target(settings.target), settings.objective, settings.assume_dims, library_file, shared(), settings.memory_limit, settings.verify
-    )
+    target, library = load_target(settings.target), settings.custom_operators
+    valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_limit, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 

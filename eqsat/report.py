@@ -34,7 +34,9 @@ class Original:
 
     proto: onnx.ModelProto
     model: Model
-    """Its normal form, inlined and in the opset that the settings ask for: the input of the optimizer."""
+    """Its normal form, inlined and in the opset that the settings ask for: the input of the
+    optimizer.
+    """
     folder: Path | None
     """Where its external data lie."""
     path: str | None
@@ -69,7 +71,7 @@ class Run:
 
     @contextmanager
     def stage(self, name: str) -> Generator[None, None, None]:
-        """Tells the caller that a stage begins, and takes its time."""
+        """Tells the caller that a stage begins, and records its time."""
         self.settings.progress(name)
         start = time.monotonic()
         try:
@@ -84,7 +86,7 @@ class Run:
 
 
 def report_of(run: Run) -> Report:
-    """What was done to the model, why, and how long it took."""
+    """The changes to the model, the reasons, and the times."""
     original, checked, found = run.original.proto, run.checked, run.checked.found
     changed = found.model is not original
     trace = found.trace
@@ -116,7 +118,7 @@ def _bound(run: Run) -> float:
 
 
 def _cost(run: Run) -> dict[str, Any]:
-    """What the target takes for the model, before and after."""
+    """The price of the model on the target, before and after."""
     valuation, folder = run.job.valuation, run.original.folder
     models = run.original.proto, run.checked.found.model
     both = valuation.both(*models, folder)
@@ -133,7 +135,9 @@ def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, fol
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:
-    """Each rule that fired, and each that was left out since what it made did not pass verification."""
+    """Each rule that fired, and each that was left out because its result did not pass
+    verification.
+    """
     trace = run.checked.found.trace
     seconds: Counter[str] = Counter()
     for record in trace.records:

@@ -104,6 +104,11 @@ class Settings:
     progress: Callable[[str], None] = _silent
     """Called with the name of each stage as it begins."""
 
+    @property
+    def custom_operators(self) -> str | None:
+        """The path of the library of custom operators, as runtimes take it."""
+        return None if self.custom_op_library is None else str(self.custom_op_library)
+
     def __post_init__(self) -> None:
         for setting in fields(self):
             option, value = option_of(setting), getattr(self, setting.name)

@@ -8,7 +8,7 @@ RULES = folder if (folder := _PACKAGE / "rules").is_dir() else _PACKAGE.parent /
 """Without symbolic links, a checkout has rules/ only beside the package."""
 
 TARGETS = folder if (folder := _PACKAGE / "extract" / "targets").is_dir() else _PACKAGE.parent / "extract" / "targets"
-"""The same of the targets, which tell what a node costs."""
+"""The folder of the targets, which tell the cost of a node; it is found in the same way."""
 
 SHIPPED = _PACKAGE / "compiled"
 """A wheel has the compiled rules there; a checkout has no such folder."""

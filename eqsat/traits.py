@@ -59,9 +59,10 @@ SYMMETRIC: Final = members("commutative", "variadic")
 # By elementwise operator, the float types in which an element depends only on its operands, not on
 # its position. ONNX Runtime computes the elements behind the last full vector (of a tensor, a row
 # or a thread's share) with other code, which may round differently. The table is measured on x86-64
-# (tests/language/test_positionless.py); nothing is known of other operators. IEEE 754 defines the operators
-# of the first line, or a few of its steps make them up. Pow is missing: kernels have shortcuts for an
-# exponent that is one number, such as -1, and which exponents are one number depends on shapes.
+# (tests/language/test_positionless.py); nothing is known of other operators. IEEE 754 defines the
+# operators of the first line, or a few of its steps make them up. Pow is missing: kernels have
+# shortcuts for an exponent that is one number, such as -1, and which exponents are one number
+# depends on shapes.
 _HALVES = frozenset({"bfloat16", "float16"})
 _STEPS = """
     Abs Add Cast Ceil Div Equal Floor Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Mul Neg PRelu

@@ -16,7 +16,7 @@ from .weights import Exact, Scale
 
 
 def prepare(graph: Graph, initial: Mapping[int, int] | None = None) -> tuple[Problem, Scale, list[int]]:
-    """Check and prune `graph` and mark what every choice needs.
+    """Check and prune `graph` and mark the nodes that every choice needs.
 
     Return the problem, the scale of its weights, and the units of its resources. An ExtractionError
     says that the graph is malformed or that a root has no finite acyclic choice.

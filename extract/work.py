@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+
 @dataclass(slots=True)
 class Work:
     """The remaining work."""

@@ -1,4 +1,6 @@
-"""Settings for all tests: hypothesis is deterministic and has no deadline, because machines differ in speed; slow tests run first."""
+"""Settings for all tests: hypothesis is deterministic and has no deadline, because machines differ
+in speed; slow tests run first.
+"""
 
 import pytest
 from hypothesis import settings
@@ -8,5 +10,7 @@ settings.load_profile("eqsat")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow tests first, so that at the end no worker is busy with one while the others have nothing to do."""
+    """Puts slow tests first, so that at the end no worker is busy with one while the others have
+    nothing to do.
+    """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -1,1 +1,1 @@
-"""Latency: how fast ONNX Runtime runs a model, and what optimizers make of it."""
+"""Latency: how fast ONNX Runtime runs a model and its optimized forms."""

@@ -1,4 +1,5 @@
-"""The command: `python -m benchmarks.latency FOLDER|MODEL ... --cache FOLDER [--against NAMES] ...`.
+"""The command: `python -m benchmarks.latency FOLDER|MODEL ... --cache FOLDER [--against NAMES]
+...`.
 
 Makes each optimizer's version of each model once, and keeps it in the cache. Then it times all
 versions of a model side by side, and prints the table. A model has the description of its inputs
@@ -51,8 +52,8 @@ def main() -> int:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="FOLDER|MODEL", help="models, or folders with models")
-    parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER", help="where the optimizers' results are kept")
-    parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"what is compared (default: {','.join(AGAINST)})")
+    parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER", help="the folder that keeps the optimizers' results")
+    parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"the optimizers to compare (default: {','.join(AGAINST)})")
     parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat "--effort low"')
     parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most so many runs of each variant (default: 1000)")
     parser.add_argument("--seconds", type=float, default=60, metavar="S", help="about so long at most for the runs of one model (default: 60)")
@@ -92,7 +93,7 @@ def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
 
 
 def make_row(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
-    """All of one model."""
+    """The variants of one model and their measurements."""
     variants = {variant.name: variant for variant in make_all(model, description, optimizers, options)}
     paths = {name: variant.path for name, variant in variants.items() if variant.path}
     request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)
@@ -111,7 +112,7 @@ def make_all(model: Path, description: Description, optimizers: Sequence[Optimiz
 
 
 def record(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, object]:
-    """All figures as JSON data, with what they depend on."""
+    """All figures as JSON data, with the versions and options that they depend on."""
     packages = ("onnxruntime", "onnxsim", "onnxslim", "onnxscript", "onnx")
     versions = {package: importlib.metadata.version(package) for package in packages if _installed(package)}
     return {"versions": versions, "eqsat": options.eqsat, "clock": options.clock, "models": [asdict(row) for row in rows]}

@@ -71,7 +71,7 @@ def _wait(leader: int) -> tuple[int, float]:
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of what its children leave behind, so that `run` sees their time."""
+    """Makes this process the parent of its orphaned descendants, so that `run` sees their time."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

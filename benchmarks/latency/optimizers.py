@@ -1,4 +1,4 @@
-"""Optimizers: how each is called, and the key of what it computes.
+"""Optimizers: the command of each, and the key of its results.
 
 The key of a result says which optimizer made it: name, version and options. A checkout of eqsat
 changes without its version, so its key has a digest of the package's files.

@@ -1,4 +1,5 @@
-"""Peers: `python -m benchmarks.latency.peer NAME SOURCE TARGET` lets another optimizer optimize a file.
+"""Peers: `python -m benchmarks.latency.peer NAME SOURCE TARGET` lets another optimizer optimize a
+file.
 
 Each is called as its own documentation does, with its own defaults. The command is a process apart,
 because an optimizer may crash, hang or leave its memory full.

@@ -22,8 +22,8 @@ STAGES = ("saturate", "extract", "verify")
 
 @dataclass(frozen=True)
 class Row:
-    """One model: its variants by name, the original first, and how they ran. `failure` is the reason
-    if none of them did.
+    """One model: its variants by name, the original first, and how they ran. `failure` is the
+    reason if none of them did.
     """
 
     model: str
@@ -79,7 +79,7 @@ def line(row: Row) -> str:
 
 
 def remarks(rows: Iterable[Row]) -> Iterator[str]:
-    """What went wrong, one line each: failures, differences, and times that did not settle."""
+    """The problems, one line each: failures, differences, and times that did not settle."""
     for row in rows:
         if row.failure:
             yield f"- {row.model}: not measured: {row.failure}"

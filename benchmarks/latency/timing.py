@@ -1,7 +1,9 @@
-"""Timing: `python -m benchmarks.latency.timing` times variants of a model side by side in one process.
+"""Timing: `python -m benchmarks.latency.timing` times variants of a model side by side in one
+process.
 
 A request comes as JSON on standard input, and the measurements go as JSON to standard output. All
-sessions have one thread and all of ONNX Runtime's optimizations. What disturbs the times is shared:
+sessions have one thread and all of ONNX Runtime's optimizations. All variants share the
+disturbances:
 
 - Each round times every variant once, in an order drawn anew, so that what slows the machine down
   for a while slows all variants down alike.
@@ -40,8 +42,8 @@ SETTLED = 0.01
 
 @dataclass(frozen=True)
 class Request:
-    """What to time. `description` is the JSON of the inputs; `rounds` and `seconds` are limits, which
-    the last batch of rounds may exceed.
+    """The models to time. `description` is the JSON of the inputs; `rounds` and `seconds` are
+    limits, which the last batch of rounds may exceed.
     """
 
     variants: Mapping[str, str]
@@ -82,8 +84,8 @@ class Measurement:
 
 
 def spread(times: Mapping[str, Sequence[float]]) -> float:
-    """How far two halves of the rounds disagree at most, on the median of a variant in parts of that of
-    the first variant; or on the median itself if there is no other.
+    """How far two halves of the rounds disagree at most, on the median of a variant in parts of
+    that of the first variant; or on the median itself if there is no other.
 
     A slow hour of the machine moves all medians, and none of their ratios.
     """

@@ -1,8 +1,8 @@
-"""Variants: what an optimizer makes of a model, made once and kept.
+"""Variants: the forms of a model that optimizers make, each made once and kept.
 
-A result lies in a folder for its optimizer's key, under the hash of the model: the file, and what
-is known of it as JSON. A failure is kept as well. What depends on the machine is not kept: a failure
-at the time limit, or a result that could not be compared.
+A result lies in a folder for its optimizer's key, under the hash of the model: the file, and its
+figures as JSON. A failure is kept as well, unless it depends on the machine: a failure at the time
+limit, or a result that could not be compared.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ DIFFERENT = "different"  # the verdict of `eqsat verify`
 class Variant:
     """A model as an optimizer left it. Without a `path`, `failure` is the reason.
 
-    `nodes` counts no constants. `different` is empty if the variant computes the same as the original
-    up to float rounding, and else the reason, as `eqsat verify` finds them. `stages` are the seconds
-    of the stages that eqsat's report names.
+    `nodes` counts no constants. `different` is empty if the variant computes the same as the
+    original up to float rounding, and else the reason, as `eqsat verify` finds them. `stages` are
+    the seconds of the stages that eqsat's report names.
     """
 
     name: str

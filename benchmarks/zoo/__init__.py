@@ -1,1 +1,3 @@
-"""The zoo: small models of common architectures with random weights, exported by both exporters of PyTorch."""
+"""The zoo: small models of common architectures with random weights, exported by both exporters of
+PyTorch.
+"""

@@ -22,7 +22,8 @@ WIDTH = 256
 HEADS = 4
 LAYERS = 4
 
-# torch 2.13's dynamo exporter refuses scaled_dot_product_attention with a bias, as its result has other strides than the traced one.
+# torch 2.13's dynamo exporter refuses scaled_dot_product_attention with a bias, as its result has
+# other strides than the traced one.
 EAGER = {"attn_implementation": "eager"}
 
 

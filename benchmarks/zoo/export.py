@@ -1,9 +1,9 @@
 """Export: one model of the zoo, written with the description of its inputs.
 
-A name says what is exported: `bert.ts` comes from the TorchScript exporter at opset 17, `bert.dyn`
-from the dynamo exporter at opset 20 without its own optimizations, and `bert.ts.dynamic` has symbolic
-sizes. The same versions of the libraries write the same bytes again. Files appear whole or not at
-all.
+A name tells the exporter and the sizes: `bert.ts` comes from the TorchScript exporter at opset 17,
+`bert.dyn` from the dynamo exporter at opset 20 without its own optimizations, and `bert.ts.dynamic`
+has symbolic sizes. The same versions of the libraries write the same bytes again. Files appear
+whole or not at all.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ CALIBRATION = 4  # images whose statistics the batch norms have
 def export(wanted: Export, folder: Path) -> str:
     """Writes the model and its description, and says how well it agrees with the module.
 
-    What the exporter raises is raised. A model that disagrees is written all the same: an optimizer
-    has to keep what it computes.
+    The exporter's exceptions pass through. A model that disagrees is written all the same, because
+    an optimizer has to keep its results, too.
     """
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -104,7 +104,9 @@ def _symbolic(value: Input) -> dict[int, str]:
 
 
 def _without_traces(path: Path) -> None:
-    """Removes what the dynamo exporter notes of each node: stack traces, which name folders of this machine."""
+    """Removes the dynamo exporter's notes on each node: their stack traces name folders of this
+    machine.
+    """
     model = onnx.load_from_string(path.read_bytes())
     for graph in (model.graph, *model.functions):
         for node in graph.node:
@@ -119,7 +121,9 @@ def _without_traces(path: Path) -> None:
 
 
 def _agreement(module: Any, path: Path, description: Description) -> str:
-    """The largest error of ONNX Runtime's output in parts of the module's largest element; at other symbolic sizes than the exporter saw."""
+    """The largest error of ONNX Runtime's output in parts of the module's largest element; at other
+    symbolic sizes than the exporter saw.
+    """
     larger = Description(description.inputs, {name: size + 1 for name, size in description.sizes.items()}, {})
     inputs = larger.draw(SEED + 1)
     with torch.no_grad():

@@ -1,9 +1,9 @@
-"""Weights: the parameters and statistics of a fresh module become those of no special model.
+"""Weights: the parameters and statistics of a fresh module get random values.
 
-A fresh module has biases of 0, scales of 1 and batch norms that change nothing, and optimizers
-delete or merge what a trained model makes them keep. Afterwards no parameter is constant, and batch
-norms have the statistics of the data that they see, up to a random part. Other buffers, such as
-tables of positions, belong to the architecture and stay. The seed alone decides the result.
+A fresh module has biases of 0, scales of 1 and batch norms that change nothing. Optimizers delete
+or merge these, but have to keep those of a trained model. Afterwards no parameter is constant, and
+batch norms have the statistics of the data that they see, up to a random part. Other buffers, such
+as tables of positions, belong to the architecture and stay. The seed alone decides the result.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ SPREAD = 0.1  # of a parameter that was constant, and of each statistic in parts
 
 
 def perturb(module: Any, generator: Any) -> None:
-    """Moves every parameter: a constant one by `SPREAD`, any other by `SPREAD` in parts of its deviation."""
+    """Moves every parameter: a constant one by `SPREAD`, any other by `SPREAD` in parts of its
+    deviation.
+    """
     with torch.no_grad():
         for parameter in module.parameters():
             deviation = parameter.std().item() if parameter.numel() > 1 else 0.0

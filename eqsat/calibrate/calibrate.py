@@ -1,7 +1,7 @@
 """Calibration: cases are timed, rates fitted to them, and a target's file is written.
 
 `calibrate` takes under a minute on an idle machine. The file starts from the shipped
-`onnxruntime-cpu` and replaces what was measured; figures are rounded to three digits.
+`onnxruntime-cpu` and replaces its figures by those measured, rounded to three digits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from eqsat.cost.workload import Work
 
 BASE = "onnxruntime-cpu"
 
-# Elementwise operators of which cases broadcast.
+# Elementwise operators that some cases call with broadcasting.
 _BROADCAST = frozenset({"Add", "Mul"})
 
 # Rates that add nothing.
@@ -130,6 +130,8 @@ def _rounded(number: float) -> float:
 
 
 def deviations(timed: Sequence[Timed], target: Target) -> dict[str, float]:
-    """By which factor predicted and measured seconds differ: the median case, and nine tenths of all."""
+    """The factor between predicted and measured seconds, for the median case, and for nine tenths
+    of all.
+    """
     factors = sorted(max(ratio, 1 / ratio) for ratio in (price(each.node, target).seconds / each.seconds for each in timed))
     return {"median": statistics.median(factors), "nine_tenths": factors[len(factors) * 9 // 10]}

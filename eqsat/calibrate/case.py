@@ -48,10 +48,9 @@ class Given:
 
 @dataclass(frozen=True)
 class Case:
-    """One operator on given inputs, of which constant ones are weights of the model.
-
-    `chain` tells how many equal nodes follow one another, each on the result of the one before;
-    a chain is timed by what its further nodes add.
+    """One operator on given inputs. Constant inputs are weights of the model. `chain` is the number
+    of equal nodes in a row, each on the result of the one before. The time of a chain is the time
+    that its further nodes add.
     """
 
     key: str
@@ -72,7 +71,7 @@ class Case:
         return self.key.rpartition(".")[2]
 
     def model(self, chain: int) -> onnx.ModelProto:
-        """The model of so many nodes; only the first input goes along the chain."""
+        """The model of this many nodes; only the first input goes along the chain."""
         generator = np.random.default_rng(0)
         names = [f"i{index}" if given is not None else "" for index, given in enumerate(self.inputs)]
         weights = [numpy_helper.from_array(given.array(generator), name) for given, name in zip(self.inputs, names, strict=True) if given and given.constant]

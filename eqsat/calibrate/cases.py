@@ -1,4 +1,4 @@
-"""The cases that calibration times, by what they tell: launches, bandwidth, and each class of work."""
+"""The cases that calibration times: for launches, for bandwidth, and for each class of work."""
 
 from __future__ import annotations
 
@@ -114,7 +114,9 @@ def _conv(batch: int, inputs: int, outputs: int, size: int, window: int, groups:
 
 
 def convolutions() -> Iterator[Case]:
-    """Convs in the blocked layout, as chains so that its conversions are not counted, and outside it."""
+    """Convs in the blocked layout, as chains so that its conversions are not counted, and outside
+    it.
+    """
     for channels, size, window in [(32, 56, 1), (64, 56, 3), (64, 28, 1), (128, 28, 3), (256, 14, 1), (256, 14, 3), (24, 28, 1), (512, 7, 1)]:
         yield _conv(1, channels, channels, size, window, chain=4)
     for channels, size, window in [(32, 112, 3), (96, 56, 3), (144, 28, 5), (384, 14, 3), (96, 56, 7), (960, 7, 3), (64, 56, 3), (240, 28, 3)]:
@@ -161,7 +163,7 @@ def rows() -> Iterator[Case]:
 
 
 def moves() -> Iterator[Case]:
-    """Transposes by what they leave together, copies, gathers, scatters and casts."""
+    """Transposes by the size of the blocks that they keep, copies, gathers, scatters and casts."""
     for shape, order in [
         ((1, 128, 12, 64), (0, 2, 1, 3)), ((1, 512, 8, 32), (0, 2, 1, 3)), ((64, 49, 3, 16), (0, 2, 1, 3)), ((8, 128, 32, 4), (0, 2, 1, 3)),
         ((1, 128, 1024), (0, 2, 1)), ((1, 64, 3136), (0, 2, 1)), ((1, 3136, 64), (0, 2, 1)), ((64, 49, 48), (0, 2, 1)), ((768, 768), (1, 0)),
@@ -190,7 +192,9 @@ def moves() -> Iterator[Case]:
 
 
 def layers() -> Iterator[Case]:
-    """Attention, recurrent layers, pools, resizing and the rest of what is worth a measurement."""
+    """Attention, recurrent layers, pools, resizing and other operators that are worth a
+    measurement.
+    """
     for batch, tokens, heads, width in [(1, 64, 4, 64), (1, 197, 3, 64), (64, 49, 3, 16), (1, 256, 12, 64)]:
         part = Given((batch, heads, tokens, width))
         yield Case("Attention", (part, part, part))

@@ -19,14 +19,14 @@ from eqsat.cost.workload import Work
 Array = np.ndarray[Any, np.dtype[Any]]
 
 VECTOR = 16
-"""Kernels of products fill columns up to whole vectors of so many."""
+"""Kernels of products fill columns up to whole vectors of this many."""
 
 _OPERATIONS = ("operations",)
 _PRODUCT = ("operations", "elements")
 _ROWS = ("elements", "rows")
 _WINDOWS = ("operations", "elements", "rows")
 
-# Which counts explain the time of a class.
+# The counts that explain the time of a class.
 _COUNTS: dict[str, tuple[str, ...]] = {
     "matmul": ("operations", "elements", "weights"),
     "gemm": ("operations", "elements", "weights"),
@@ -65,7 +65,7 @@ _RATES = {"elements": "per_element", "rows": "per_row", "weights": "per_weight"}
 
 def fit(kind: str, cases: Sequence[tuple[Timed, Work]], launch: float) -> dict[str, float]:
     """The rates of a class of work, by key of a target's file."""
-    # What none of the cases has says nothing of its rate.
+    # A count that is 0 in all cases says nothing of its rate.
     names = [name for name in _COUNTS.get(kind, ("elements",)) if any(_count(kind, work, name) for _, work in cases)]
     counts = np.array([[_count(kind, work, name) for name in names] for _, work in cases])
     seconds = np.array([max(timed.seconds - launch, timed.seconds * 0.1) for timed, _ in cases])
@@ -89,7 +89,9 @@ _solve: Any = np.linalg.lstsq  # its declared type is partly unknown
 
 
 def _least(shares: Array) -> list[float]:
-    """The rates x, none negative, for which shares * x is closest to 1 in each row; at most three unknowns."""
+    """The rates x, none negative, for which shares * x is closest to 1 in each row; at most three
+    unknowns.
+    """
     unknowns = shares.shape[1]
     best, least = [0.0] * unknowns, float("inf")
     for size in range(1, unknowns + 1):

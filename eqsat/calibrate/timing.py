@@ -71,7 +71,7 @@ class _Running:
 
 
 def time_cases(cases: Sequence[Case], progress: Callable[[str], None]) -> list[Timed]:
-    """The seconds of each case that the runtime takes; what it refuses is left out."""
+    """The seconds of each case. Cases that the runtime refuses are left out."""
     empty = _Running(Case("Neg", (Given((1,)),)), 1)
     running: list[tuple[Case, list[_Running]]] = []
     for number, case in enumerate(cases):

@@ -30,7 +30,9 @@ FIRED = 300  # instances of each direction of a rule, by default
 # Instances that are judged on values of all styles; later ones are judged on a share of them.
 _THOROUGH = 16
 _BATCH = 100  # most instances that are tried in one e-graph
-_LEAST = 20  # fewest instances that are tried in one e-graph, and of each member of a family
+# Fewest instances that are tried in one e-graph, unless a quarter of them is more than has to fire;
+# and fewest of each member of a family.
+_LEAST = 20
 _LEAST_THOROUGH = 2  # of each member of a family
 _TRIES = 40  # at most this many times the wanted instances are drawn
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
@@ -119,7 +121,7 @@ class _Direction:
             self._tests()
         source = self._instances()
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, max(_LEAST, min(_BATCH, self.number - self.fired))))
+            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(_BATCH, self.number - self.fired))))
             if not batch:
                 return
             self._try(batch)

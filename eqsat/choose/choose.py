@@ -39,7 +39,9 @@ _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 @dataclass(slots=True)
 class Chosen:
-    """A choice: one term for each needed class, children first, and the graph that it was chosen from."""
+    """A choice: one term for each needed class, children first, and the graph that it was chosen
+    from.
+    """
 
     terms: dict[int, Term]
     choice: Choice
@@ -124,14 +126,17 @@ class Chooser:
             # Groups have only classes of the same constants in common.
             picks |= {eclass: place for eclass, place in choice.nodes.items() if eclass not in picks}
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
-        graph = Graph(classes, nodes, roots, tuple(map(math.fsum, zip(*((group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups), strict=True))))
+        graph = Graph(
+            classes, nodes, roots, tuple(map(math.fsum, zip(*((group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups), strict=True)))
+        )
         taken = walk(graph, dict(self._fusions.apart(picks)))
         before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
         return Chosen({eclass: self.ways[place] for eclass, place in taken.items()}, _joined(choices, picks), graph, before)
 
     def _extracted(self, graph: Graph, places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """The best choice found among the nodes at some places. Where fusions make one dearer than it
-        looks, others are looked for in which their first nodes cost as much more.
+        """The best choice found among the nodes at some places. A fusion can make a choice dearer
+        than it looks. Then the first node of the fusion gets that price, and the search for a
+        choice begins again.
         """
         work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
         local = {place: number for number, place in enumerate(places)}
@@ -152,7 +157,9 @@ class Chooser:
         return min(found)[2]
 
     def _node(self, term: Term, folding: bool) -> Node:
-        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their own."""
+        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their
+        own.
+        """
         storage = self._storage(term)
         if math.isinf(storage):
             return Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding))
@@ -246,7 +253,7 @@ def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None
 
 
 def _outputs(encoding: Encoding, term: Term) -> int:
-    """How many outputs a node of a term lists."""
+    """The number of outputs that a node of a term lists."""
     signature = encoding.terms.signatures[term.head]
     named = None if signature.single else term_outputs(encoding.terms, term.head, term.data)
     return len(named or (1,))

@@ -298,7 +298,7 @@ class _Decoder:
         used: dict[int, str] = {}
         for value, index in self.projections.get(eclass, ()):
             used[index] = self.name[value]
-        # If the set of named outputs decides what a node computes, all of them stay, even unused
+        # If a node's meaning depends on the set of its named outputs, all of them stay, even unused
         # ones.
         kept = term_outputs(self.encoding.terms, term.head, term.data) or ()
         written = node.outputs if node is not None else ()

@@ -72,7 +72,7 @@ def _operator(encoding: Encoding, names: dict[int, str], term: Term) -> str:
     signature = terms.signatures[term.head]
     values = zip(signature.attributes, map(terms.attributes.get, term.data), strict=True)
     shown = [f"{name.removeprefix('#')}={_shown(value)}" for name, value in values if value is not None and name != OUTPUTS]
-    name = ".".join(filter(None, (signature.operator.domain, signature.operator.name)))
+    name = signature.operator.full_name
     return f"{name}({', '.join(shown)})" if shown else name
 
 

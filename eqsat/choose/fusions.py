@@ -84,10 +84,7 @@ class Fusions:
                 yield self._ways[first].eclass, first
 
     def _name(self, way: Term) -> str:
-        if way.head < 0:
-            return ""
-        operator = self._prices.encoding.terms.signatures[way.head].operator
-        return f"{operator.domain}.{operator.name}" if operator.domain else operator.name
+        return "" if way.head < 0 else self._prices.encoding.terms.signatures[way.head].operator.full_name
 
     def _fuses(self, fusion: Fusion, first: Term, second: Term) -> bool:
         if self._name(first) not in fusion.first:

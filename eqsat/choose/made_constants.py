@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 
 class MadeConstants:
-    """How to compute constant classes of one e-graph from `given` classes with known elements."""
+    """Computations of constant classes of one e-graph from `given` classes with known elements."""
 
     def __init__(self, encoding: Encoding, egraph: EGraph, given: Iterable[int], limit: int) -> None:
         self._encoding = encoding

@@ -14,7 +14,7 @@ from eqsat.errors import InputError
 
 def add_calibrate(commands: Any) -> None:
     """Adds `calibrate` to the commands of a parser."""
-    calibrate = commands.add_parser("calibrate", help="measure what operators cost on this machine, and write a target's file")
+    calibrate = commands.add_parser("calibrate", help="measure the costs of operators on this machine, and write them as a target's file")
     calibrate.add_argument("-o", "--output", metavar="FILE.toml", required=True, help="where to write the target")
     calibrate.add_argument("--json", action="store_true", help="print one JSON object: the file, and how well it explains the measurements")
     calibrate.set_defaults(command=_calibrate)

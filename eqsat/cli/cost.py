@@ -24,7 +24,7 @@ _RUNS = 50
 
 def add_cost(commands: Any) -> None:
     """Adds `cost` to the commands of a parser."""
-    cost = commands.add_parser("cost", help="tell what a model costs on a target, by operator and by node")
+    cost = commands.add_parser("cost", help="show the cost of a model on a target, by operator and by node")
     cost.add_argument("model", metavar="MODEL", help="an ONNX file")
     add_settings(cost, ("target", "assume_dims", "custom_op_library"))
     cost.add_argument("--top", type=count, default=10, metavar="N", help="how many of the dearest nodes are shown (default: 10)")
@@ -42,8 +42,7 @@ def _cost(options: argparse.Namespace) -> int:
     from eqsat.settings import Settings
 
     settings = Settings(**given_settings(options))
-    library = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, library, shared())
+    valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, settings.custom_operators, shared())
     model = read(Path(options.model))
     check_dimensions(model.proto, settings.assume_dims)
     with shown_progress(options.json) as progress:
@@ -107,7 +106,7 @@ def _sums(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _rank_correlation(nodes: Sequence[Mapping[str, Any]]) -> float | None:
-    """How well predicted times rank nodes as measured ones do: Spearman's coefficient."""
+    """Spearman's coefficient of the predicted and the measured times of nodes."""
     from statistics import StatisticsError, correlation
 
     if any(node["measured"] is None for node in nodes):

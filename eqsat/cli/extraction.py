@@ -21,7 +21,9 @@ def add_extract(commands: Any) -> None:
     extract.add_argument("graph", metavar="GRAPH.json[.gz]", help="the e-graph, plain or compressed by gzip")
     extract.add_argument("--extractor", choices=METHODS, default="exact", help="prove the best choice, or search for a good one, or by the least trees")
     extract.add_argument("--time-limit", metavar="S", type=seconds, help="stop improving after S seconds; the choice is valid anyway")
-    extract.add_argument("--memory-limit", metavar="GB", type=_gigabytes, help="refuse what needs more (default: three quarters of what is available)")
+    extract.add_argument(
+        "--memory-limit", metavar="GB", type=_gigabytes, help="refuse a graph that needs more (default: three quarters of the available memory)"
+    )
     extract.add_argument("--json", action="store_true", help="print one JSON object, with the chosen node of each class")
     extract.set_defaults(command=_extract)
 
@@ -38,7 +40,9 @@ def _gigabytes(text: str) -> int:
 
 
 def _available() -> int:
-    """Bytes of memory that can be had without swapping, where the system tells; else what the machine has."""
+    """The bytes of memory that are available without swapping. Where the system does not tell, all
+    bytes of the machine.
+    """
     statistics = Path("/proc/meminfo")
     if statistics.exists():
         for line in statistics.read_text().splitlines():

@@ -1,8 +1,8 @@
-"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules`, `cost` and `calibrate` have files
-of their own.
+"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules`, `cost` and
+`calibrate` have files of their own.
 
-Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our fault, 2 the
-caller's fault. Everything heavy is imported only when a command runs.
+Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our
+fault, 2 the caller's fault. Everything heavy is imported only when a command runs.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"eqsat {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    optimize = commands.add_parser("optimize", help="make a model smaller and faster without changing what it computes")
+    optimize = commands.add_parser("optimize", help="make a model smaller and faster, with the same results")
     optimize.add_argument("model", metavar="MODEL", help="an ONNX file")
     optimize.add_argument("-o", "--output", metavar="OUT", help="where to write the result (default: MODEL with .opt.onnx)")
     add_settings(optimize)
     optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
-    optimize.add_argument("-v", "--verbose", action="store_true", help="print what each step and each rule came to as well")
+    optimize.add_argument("-v", "--verbose", action="store_true", help="print the figures of each step and of each rule, too")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
     optimize.set_defaults(command=_optimize)
 
@@ -59,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _keep_apart(source: Path, inputs: str | None, written: Mapping[str, Path]) -> None:
-    """One run must not write a file twice, or over what it reads; the model itself may be replaced by its result."""
+    """A run must not write a file twice, or over a file that it reads. Only the model may be
+    replaced by its result.
+    """
     kept = {source.resolve(): "the model"}
     if inputs is not None:
         kept[Path(inputs).resolve()] = "the inputs"
@@ -71,7 +73,7 @@ def _keep_apart(source: Path, inputs: str | None, written: Mapping[str, Path]) -
 
 
 def _files(options: argparse.Namespace, source: Path) -> dict[str, Path]:
-    """The files that a run writes, by what each is; `InputError` where one can not be written."""
+    """The files that a run writes, by their purpose. Raises `InputError` if one can not be written."""
     asked = {"the result": options.output or source.with_suffix(".opt.onnx"), "the report": options.report, "the e-graph": options.dump_egraph}
     written = {what: Path(path) for what, path in asked.items() if path}
     for path in written.values():
@@ -132,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code: int = options.command(options)
         return code
     except InputError as error:
-        # What is wrong in a rule file is said with its place, a line each.
+        # Each problem in a rule file has a line with its place.
         print(error if error.located else f"eqsat: error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -1,6 +1,7 @@
 """The options of the command line that come from `Settings`, and the values that options take.
 
-Every setting that says how it is written becomes an option. What was given comes back as keyword arguments of `Settings`.
+Every setting with an `Option` becomes an option. The given ones come back as keyword arguments of
+`Settings`.
 """
 
 from __future__ import annotations

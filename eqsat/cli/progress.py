@@ -1,4 +1,4 @@
-"""Progress: what a long run is busy with, shown on a terminal and nowhere else."""
+"""Progress: the current stage of a long run, shown on a terminal and nowhere else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ def _silent(stage: str) -> None:
 
 @contextmanager
 def shown_progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
-    """A function that names the stage a run is in: shown on a terminal, if the run takes over a second."""
+    """A function that names the stage a run is in: shown on a terminal, if the run takes over a
+    second.
+    """
     if quiet or not sys.stderr.isatty():
         yield _silent
         return

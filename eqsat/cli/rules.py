@@ -32,17 +32,17 @@ def add_rules(commands: Any) -> None:
     rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
     actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    listing = actions.add_parser("list", help="the rules, by group, with what they are for")
+    listing = actions.add_parser("list", help="the rules, by group, each with its purpose")
     _add_sources(listing)
     listing.set_defaults(command=_list)
 
-    show = actions.add_parser("show", help="one rule as text, or as what runs")
+    show = actions.add_parser("show", help="one rule as text, or as the egglog program that runs")
     show.add_argument("name", metavar="NAME")
     show.add_argument("--egglog", action="store_true", help="what the rule compiles to")
     _add_sources(show)
     show.set_defaults(command=_show)
 
-    check = actions.add_parser("check", help="try rules on random instances against what ONNX Runtime computes")
+    check = actions.add_parser("check", help="compare both sides of rules on random instances")
     check.add_argument("paths", metavar="PATH", nargs="*", help="rule files, or folders of them (default: the built-in rules)")
     check.add_argument("--n", metavar="N", type=count, default=None, help="instances of each rule that must fire (default: 300)")
     check.add_argument("--seed", metavar="S", type=_seed, default=0, help="another seed draws other instances (default: 0)")
@@ -56,7 +56,7 @@ def add_rules(commands: Any) -> None:
     layout.add_argument("--json", action="store_true", help="print one JSON object")
     layout.set_defaults(command=_format)
 
-    why = actions.add_parser("why", help="where a rule matches on a model, nearly matches, and what stops it")
+    why = actions.add_parser("why", help="where a rule fires on a model, and why it does not fire elsewhere")
     why.add_argument("name", metavar="NAME")
     why.add_argument("model", metavar="MODEL", help="an ONNX file")
     _add_sources(why)
@@ -75,6 +75,8 @@ def _library(options: argparse.Namespace) -> Library:
 
 
 def _list(options: argparse.Namespace) -> int:
+    from eqsat.language.results import is_family
+
     library = _library(options)
     if options.json:
         groups = [
@@ -87,7 +89,7 @@ def _list(options: argparse.Namespace) -> int:
                         "label": rule.label.value,
                         "both": rule.both,
                         "about": " ".join(rule.documentation),
-                        "members": [entry.listed.name for entry in group.entries if rule.ranges and entry.listed.family == rule.name],
+                        "members": [entry.listed.name for entry in group.entries if is_family(rule) and entry.listed.family == rule.name],
                     }
                     for rule in group.file.rules
                 ],
@@ -100,7 +102,7 @@ def _list(options: argparse.Namespace) -> int:
         print(group.name + (f": {' '.join(group.file.preamble)}" if group.file.preamble else ""))
         for rule in group.file.rules:
             members = sum(entry.listed.family == rule.name for entry in group.entries)
-            name = f"{rule.name} ({members} members)" if rule.ranges else rule.name
+            name = f"{rule.name} ({members} members)" if is_family(rule) else rule.name
             print(f"  {rule.label.value:6}  {name:32}  {' '.join(rule.documentation)}")
     return 0
 
@@ -108,13 +110,14 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from eqsat.language.expansion import definitions_for
     from eqsat.language.printer import show, show_definition
+    from eqsat.language.results import is_family
 
     library = _library(options)
     found = library.members(options.name)
     file, rule = library.written(options.name)
-    members = [resolved.rule.name for resolved in found if rule.ranges]
+    members = [resolved.rule.name for resolved in found if is_family(rule)]
     if not options.egglog:
-        # A member is shown as what it is, a family and a rule as they are written.
+        # A member is shown with its operators filled in; a family and a rule are shown as written.
         text = "\n\n".join([*map(show_definition, definitions_for(rule, file)), show(rule)]) if rule.name == options.name else show(found[0].rule)
         record = {"name": options.name, "file": rule.file, "line": rule.place.line, "text": text, "members": members}
         print(json.dumps(record) if options.json else "\n".join([text, *([f"\nmembers: {', '.join(members)}"] if len(members) > 1 else [])]))
@@ -262,15 +265,19 @@ def _why(options: argparse.Namespace) -> int:
 
 
 def _present(members: Sequence[Resolved], source: Path, library: Library) -> list[Resolved]:
-    """Those members of a family whose own operators the model has, as far as they are looked for; a rule that is none is asked for whatever there is."""
+    """The members of a family that have a chance: the model has their own operators, as far as they
+    look for them, and nodes with as many outputs. A rule that is no family is always asked for.
+    """
     if len(members) == 1:
         return list(members)
-    from eqsat.why.why import operators_of
+    from eqsat.why.why import contents_of
 
-    present = operators_of(source)
+    operators, counts = contents_of(source)
 
     def looked_for(member: Resolved) -> bool:
+        if member.rule.results is not None and member.rule.results not in counts:
+            return False
         directions = library.entry(member.rule.name).directions
-        return any(present.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
+        return any(operators.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
 
     return [member for member in members if looked_for(member)]

@@ -9,7 +9,7 @@ _NAMES = 8  # of rules that the terminal shows
 
 
 def summary(report: Mapping[str, Any]) -> list[str]:
-    """What a person wants to know of a run, a line each."""
+    """The report of a run for a person, one fact a line."""
     nodes, size, cost = report["nodes"], report["bytes"], report["cost"]
     before, after = cost["before"], cost["after"]
     lines = [f"nodes   {nodes['before']} -> {nodes['after']}", f"kernels {before['launches']} -> {after['launches']}"]
@@ -34,7 +34,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
 
 
 def details(report: Mapping[str, Any]) -> list[str]:
-    """What each rule and each step of the saturation came to, a line each: those that took longest first, and the steps in their order."""
+    """A line for each rule, the slowest first, and one for each step of the saturation, in order."""
     lines = ["", "rule                                matches  seconds"]
     for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
         lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
@@ -89,7 +89,7 @@ def verification(verdict: Mapping[str, Any]) -> str:
     idle = [output["name"] for output in outputs if output.get("exercised") is False]
     text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
     if not verdict.get("runs"):
-        text = "equal: what changed needs no running to be seen as the same"
+        text = "equal: the changes are correct without a run"
     elif verdict.get("regions") is not None:
         text += f", in {verdict['regions']} regions that changed"
     return text + (f"; not exercised: {', '.join(idle)}" if idle else "")

@@ -221,7 +221,8 @@ def recurrent(gates: int) -> Counter:
         directions = weights[0] if weights else 2 if text(node, "direction", "forward") == "bidirectional" else 1
         runs = float(directions) * steps
         results = runs * batch * hidden * gates
-        # Besides the products: the bias, an activation of some ten operations, and the update of the state.
+        # Besides the products: the bias, an activation of some ten operations, and the update of
+        # the state.
         operations = results * (2.0 * (inner + hidden) + 12.0)
         weight = float(directions) * gates * hidden * (inner + hidden)
         return Work("recurrent", traffic(node), operations, results, runs, weight, hidden)

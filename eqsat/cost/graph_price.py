@@ -14,6 +14,7 @@ import onnx
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.target import Target
+from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 
 
@@ -54,7 +55,7 @@ def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]
 
 @dataclass(slots=True)
 class _Scope:
-    """The types of the values that a graph sees, and what all graphs of a model share."""
+    """The types of the values that a graph sees, and the settings that all graphs of a model share."""
 
     types: dict[str, Shaped]
     target: Target
@@ -73,7 +74,7 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
     for node in graph.node:
         priced = _node(node, scope)
         yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside)
-        bodies = [list(_prices(body, scope, inside=True)) for body in _bodies(node)]
+        bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
         for body in bodies:
@@ -82,13 +83,6 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
 
 def _seconds(rows: Sequence[NodePrice]) -> float:
     return sum(row.price.seconds for row in rows)
-
-
-def _bodies(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
-    for attribute in node.attribute:
-        if attribute.type == onnx.AttributeProto.GRAPH:
-            yield attribute.g
-        yield from attribute.graphs
 
 
 def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:

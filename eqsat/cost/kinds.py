@@ -11,6 +11,7 @@ from typing import Final
 
 from eqsat.cost import contractions, movement, passes, sliding
 from eqsat.cost.workload import Counter
+from eqsat.operators import full_name
 
 # Operations for each element: a comparison, sum or product is one; a function made of polynomials
 # is as many as a vectorized implementation has, in float32.
@@ -44,7 +45,7 @@ _quantize = passes.elementwise(4.0, "quantize")
 
 
 def _each(names: str, entry: Counter, domain: str = "") -> dict[str, Counter]:
-    return {f"{domain}.{name}" if domain else name: entry for name in names.split()}
+    return {full_name(domain, name): entry for name in names.split()}
 
 
 def _table() -> dict[str, Counter]:
@@ -181,7 +182,9 @@ MOVES: Final = frozenset(
     """cast cast_integer constant control copy fill gather random resize_nearest scatter sequence string transpose transpose_plane
     transpose_runs view""".split()
 )
-"""The classes that compute nothing with the elements, so that a data type slows them only by its bytes."""
+"""The classes that compute nothing with the elements, so that a data type slows them only by its
+bytes.
+"""
 
 DECLARED: Final[dict[str, Counter]] = {
     "elementwise": passes.elementwise(1.0),

@@ -1,4 +1,6 @@
-"""Counters of operators that compute nothing: views, copies, transposes, gathers, scatters, and what holds no tensors."""
+"""Counters of operators that compute nothing: views, copies, transposes, gathers, scatters, and
+operators on other things than tensors.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def expand(node: PricedNode) -> Work:
 
 
 def _inner_run(node: PricedNode) -> float:
-    """The bytes that lie together in the first input and output: of the trailing axes on which they agree, and one more."""
+    """The bytes that lie together in the first input and output: of the trailing axes on which they
+    agree, and one more.
+    """
     shapes = [tensor.shape for tensor in (*node.inputs[:1], *node.outputs[:1]) if tensor is not None and tensor.shape is not None]
     first = at(node.inputs, 0) or at(node.outputs, 0)
     if first is None or not shapes:
@@ -57,7 +61,7 @@ def _inner_run(node: PricedNode) -> float:
 
 
 def concat(node: PricedNode) -> Work:
-    """Concat, of any number of tensors, and what lists them: everything is read and written."""
+    """Concat of any number of tensors, and operators like it: everything is read and written."""
     read = moved(node.inputs)
     return Work("copy", 2.0 * read, 0.0, float(sum(tensor.elements for tensor in node.inputs if tensor is not None)))
 
@@ -72,7 +76,7 @@ def convert(node: PricedNode) -> Work:
 
 
 def transpose(node: PricedNode) -> Work:
-    """Transpose, by what the permutation leaves together.
+    """Transpose, by the blocks that the permutation keeps together.
 
     "view": only axes of size 1 move. "transpose_runs": the last axes stay, so runs of elements are
     copied. "transpose_plane": one block of axes changes places with another, as of a matrix.
@@ -107,7 +111,9 @@ def rearrange(node: PricedNode) -> Work:
 
 
 def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]:
-    """The output's blocks of axes that stay together, as (place in the input, size); axes of size 1 are left out."""
+    """The output's blocks of axes that stay together, as (place in the input, size); axes of size 1
+    are left out.
+    """
     kept = [axis for axis in order if shape[axis] != 1]
     place = {axis: index for index, axis in enumerate(sorted(kept))}
     blocks: list[list[int]] = []
@@ -144,7 +150,9 @@ def _gathered_rows(node: PricedNode, elements: float, picked: float) -> float:
 
 
 def scatter(updates: int) -> Counter:
-    """Operators that write some elements of a copy: all data moves, and the updates, which are input `updates`."""
+    """Operators that write some elements of a copy: all data moves, and the updates, which are
+    input `updates`.
+    """
 
     def count(node: PricedNode) -> Work:
         data = at(node.inputs, 0)
@@ -162,7 +170,7 @@ def compress(node: PricedNode) -> Work:
 
 
 def holder(kind: str) -> Counter:
-    """Operators on sequences, strings, or with bodies: what passes through them moves once."""
+    """Operators on sequences, strings, or with bodies: their inputs and outputs move once."""
 
     def count(node: PricedNode) -> Work:
         elements = float(sum(tensor.elements for tensor in (*node.inputs, *node.outputs) if tensor is not None))

@@ -42,7 +42,9 @@ def variadic(node: PricedNode) -> Work:
 
 
 def power(node: PricedNode) -> Work:
-    """Pow: a product or two where the exponent is one constant, which is small as a rule; else a Log and an Exp."""
+    """Pow: a product or two where the exponent is one constant, which is small as a rule; else a
+    Log and an Exp.
+    """
     exponent = at(node.inputs, 1)
     elements = result(node)
     simple = exponent is not None and exponent.constant and exponent.elements == 1

@@ -20,7 +20,7 @@ Bound = Literal["launch", "memory", "compute"]
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a node costs. `seconds` are predicted; the other figures are counted."""
+    """The price of a node. `seconds` are predicted; the other figures are counted."""
 
     seconds: float
     launches: int
@@ -30,7 +30,7 @@ class Price:
 
 
 def work(node: PricedNode, target: Target) -> Work:
-    """What the target's kernel does for a node."""
+    """The work of the target's kernel for a node."""
     declared = target.operators.get(node.key)
     count = COUNTERS.get(node.key, unknown)
     if declared is None:
@@ -92,8 +92,8 @@ def blocks(node: PricedNode, layout: Blocked) -> bool:
     """Whether ONNX Runtime converts a Conv to the layout in blocks of channels.
 
     It does so to images with two axes and constant filters and bias. A dense Conv needs input
-    channels that fill whole vectors, or fewer than a block (the first of a network); a depthwise one
-    channels that fill whole vectors; other groups must be whole blocks.
+    channels that fill whole vectors, or fewer than a block (the first of a network); a depthwise
+    one channels that fill whole vectors; other groups must be whole blocks.
     """
     if len(node.inputs) < 2:
         return False

@@ -1,4 +1,6 @@
-"""Tensors and nodes as a price sees them: types with a number for each size, and what is constant."""
+"""Tensors and nodes as a price sees them: types with a number for each size, and whether a tensor
+is constant.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from dataclasses import dataclass
 
 from eqsat.facts.dims import Dim, evaluate, symbols
 from eqsat.facts.fact import Fact
-from eqsat.operators import Attributes
+from eqsat.operators import Attributes, full_name
 
 USUAL_SIZE = 64
 """The size assumed of a dimension that has no number and to which the caller gives none."""
@@ -42,12 +44,12 @@ class PricedNode:
 
     @property
     def key(self) -> str:
-        """The operator as targets and tables write it: "Conv", "com.microsoft.FusedConv"."""
-        return f"{self.domain}.{self.name}" if self.domain else self.name
+        """The operator as targets and tables write it."""
+        return full_name(self.domain, self.name)
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:
-    """What is known of a tensor, with `sizes` for the names of dimensions."""
+    """The known type of a tensor, with `sizes` for the names of dimensions."""
     shape = None if fact.shape is None else tuple(_size(size, sizes) for size in fact.shape)
     return Shaped(fact.dtype, shape, fact.const)
 

@@ -34,7 +34,7 @@ def window_output(node: PricedNode, source: Shape, kernel: Shape) -> Shape:
 def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
     """Conv and its like, with the positions of their data and of their filters.
 
-    The class says what the kernel meets: "conv" (one group), "depthwise" (a filter for each
+    The class is "conv" (one group), "depthwise" (a filter for each
     channel), "grouped"; with a blocked target, price() appends "_blocked".
     """
     plain = kind == "conv"
@@ -134,7 +134,9 @@ def global_pool(kind: str) -> Counter:
 
 
 def resize(node: PricedNode) -> Work:
-    """Resize and Upsample, by mode: nearest copies, linear reads 2 to the power of resized axes, cubic 4."""
+    """Resize and Upsample, by mode: nearest copies, linear reads 2 to the power of resized axes,
+    cubic 4.
+    """
     mode = text(node, "mode", "nearest")
     elements = result(node)
     axes = 2

@@ -21,7 +21,9 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class Work(NamedTuple):
-    """What a kernel does for one node. The class `kind` says how a target turns it into seconds."""
+    """The work of a kernel for one node. Its class `kind` decides how a target turns it into
+    seconds.
+    """
 
     kind: str
     bytes: float  # read and written
@@ -86,7 +88,7 @@ def size_of(shape: Sequence[int]) -> float:
 
 
 def integer(node: PricedNode, name: str, default: int) -> int:
-    """An integer attribute; what is no integer there counts as absent."""
+    """An integer attribute; an attribute of another type counts as absent."""
     value = node.attributes.get(name, default)
     return value if isinstance(value, int) else default
 

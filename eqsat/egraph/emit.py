@@ -110,7 +110,9 @@ def trial_name(number: int) -> str:
 
 
 class _Emission:
-    """A direction of a rule, or the part of one that is made for each item of a list, on its way into a program."""
+    """A direction of a rule, or the part of one that is made for each item of a list, on its way
+    into a program.
+    """
 
     def __init__(self, program: Program, firing: Firing, number: int) -> None:
         self.program = program
@@ -234,9 +236,11 @@ class _Emission:
             self.actions.append(f"(let r{index}_{output} (Projection {output} r{index})) (set (fact r{index}_{output}) {self.take()})")
 
     def mapped(self, atom: MappedAtom) -> str:
-        """The lists that another one is a list of terms of, as laws find them: from the last item to the first.
+        """The lists that another one is a list of terms of, as laws find them: from the last item
+        to the first.
 
-        Of several that an item may stand for one is kept, or there would be as many lists as there are ways to choose.
+        Of several that an item may stand for one is kept, or there would be as many lists as there
+        are ways to choose.
         """
         name = f"{self.number}_{atom.variable}"
         keys, lists = [*atom.attributes, *atom.classes], atom.lists
@@ -255,7 +259,9 @@ class _Emission:
         return _items(name, atom.variable, keys, lists)
 
     def loop(self, node: int, loop: Loop) -> str:
-        """Adds the action that begins a list which is made of others item by item, and the rules that make it; its variable."""
+        """Adds the action that begins a list which is made of others item by item, and the rules
+        that make it; its variable.
+        """
         name = f"each_{self.number}_{node}"
         inner = _Emission(self.program, self.firing, self.number)
         item = self.program.callback(self.firing.item, f"item-column:{self.firing.compiled.title}")

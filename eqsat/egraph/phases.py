@@ -96,7 +96,11 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
     rows = table.get(effort)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
-    return Plan(tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)), most, None if region is None else (region[0], region[1]))
+    return Plan(
+        tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)),
+        most,
+        None if region is None else (region[0], region[1]),
+    )
 
 
 def _is_range(value: object) -> TypeGuard[list[int]]:

@@ -248,7 +248,7 @@ def _number(found: onnx.TensorShapeProto.Dimension) -> int | None:
     return found.dim_value if found.HasField("dim_value") and found.dim_value >= 0 else None
 
 
-# --- what the tables add ---
+# --- facts from the tables ---
 
 
 def _with_shapes(node: Node, facts: list[Fact]) -> list[Fact]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from lark import Token, Transformer
@@ -38,6 +38,14 @@ def _place(part: Any) -> Place:
 def _nodes(children: Children) -> Children:
     """The nodes among children, without commas, brackets and words."""
     return [child for child in children if not isinstance(child, Token)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    """`..xs` where only a list can stand."""
+
+    name: str
+    place: Place
 
 
 class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
@@ -106,6 +114,12 @@ class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
     def line(self, children: Children) -> syntax.Line:
         value, targets = children[-1], tuple(str(target) for target in children[:-1] if target not in (",", "="))
         return syntax.Line(targets, value, self._span(children[0], value))
+
+    def results(self, children: Children) -> syntax.Line:
+        target, _, value = children
+        if isinstance(value, _Listed):
+            value = syntax.Spread(syntax.Name(value.name, value.place), value.place)
+        return syntax.Line((f"..{target.name}",), value, self._span(target, value))
 
     def target(self, children: Children) -> Token:
         return children[0]
@@ -251,13 +265,13 @@ class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
     def maybe(self, children: Children) -> syntax.Maybe:
         return syntax.Maybe(str(children[0]), self._span(*children))
 
-    def listed(self, children: Children) -> str:
-        return str(children[1])
+    def listed(self, children: Children) -> _Listed:
+        return _Listed(str(children[1]), self._span(*children))
 
     def mapped(self, children: Children) -> syntax.Mapped:
         within = children.index("in")
         targets = tuple(str(name) for name in children[3:within] if name != ",")
-        sources = tuple(name for name in children[within + 1 : -1] if name != ",")
+        sources = tuple(listed.name for listed in children[within + 1 : -1] if isinstance(listed, _Listed))
         return syntax.Mapped(children[1], targets, sources, self._span(children[0], children[-1]))
 
     def inputs(self, children: Children) -> tuple[syntax.Expression | None, ...]:

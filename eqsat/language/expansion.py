@@ -1,28 +1,30 @@
 """Expansion: the plain rules that a rule as written stands for.
 
 A call of a file's `def` is replaced by the body of the `def`. A family becomes its members, one for
-each choice of operators, in which the operands of mirrored ones change places. Both happen on the
-syntax tree, so no later stage knows of either. An expanded `def` has the place of its call.
+each choice of operators, in which the operands of mirrored ones change places. A list of results
+becomes one rule for each length. All of this happens on the syntax tree, so no later stage knows of
+it. An expanded `def` has the place of its call.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
-from typing import Any, TypeVar
+from typing import Any
 
 from eqsat.families import FAMILIES
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.printer import shown_together
 from eqsat.language.problems import Problem, Report, nearest
+from eqsat.language.results import of_each_length
 from eqsat.language.schemas import standard_operators
 from eqsat.language.scope import names
 from eqsat.language.syntax import Expression, FileDefinition, Name, Place, Range, Rule
+from eqsat.language.trees import introduced, nodes, rebuilt, rebuilt_rule
 from eqsat.language.values import DTYPES
 from eqsat.traits import COMMUTATIVE, NEWEST, SYMMETRIC
 
@@ -30,8 +32,6 @@ MEMBER_LIMIT = 1_000  # of one family
 _NODE_LIMIT = 2_000  # of the tree that one call of a `def` expands to
 _LISTS = (syntax.Spread, syntax.Mapped)
 _EITHER_WAY = COMMUTATIVE | SYMMETRIC  # of two operands these match in either order, so they are their own mirror images
-
-Node = TypeVar("Node")
 
 
 def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
@@ -42,7 +42,7 @@ def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
     if called & definitions.broken:
         return []
     if called & definitions.found.keys():
-        rule = _in_rule(rule, _Inliner(definitions.found, rule, report.add).change)
+        rule = rebuilt_rule(rule, _Inliner(definitions.found, rule, report.add).change)
     choices = [_choices(part, report) for part in rule.ranges]
     bound: set[str] = set()
     for part in rule.ranges:
@@ -56,43 +56,8 @@ def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
         report.add(rule.ranges[0].place, f"a family has at most {MEMBER_LIMIT} members")
     if report.problems:
         return []
-    return [_member(rule, tuple(itertools.chain(*chosen))) for chosen in itertools.product(*choices)] if rule.ranges else [rule]
-
-
-# --- trees ---
-
-
-def _rebuilt(node: Node, change: Callable[[Any], Any]) -> Node:
-    """The tree with `change` applied to each of its nodes, inner nodes first. Unchanged parts are
-    shared.
-    """
-    if isinstance(node, tuple):
-        parts: tuple[Any, ...] = tuple(_rebuilt(part, change) for part in node)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return parts if any(a is not b for a, b in zip(parts, node, strict=True)) else node  # pyright: ignore
-    if not dataclasses.is_dataclass(node) or isinstance(node, (type, Place)):
-        return node
-    made: dict[str, Any] = {}
-    for field in dataclasses.fields(node):
-        value = getattr(node, field.name)
-        if (part := _rebuilt(value, change)) is not value:
-            made[field.name] = part
-    return change(replace(node, **made) if made else node)
-
-
-def _in_rule(rule: Rule, change: Callable[[Any], Any]) -> Rule:
-    parts = {name: getattr(rule, name) for name in ("left", "right", "conditions", "tests", "exact_if")}
-    return replace(rule, **{name: _rebuilt(part, change) for name, part in parts.items()})
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """All nodes of a tree."""
-    if isinstance(node, tuple):
-        for part in node:  # pyright: ignore[reportUnknownVariableType]
-            yield from _nodes(part)
-    elif dataclasses.is_dataclass(node) and not isinstance(node, Place):
-        yield node
-        for field in dataclasses.fields(node):
-            yield from _nodes(getattr(node, field.name))
+    members = [_member(rule, tuple(itertools.chain(*chosen))) for chosen in itertools.product(*choices)] if rule.ranges else [rule]
+    return [one for member in members for one in of_each_length(member, report)]
 
 
 # --- families ---
@@ -107,7 +72,7 @@ class _Chosen:
 
     @property
     def name(self) -> str:
-        """What it adds to the name of the member."""
+        """The part of the member's name for this operator."""
         return f"mirrored-{self.operator}" if self.mirrored else self.operator
 
 
@@ -126,7 +91,7 @@ def _member(rule: Rule, chosen: Sequence[_Chosen]) -> Rule:
                 return node
 
     name = f"{rule.name}[{','.join(one.name for one in chosen)}]"
-    return replace(_in_rule(rule, change), name=name, ranges=(), operators=tuple(one.operator for one in chosen))
+    return replace(rebuilt_rule(rule, change), name=name, ranges=(), operators=tuple(one.operator for one in chosen))
 
 
 def _choices(part: Range, report: Report) -> list[tuple[_Chosen, ...]]:
@@ -148,7 +113,7 @@ def _choices(part: Range, report: Report) -> list[tuple[_Chosen, ...]]:
             choice = tuple(_Chosen(operator.name, item.mirrored and operator.name not in _EITHER_WAY) for operator in named)
             if not item.name and item.removed != (choice in found):
                 shown = shown_together([operator.name for operator in named])
-                report.add(named[0].place, f"{shown} is not among what stands before" if item.removed else f"{shown} is named twice")
+                report.add(named[0].place, f"{shown} is not in the sets before it" if item.removed else f"{shown} is named twice")
             if item.removed:
                 found.pop(choice, None)
             else:
@@ -167,7 +132,7 @@ def _check_variable(rule: Rule, name: str, part: Range, report: Report) -> None:
     or that has a second meaning.
     """
     used = False
-    for node in _nodes((rule.left, rule.right, rule.conditions, rule.tests, rule.exact_if)):
+    for node in nodes((rule.left, rule.right, rule.conditions, rule.tests, rule.exact_if)):
         match node:
             case syntax.Term(operator, _, _, inputs, "") if operator == name:
                 used = True
@@ -222,7 +187,7 @@ def definitions_of(file: syntax.RuleFile, whole: bool = True) -> Definitions:
         one = found[name]
         reader.broken |= {name} if calls[name] & reader.broken else set()
         inliner = _Inliner(made, one.value, lambda place, message, one=one: reader.add(one, place, message))
-        made[name] = replace(one, value=_rebuilt(one.value, inliner.change))
+        made[name] = replace(one, value=rebuilt(one.value, inliner.change))
     return Definitions(made, frozenset(reader.broken), tuple(reader.problems))
 
 
@@ -237,7 +202,7 @@ def definitions_for(rule: Rule, file: syntax.RuleFile) -> list[FileDefinition]:
 
 
 def _called(tree: Any) -> set[str]:
-    return {node.function for node in _nodes(tree) if isinstance(node, syntax.Call)}
+    return {node.function for node in nodes(tree) if isinstance(node, syntax.Call)}
 
 
 class _DefinitionReader:
@@ -269,12 +234,12 @@ class _DefinitionReader:
                 self.add(definition, parameter.place, f"{parameter.name} is a data type and can name nothing else")
             elif parameter.name not in mentioned:
                 self.add(definition, parameter.place, f"{parameter.name} is never used")
-        targets = {node.target for node in _nodes(definition.value) if isinstance(node, syntax.Comprehension)}
-        for node in _nodes(definition.value):
+        targets = {node.target for node in nodes(definition.value) if isinstance(node, syntax.Comprehension)}
+        for node in nodes(definition.value):
             if isinstance(node, syntax.Comprehension) and node.target in parameters:
                 self.add(definition, node.place, f"{node.target} is a parameter already")
         strange = mentioned - {*parameters, *DTYPES}
-        for node in _nodes(definition.value):
+        for node in nodes(definition.value):
             if isinstance(node, Name | syntax.Constant) and (other := node.name if isinstance(node, Name) else node.dtype) in strange:
                 self.add(definition, node.place, f"{other} is no parameter{nearest(other, [*parameters, *targets])}")
 
@@ -287,7 +252,7 @@ class _Inliner:
     def __init__(self, definitions: Mapping[str, FileDefinition], tree: Any, add: Callable[[Place, str], None]) -> None:
         self._definitions = definitions
         self._add = add
-        self._taken = {name for node in _nodes(tree) for name in _named(node)}
+        self._taken = {name for node in nodes(tree) for name in introduced(node)}
         self._room = _NODE_LIMIT
 
     def change(self, node: Any) -> Any:
@@ -301,16 +266,16 @@ class _Inliner:
             return syntax.Wildcard(node.place)
         meanings = dict(zip((parameter.name for parameter in definition.parameters), node.arguments, strict=True))
         made = self._filled(definition, meanings, node.place)
-        self._room -= sum(1 for _ in _nodes(made))
+        self._room -= sum(1 for _ in nodes(made))
         if self._room < 0:
-            self._add(node.place, f"with what its definitions say, this has more than {_NODE_LIMIT} parts")
+            self._add(node.place, f"with its definitions written out, this has more than {_NODE_LIMIT} parts")
             self._room = _NODE_LIMIT
             return syntax.Wildcard(node.place)
         return made
 
     def _filled(self, definition: FileDefinition, meanings: Mapping[str, Expression], place: Place) -> Expression:
         fresh: dict[str, str] = {}
-        for node in _nodes(definition.value):
+        for node in nodes(definition.value):
             if isinstance(node, syntax.Comprehension) and node.target not in fresh:
                 fresh[node.target] = next(name for name in _spellings(node.target) if name not in self._taken)
                 self._taken.add(fresh[node.target])
@@ -343,22 +308,9 @@ class _Inliner:
                 case _:
                     return replace(node, place=here)
 
-        return _rebuilt(definition.value, change)
+        return rebuilt(definition.value, change)
 
 
 def _spellings(name: str) -> Iterator[str]:
     yield name
     yield from (f"{name}{number}" for number in itertools.count(2))
-
-
-def _named(node: Any) -> Iterator[str]:
-    """The names that a node itself introduces."""
-    match node:
-        case Name(name) | syntax.Maybe(name) | syntax.Given(name) | syntax.Judgement(name) | syntax.Const(name) | syntax.Comprehension(_, name):
-            yield name
-        case syntax.Line(targets) | syntax.Definition(targets):
-            yield from targets
-        case syntax.Term(_, _, str(carried)):
-            yield carried
-        case _:
-            pass

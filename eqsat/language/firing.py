@@ -97,7 +97,7 @@ class Firing:
     def _fire(self, handles: tuple[int, ...]) -> Columns | Refusal:
         compiled = self.compiled
         if self._roots and all(self._folds(self._terms.facts.get(handles[root])) for root in self._roots):
-            return Refusal(compiled.rule.place, "what is constant is folded")
+            return Refusal(compiled.rule.place, "constants are folded, so they need no other form")
         environment = match(compiled.pattern.steps, self._terms, handles)
         if isinstance(environment, Refusal):
             return environment

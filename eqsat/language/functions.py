@@ -187,6 +187,6 @@ _TABLE = (
     ),
     # of anything
     Function("known", (None,), BOOLEAN, "whether a value is known; never unknown itself", _known, takes_unknown=True),
-    Function("given", (None,), BOOLEAN, "whether what may be absent, `x?`, is there", _given, takes_unknown=True),
+    Function("given", (None,), BOOLEAN, "whether an optional `x?` is present", _given, takes_unknown=True),
 )
 FUNCTIONS = {function.name: function for function in _TABLE}

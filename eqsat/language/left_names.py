@@ -251,7 +251,7 @@ def check_mapped(mapped: syntax.Mapped, report: Report) -> None:
     if len(mapped.targets) != len(mapped.sources):
         report.add(mapped.place, f"{_counted(len(mapped.targets), 'name')} for the items of {_counted(len(mapped.sources), 'list')}")
     for place in _lists_in(mapped.item):
-        report.add(place, "in a term for each item of a list no other list can stand; what it makes can have a name outside")
+        report.add(place, "a term for each item of a list contains no other list; name the other list's result outside")
     for names in (mapped.targets, mapped.sources):
         for name in sorted({name for name in names if names.count(name) > 1}):
             report.add(mapped.place, f"{name} stands twice in this list")
@@ -281,7 +281,7 @@ def _common(value: Expression | None) -> Iterator[tuple[Place, str]]:
                 else:
                     yield from _common(item)
         case syntax.Maybe():
-            yield value.place, "what may be absent can not be matched for each item of a list"
+            yield value.place, "an input of an item of a list can not be optional"
         case syntax.Near() if any(mentioned(value)):
             yield value.place, "for each item of a list a number is written in full"
         case _:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from eqsat.language import syntax
 from eqsat.language.syntax import Expression
+from eqsat.operators import full_name
 
 WIDTH = 120  # a longer line is broken at its arrow, and between items
 
@@ -221,7 +222,7 @@ def _atom(value: Expression) -> str:
 
 
 def _term(term: syntax.Term) -> str:
-    operator = f"{term.domain}.{term.operator}" if term.domain else term.operator
+    operator = full_name(term.domain, term.operator)
     # The closing bracket `>` would read as a comparison, so attributes hold sums at most.
     attributes = [f"{attribute.name} = {_show(attribute.value, _SUM)}" for attribute in term.attributes]
     attributes += [] if term.carried is None else [f"..{term.carried}"]

@@ -20,6 +20,7 @@ from eqsat.language.naming import Names, with_article
 from eqsat.language.parse import read
 from eqsat.language.printer import expression as shown
 from eqsat.language.problems import Problem, Report, RuleErrors
+from eqsat.language.results import is_family
 from eqsat.language.right_names import RightReader
 from eqsat.language.scope import names as mentioned
 from eqsat.language.sorting import Sorter
@@ -78,7 +79,7 @@ def _of_all(written: syntax.Rule, found: list[list[Problem]]) -> list[Problem]:
     """The problems of the members of a family. A problem that all members share is reported once,
     as the family's own. Of the others the first at each place is reported.
     """
-    if not written.ranges:
+    if not is_family(written):
         return [problem for problems in found for problem in problems]
     alike: dict[tuple[syntax.Place, str], list[Problem]] = {}
     for problems in found:
@@ -229,7 +230,7 @@ class _Resolution:
                 self.report.add(line.place, "a side has one lone expression at most; write `name = ...`")
         if bool(lone[0]) != bool(lone[1]):
             side, other, line = ("left", "right", lone[0][0]) if lone[0] else ("right", "left", lone[1][0])
-            self.report.add(line.place, f"the {side} side has a lone expression and the {other} side none, so what it equals is open")
+            self.report.add(line.place, f"the {side} side has a lone expression and the {other} side none, so it is not clear what equals it")
             return ()
         defined = {target for line in right for target in line.targets} - {"_"}
         roots = tuple(name for line in left for name in (line.targets or ("",)) if not name or name in defined)

@@ -88,7 +88,7 @@ class RightReader:
     def _carry(self, term: syntax.Term, operator: Operator, name: str) -> None:
         origin = self.left.carried.get(name)
         if name == "_":
-            self.report.add(term.place, "`.._` stands only in patterns; what the right side carries over has a name, `..p`")
+            self.report.add(term.place, "`.._` stands only in patterns; attributes that the right side carries over have a name, `..p`")
         elif origin is None:
             self.names.use(name, term, term.place)
             self.report.add(term.place, f"the left side binds no attributes `..{name}`")

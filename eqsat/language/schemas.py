@@ -99,7 +99,7 @@ def _check_attributes(term: Term, operator: Operator, report: Report) -> None:
         elif attribute.name in named:
             report.add(attribute.place, f"{attribute.name} is given twice")
         elif attribute_sort(operator, attribute.name) is None and not isinstance(attribute.value, Wildcard):
-            report.add(attribute.place, f"{attribute.name} holds what has no place in a rule; write `{attribute.name} = _`, or carry it by `..p`")
+            report.add(attribute.place, f"{attribute.name} holds a tensor or graph, which no rule can name; write `{attribute.name} = _`, or carry it by `..p`")
         elif isinstance(attribute.value, Maybe) and (schema.attributes[attribute.name].required or attribute_default(operator, attribute.name) is not None):
             why = "is required" if schema.attributes[attribute.name].required else "has a default"
             report.add(attribute.value.place, f"{attribute.name} of {term.operator} {why} and is never absent; write {attribute.value.name}")

@@ -1,5 +1,4 @@
-"""The rule language as plain data: the parser makes it, the printer writes it, later stages read
-it.
+"""The rule language as plain data: parsers make it, the printer writes it, later stages read it.
 
 Nothing here knows the meaning of operators and names. `Place` lets any stage point at the text.
 """
@@ -182,7 +181,7 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """`[F(x, y) for x, y in ..xs, ..ys]` as last input: a node for each item."""
+    """`[F(x, y) for x, y in ..xs, ..ys]`, an input or a list of results: a node for each item."""
 
     item: Expression
     targets: tuple[str, ...]
@@ -237,7 +236,7 @@ Expression: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """`a, b = Split(x, s)`, or a lone expression (no targets). `_` is an output without a name."""
+    """`a, _ = Split(x, s)`, `..ys = Split(x, s)` (`..ys` is one target), or a lone expression."""
 
     targets: tuple[str, ...]
     value: Expression
@@ -350,8 +349,8 @@ class Range:
 class Rule:
     """One rule of a file. Roots are lone expressions, or names that both sides define.
 
-    A rule with `ranges` is a family. `operators` are a member's choices for the variables, without
-    a word on which of them are mirrored.
+    A rule with `ranges` or lists of results is a family. `operators` are a member's choices for the
+    variables, mirrored or not, and `results` is the length of its lists of results.
     """
 
     name: str
@@ -365,6 +364,7 @@ class Rule:
     exact_if: Expression | None = None  # a condition that makes the rule exact
     ranges: tuple[Range, ...] = ()
     operators: tuple[str, ...] = ()
+    results: int | None = None
     file: str = field(default="", compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
     source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation
@@ -372,7 +372,7 @@ class Rule:
 
     @property
     def family(self) -> str:
-        """The name as written in the file: a member's name without its operators."""
+        """The name as written in the file: a member's name without what is in brackets."""
         return self.name.partition("[")[0]
 
 

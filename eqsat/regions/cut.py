@@ -158,7 +158,9 @@ class Cutter:
         return [
             Barrier(own[0])
             if own[0] in self._barriers
-            else Region(references, tuple(own), inputs, tuple(reference for reference in references if self._node_of.get(reference) in own and reference in used))
+            else Region(
+                references, tuple(own), inputs, tuple(reference for reference in references if self._node_of.get(reference) in own and reference in used)
+            )
             for own, references, inputs in closures
         ]
 

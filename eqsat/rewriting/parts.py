@@ -75,7 +75,10 @@ class Regions:
         own = {name for content, (name, _) in encoding.contents.items() if content not in encoding.captured}
         share = room / sum(map(len, self.excerpt.kinds))
         return [
-            Group(_classes(encoding, egraph, outputs), max(0.0, share + _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)))
+            Group(
+                _classes(encoding, egraph, outputs),
+                max(0.0, share + _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)),
+            )
             for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True)
         ]
 

@@ -182,7 +182,7 @@ class Rewriter:
         # their own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
-            raise _Fused("in 16 bits ONNX Runtime rounds between nodes or not by what stands side by side, and every bit is to stay")
+            raise _Fused("floats of 16 bits: ONNX Runtime rounds between some neighbors and not between others, so no rewrite keeps every bit")
         opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
         part = self._in_regions(encoding, place, opset, opsets) if outer.main else None
         part = part or Whole(encoding, folding, self._fresh, place, opset)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from eqsat.choose.storing import Place
 from eqsat.choose.folding import calls
+from eqsat.choose.storing import Place
 from eqsat.control.arguments import drop_unread
 from eqsat.control.flow import simplify
 from eqsat.egraph.admission import RuleSet

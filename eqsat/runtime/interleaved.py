@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from eqsat.runtime.session import feed, import_onnxruntime, restamped
+from eqsat.runtime.session import feed, import_onnxruntime, with_known_versions
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 THREADS = 1
@@ -58,7 +58,7 @@ def run_rounds(
     """Does what `time_rounds` promises; raises ONNX Runtime's exceptions."""
     clock = _clock(library)
     ready = {name: feed(value) for name, value in feeds.items()}
-    sessions = {name: restamped(model, lambda data: _session(data, folder, library)) for name, model in models.items()}
+    sessions = {name: with_known_versions(model, lambda data: _session(data, folder, library)) for name, model in models.items()}
     times = {name: _runs(session, ready) for name, session in sessions.items()}
     found: dict[str, list[float]] = {name: [] for name in models}
     for order in rounds:

@@ -1,9 +1,9 @@
-"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value, and
-the time of each node.
+"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value,
+and the time of each node.
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. It can write the graph that it
-will run, without the types of the values between; those it tells of a second session, which makes
-every value an output. The graph comes back without the data of its weights.
+will run, but without the types of inner values. A second session, in which every value is an
+output, tells these types. The graph comes back without the data of its weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from eqsat.runtime.session import feed, import_onnxruntime, restamped
+from eqsat.runtime.session import feed, import_onnxruntime, with_known_versions
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str) 
     import onnx
 
     path = os.path.join(place, "graph.onnx")
-    restamped(model, lambda data: _session(data, folder, library, writes=path))
+    with_known_versions(model, lambda known: _session(known, folder, library, writes=path))
     return onnx.load_model(path)  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -21,10 +21,11 @@ import numpy as np
 if TYPE_CHECKING:
     import onnx
 
-Opened = TypeVar("Opened")
 
 ONNXRUNTIME = "onnxruntime"
 REFERENCE = "reference"
+
+Loaded = TypeVar("Loaded")
 
 # Element types that numpy lacks. Their arrays pass through an OrtValue as raw bytes.
 _EXTENDED = {
@@ -88,21 +89,24 @@ def open_session(model: bytes, folder: str | None = None, custom_op_library: str
 
 
 def open_runtime(model: bytes, folder: str | None = None, custom_op_library: str | None = None, threads: int = 1) -> Session:
-    """Open the model in ONNX Runtime; raise its exception if it refuses the model."""
-    return restamped(model, lambda data: OnnxRuntimeSession(data, folder, custom_op_library, threads))
+    """Open the model in ONNX Runtime; raise its exception if it refuses the model.
+
+    The versions that it declares may be newer than ONNX Runtime knows, as in `with_known_versions`.
+    """
+    return with_known_versions(model, lambda known: OnnxRuntimeSession(known, folder, custom_op_library, threads))
 
 
-def restamped(model: bytes, open: Callable[[bytes], Opened]) -> Opened:
-    """Open the model with `open`, which raises ONNX Runtime's exception if it refuses the model.
+def with_known_versions(model: bytes, load: Callable[[bytes], Loaded]) -> Loaded:
+    """Return what `load` makes of the model; raise its exception if ONNX Runtime refuses the model.
 
     A model may declare an opset or IR version that ONNX Runtime does not know yet, without using
-    anything new. Its versions are lowered first.
+    anything new. Its versions are then lowered, and `load` is called again.
     """
     while True:
         try:
-            return open(model)
+            return load(model)
         except Exception as refusal:
-            older = restamp(model, str(refusal))
+            older = _restamp(model, str(refusal))
             if older is None:
                 raise
             model = older
@@ -243,7 +247,7 @@ def _plain(value: Any) -> Any:
     return Sparse(tuple(value.dense_shape()), np.array(value.values()), np.array(value.get_coo_data().indices()))
 
 
-def restamp(model: bytes, refusal: str) -> bytes | None:
+def _restamp(model: bytes, refusal: str) -> bytes | None:
     """Lower the model's versions to the newest that ONNX Runtime knows.
 
     Return None if the versions are not the reason of the refusal, or if lowering would change the

@@ -1,4 +1,6 @@
-"""Reading terms: the attributes, named outputs and inputs of one, and what many can build."""
+"""Reading terms: the attributes, named outputs and inputs of one, and the classes that many can
+build.
+"""
 
 from __future__ import annotations
 

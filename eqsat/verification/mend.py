@@ -76,7 +76,7 @@ def _without_rules(model: Model, job: Job, library: Library, failed: Mended, ver
     if dropped is None:
         return None
     found, verdict = tried[tuple(name for name in fired if name not in dropped)]
-    found.notes.append(f"left out: {', '.join(dropped)}; what it made did not pass verification: {failed.verdict.reason}")
+    found.notes.append(f"left out: {', '.join(dropped)}; its result did not pass verification: {failed.verdict.reason}")
     return Mended(found, verdict, dropped)
 
 
@@ -107,6 +107,6 @@ def _without_regions(
             nodes = [node for node in model.graph.nodes if not kept.isdisjoint(node.outputs)]
             shown = [f"{node.operator.name} '{next(filter(None, node.outputs))}'" for node in nodes[:_NAMED]]
             others = f" and {len(nodes) - _NAMED} more" if len(nodes) > _NAMED else ""
-            found.notes.append(f"left as it was: {', '.join(shown)}{others}; what was made of it did not pass verification: {failed.verdict.reason}")
+            found.notes.append(f"left as it was: {', '.join(shown)}{others}; its optimized form did not pass verification: {failed.verdict.reason}")
             return Mended(found, verdict, left=[name for node in nodes for name in node.outputs if name])
     return None

@@ -1,6 +1,5 @@
-"""A result that passes: an optimized model comes in; a model that computes what the original computes goes out.
-
-Whatever verification finds, or Ctrl-C during it: in doubt the original itself.
+"""Results that pass: the input is an optimized model, the output a model that computes what the
+original computes. In doubt, or after Ctrl-C, that is the original itself.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict, verify
 
 
 def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
-    """`found`, or what is left of it without what is wrong, and the verdict on it.
+    """`found`, or the same without its wrong rewrites, and the verdict on it.
 
     `original` is the model that the caller gave, and `model` the form of it that was optimized.
     """
@@ -39,8 +38,7 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
 
 def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
     settings = job.settings
-    library_file = None if settings.custom_op_library is None else str(settings.custom_op_library)
-    examiner = Examiner(settings.memory_limit, library_file, shared())
+    examiner = Examiner(settings.memory_limit, settings.custom_operators, shared())
 
     def verified(result: onnx.ModelProto) -> Verdict:
         return verify(

@@ -46,8 +46,8 @@ _STEERS = {
 }
 _INDICES = frozenset({"B", "I", "batch_indices", "indices", "labels", "position", "position_ids", "target", "write_indices"})
 
-# Operators that mix many numbers into each result. What a result decides depends on data, not on a
-# constant.
+# Operators that mix many numbers into each result, so a decision by the result depends on data, not
+# on a constant.
 _MIXES = frozenset(
     """
     ArgMax ArgMin Attention AveragePool CausalConvWithState Conv ConvInteger ConvTranspose DeformConv Einsum Gemm GlobalAveragePool GlobalLpPool

@@ -80,7 +80,7 @@ class Spot:
 
 @dataclass(slots=True)
 class Answer:
-    """Where a rule fires, and what stops it elsewhere."""
+    """The places where a rule fires, and the reasons why it does not fire elsewhere."""
 
     rule: Rule
     operators: tuple[str, ...]  # at the root, by direction
@@ -227,7 +227,7 @@ class _Survey:
             encoding = encode(graph, self.terms, self.derivation, self.contents, outer, folding.evaluate, descend)
             egraph, record = saturate(encoding, Limits(), RuleSet())
             if record.hit is not None:
-                self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for what is known of its values")
+                self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for facts about its values")
             for compiled in self.directions:
                 self.search(graph, encoding, egraph, compiled, where)
             if self.rules is not None:
@@ -289,16 +289,17 @@ class _Survey:
         return Spot("", "", where, compiled.reverse, furthest.matched, of, -1, stop, reasons.bindings(furthest, {}))
 
 
-def operators_of(source: Path) -> set[str]:
-    """The operators of a model in a file, bodies and functions included, by the names that rules
-    use.
+def contents_of(source: Path) -> tuple[set[str], set[int]]:
+    """The operators of a model in a file, by the names that rules use, and the numbers of outputs
+    that its nodes have. Bodies and functions count.
     """
 
-    def inside(graph: Graph) -> Iterator[str]:
+    def inside(graph: Graph) -> Iterator[Node]:
         for node in graph.nodes:
-            yield RENAMED.get(node.operator.name, node.operator.name)
+            yield node
             for body in node.bodies.values():
                 yield from inside(body)
 
     model = read(source)
-    return {name for graph in (model.graph, *(function.body for function in model.functions.values())) for name in inside(graph)}
+    found = [node for graph in (model.graph, *(function.body for function in model.functions.values())) for node in inside(graph)]
+    return {RENAMED.get(node.operator.name, node.operator.name) for node in found}, {len(node.outputs) for node in found}

@@ -1,8 +1,10 @@
-"""Finds which rules a result needs: `python -m tests.benchmarks.ablation MODEL ...`, or of transformers of some layers with `--layers N`.
-With `--examples`, which rules can be left out, each alone, without any change to what becomes of the examples of the tests.
+"""Finds which rules a result needs: `python -m tests.benchmarks.ablation MODEL ...`, or of
+transformers of some layers with `--layers N`. With `--examples`, which rules can be left out, each
+alone, without any change to what becomes of the examples of the tests.
 
-Rules that fired are left out one after the other, those that fired least first, as long as the result keeps its number of nodes: what is left is a set
-of which none can go. Beside it stands how far the best of them comes alone. Where that is not far, the result is due to rules that compose.
+Rules that fired are left out one after the other, those that fired least first, as long as the
+result keeps its number of nodes: what is left is a set of which none can go. Beside it stands how
+far the best of them comes alone. Where that is not far, the result is due to rules that compose.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def outcome(model: onnx.ModelProto, skip: Iterable[str]) -> tuple[object, frozen
 
 
 def spare() -> Iterator[str]:
-    """The rules without which every example, at its oldest and its newest opset, becomes what it does with them."""
+    """The rules without which every example, at its oldest and its newest opset, becomes what it
+    does with them.
+    """
     firing: dict[str, list[tuple[onnx.ModelProto, object]]] = {name: [] for name in sorted(EVERYTHING)}
     for example in EXAMPLES.values():
         for opset in {example.opsets[0], example.opsets[-1]}:

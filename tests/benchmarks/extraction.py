@@ -1,7 +1,8 @@
-"""Measures extraction: `python -m tests.benchmarks.extraction FOLDER`, of e-graphs in the egraph-serialize format, or of ONNX models with `--models`.
+"""Measures extraction: `python -m tests.benchmarks.extraction FOLDER`, of e-graphs in the
+egraph-serialize format, or of ONNX models with `--models`.
 
-For each graph: its size; the cost of the least trees, of the greedy search and of the exact extraction; what was proved; and seconds. Run it on an
-idle machine.
+For each graph: its size; the cost of the least trees, of the greedy search and of the exact
+extraction; what was proved; and seconds. Run it on an idle machine.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Measures what eqsat promises of time and memory: `python -m tests.benchmarks.measure [NAME ...]`.
 
-Each figure is the median of several whole processes, so that start-up and imports count; run it on an idle machine.
+Each figure is the median of several whole processes, so that start-up and imports count; run it on
+an idle machine.
 """
 
 import argparse

@@ -1,8 +1,11 @@
-"""Compares with what other optimizers did to a corpus of models: `python -m tests.benchmarks.peers FOLDER [--worst N]`.
+"""Compares with what other optimizers did to a corpus of models: `python -m tests.benchmarks.peers
+FOLDER [--worst N]`.
 
-FOLDER holds models, and `peers.json`: for each model its nodes, whether ONNX Runtime executes it, and for each optimizer the nodes that it left and whether
-that computes the same. Only models count of which every optimizer made a right one. Nodes are summed by suite (the folder that a model lies in); then come the
-models on which some optimizer left fewer nodes than eqsat, by how many. Every result of eqsat is verified.
+FOLDER holds models, and `peers.json`: for each model its nodes, whether ONNX Runtime executes it,
+and for each optimizer the nodes that it left and whether that computes the same. Only models count
+of which every optimizer made a right one. Nodes are summed by suite (the folder that a model lies
+in); then come the models on which some optimizer left fewer nodes than eqsat, by how many. Every
+result of eqsat is verified.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""Measures how time grows with repeated blocks: `python -m tests.benchmarks.scaling [--layers N ...] [--plot FILE.svg]`.
+"""Measures how time grows with repeated blocks: `python -m tests.benchmarks.scaling [--layers N
+...] [--plot FILE.svg]`.
 
-Transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all rules. Seconds are those of one core that this process used, the least
-of several runs in one process that is warm, so that other work of the machine counts little. The plot has a line of slope one beside them; it needs the extra
-`plot`.
+Transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all rules. Seconds
+are those of one core that this process used, the least of several runs in one process that is warm,
+so that other work of the machine counts little. The plot has a line of slope one beside them; it
+needs the extra `plot`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""Measures the graphs of TASO and Tensat: `python -m tests.benchmarks.taso [NAME ...]`, optimized with all rules.
+"""Measures the graphs of TASO and Tensat: `python -m tests.benchmarks.taso [NAME ...]`, optimized
+with all rules.
 
-For each graph: its nodes, products and Convs before and after, seconds to saturate, to extract, and in all, and beside them the seconds that TASO and
-Tensat searched, as they were published. Those were measured on another machine (with a T4 GPU): compare orders of magnitude, not digits. The
-graphs are random weights of the published sizes; `--width` takes a factor for the number of channels.
+For each graph: its nodes, products and Convs before and after, seconds to saturate, to extract, and
+in all, and beside them the seconds that TASO and Tensat searched, as they were published. Those
+were measured on another machine (with a T4 GPU): compare orders of magnitude, not digits. The
+graphs are random weights of the published sizes; `--width` takes a factor for the number of
+channels.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def test_a_fit_finds_the_rates_that_made_the_times(rates: tuple[float, float]) -
 
 
 def test_a_calibration_explains_the_target_that_made_its_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The times come from the shipped target instead of a clock: the file written must predict the same."""
+    """The times come from the shipped target instead of a clock: the file written must predict the
+    same.
+    """
 
     def predicted(cases: list[Case], progress: object) -> list[Timed]:
         timed: list[Timed] = []

@@ -1,4 +1,6 @@
-"""The table of attributes: ONNX has none that it lacks, what it says is drawn is drawn, and each value makes a difference to the engines that judge."""
+"""The table of attributes: ONNX has none that it lacks, what it says is drawn is drawn, and each
+value makes a difference to the engines that judge.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ SILENT |= {
     ("RotaryEmbedding", "rotary_embedding_dim"),
     ("DeformConv", "strides"),
 }
-# Where the other value is legal as well, it means the same: a size of 0 that is copied, updates that do not go beyond the end.
+# Where the other value is legal as well, it means the same: a size of 0 that is copied, updates
+# that do not go beyond the end.
 SILENT |= {("Reshape", "allowzero"), ("TensorScatter", "mode")}
 
 
@@ -122,7 +125,9 @@ def values_for(instance: Instance, seed: int) -> dict[str, Any]:
 
 
 def differs(operator: str, name: str, value: Any, mode: Mode) -> bool | None:
-    """Whether an instance becomes another one by this value; None where none of them was computed with it."""
+    """Whether an instance becomes another one by this value; None where none of them was computed
+    with it.
+    """
     compared = None
     for number, instance in enumerate(instances(operator)):
         one = stated(instance.model, operator)
@@ -158,7 +163,9 @@ MATTERS = [pair for pair in PAIRS if pair not in TYPES | SILENT]
 
 @pytest.mark.parametrize("pair", spread(MATTERS, "-".join))
 def test_each_value_makes_a_difference(pair: tuple[str, str]) -> None:
-    """Where no engine heeds an attribute, what has it is not judged: the checker must not call it equal."""
+    """Where no engine heeds an attribute, what has it is not judged: the checker must not call it
+    equal.
+    """
     operator, name = pair
     default = plain(attribute_default(find_operator("", operator, NEWEST), name))
     seen: dict[Any, int] = defaultdict(int)

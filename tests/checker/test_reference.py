@@ -1,4 +1,6 @@
-"""Our own kernels against ONNX Runtime, and where it has none against the reference of onnx: the same inputs, random attributes, equal within rounding."""
+"""Our own kernels against ONNX Runtime, and where it has none against the reference of onnx: the
+same inputs, random attributes, equal within rounding.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,9 @@ def outputs_of(name: str, attributes: dict[str, Any], inputs: Sequence[Array | N
 
 
 def apart(ours: Array, theirs: Array, unit: float = float(np.finfo(np.float32).eps)) -> float:
-    """How many units the results are apart, measured by the largest element; 0 where equal, NaN included."""
+    """How many units the results are apart, measured by the largest element; 0 where equal, NaN
+    included.
+    """
     a, b = ours.astype(np.float64), theirs.astype(np.float64)
     with np.errstate(all="ignore"):
         error = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0, np.abs(a - b))
@@ -100,7 +104,8 @@ def test_kernel_agrees_with_the_runtimes(name: str):
             assert a.shape == b.shape, said
             assert a.dtype == b.dtype, said
             if is_float(a) and rounds(name, call.attributes):
-                # Sums of a few hundred terms in another order, and transcendental functions of a few units.
+                # Sums of a few hundred terms in another order, and transcendental functions of a
+                # few units.
                 assert apart(a, b) < 64, f"{said}: result {result}\n{a}\n{b}"
             else:
                 np.testing.assert_array_equal(a.astype(np.float64), b.astype(np.float64), said)

@@ -1,4 +1,6 @@
-"""Instances of left sides: legal, faithful to the rule's patterns, the same for a seed, and full of what authors overlook."""
+"""Instances of left sides: legal, faithful to the rule's patterns, the same for a seed, and full of
+what authors overlook.
+"""
 
 from __future__ import annotations
 
@@ -30,50 +32,9 @@ from eqsat.operators import find_operator
 from eqsat.runtime.session import open_session
 from eqsat.traits import NEWEST
 from tests.support.parameters import spread
+from tests.support.rule_page import PAGE
 
-RULES = """
-real rule add-add-const:
-    Add(Add(x, c1), c2) => Add(x, Add(c1, c2))
-    where const c1, const c2
-    test x: T[2, 3], c1: T[3], c2: T[]
-
-real rule conv-zero-bias:
-    Conv<..p>(x, w) => Conv<..p>(x, w, Expand(T(0), [m]))
-    where w: T[m, .._]
-    test x: T[2, 4, 5, 5], w: T[6, 4, 3, 3]
-
-real rule conv-batchnorm:
-    BatchNormalization<epsilon = e, momentum = _>(Conv<..p>(x, w, b), scale, shift, mean, var)
- => Conv<..p>(x, Mul(w, Reshape(s, [m, ..ones(k)])), Add(Mul(Sub(b, mean), s), shift))
-    where w: T[m, ..k], scale: T, mean: T, const w, const scale, const var
-          s = Div(scale, Sqrt(Add(var, T(e))))
-    test x: T[2, 4, 5, 5], w: T[6, 4, 3, 3], b: T[6], scale: T[6], shift: T[6], mean: T[6], var: T[6], e = 0.5
-
-exact rule squeeze-unsqueeze:
-    Squeeze(Unsqueeze(x, axes), axes) => x
-    test x: T[2, 3], axes = [1]
-
-exact rule transpose-transpose:
-    Transpose<perm = p>(Transpose<perm = q>(x)) => Transpose<perm = [q[i] for i in p]>(x)
-    test x: T[2, 3, 4], q = [2, 0, 1], p = [1, 0, 2]
-
-exact rule slice-concat-head:
-    Slice(Concat<axis = a>(x, .._), [i], [j], [a]) => Slice(x, [i], [j], [a])
-    where 0 <= i <= j <= dim(x, a)
-    test x: T[5, 3], _: T[2, 3] T[4, 3], a = 0, i = 1, j = 4
-
-real rule matmul-matmul:
-    y1 = MatMul(x, w1)
-    y2 = MatMul(x, w2)
- => y1, y2 = Split<axis = -1>(MatMul(x, Concat<axis = -1>(w1, w2)), [n1, n2])
-    where w1: T[_, n1], w2: T[_, n2], const w1, const w2
-    test x: T[2, 4, 5], w1: T[5, 3], w2: T[5, 6]
-
-real rule matmul-assoc:
-    MatMul(MatMul(x, y), z) <=> MatMul(x, MatMul(y, z))
-    where y: _[_, _]
-    test x: T[2, 4, 5], y: T[5, 6], z: T[6, 3]
-
+RULES = f"""{PAGE}
 real rule mul-one:
     Mul(x, 1) => x
     test x: T[2, 3]
@@ -171,7 +132,7 @@ def rules() -> Mapping[str, Resolved]:
     return {found.rule.name: found for found in resolve(parse(RULES, "test.rules"))}
 
 
-NAMES = [line.split()[2].rstrip(":") for line in RULES.splitlines() if " rule " in line]
+NAMES = [line.split()[2].rstrip(":") for line in RULES.splitlines() if line.startswith(("exact rule", "real rule"))]
 
 
 @cache
@@ -419,7 +380,9 @@ def _slices(x: np.ndarray, b: Mapping[str, Any]) -> list[slice]:
 
 @pytest.mark.parametrize("name", SPELLED)
 def test_every_spelling_computes_what_the_bindings_say(name: str) -> None:
-    """Axes from the end, ends beyond the end, inferred sizes: the graph may be written in many ways, the names of the rule see one."""
+    """Axes from the end, ends beyond the end, inferred sizes: the graph may be written in many
+    ways, the names of the rule see one.
+    """
     spellings: set[str] = set()
     for instance in filter(plain, drawn(name)):
         bindings = dict(instance.bindings)
@@ -473,7 +436,9 @@ SINGLE = {
 
 @pytest.mark.parametrize("operator", SINGLE)
 def test_instances_run(operator: str) -> None:
-    """What inference lets pass must run as well: agreeing channels, indices in range, windows that fit."""
+    """What inference lets pass must run as well: agreeing channels, indices in range, windows that
+    fit.
+    """
     names = ", ".join(part.split(":")[0] for part in SINGLE[operator].split(", ") if ":" in part)
     text = f"exact rule one:\n    {operator}<..p>({names}) => {operator}<..p>({names})\n    test {SINGLE[operator]}\n"
     if not find_operator("", operator, NEWEST).schema.attributes:  # type: ignore[union-attr]

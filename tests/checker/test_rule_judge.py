@@ -1,4 +1,6 @@
-"""The judge of the rule checker: right rules are equal whatever the seed, wrong ones are refuted whatever the seed."""
+"""The judge of the rule checker: right rules are equal whatever the seed, wrong ones are refuted
+whatever the seed.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,9 @@ def test_numbers_too_small_to_be_held_decide_nothing():
 
 
 def test_a_nan_is_no_number_that_vanished():
-    """A number beside elements that are no number on either side decides, and so does a number where the other side has none."""
+    """A number beside elements that are no number on either side decides, and so does a number
+    where the other side has none.
+    """
     case = Rule(REAL, floats("x"), OUT, "a = Log(x) o = Exp(a)", "o = Identity(x)").case
     for seed in SEEDS:
         for label in (REAL, FINITE):

@@ -1,4 +1,6 @@
-"""Right rules about operators, ranks and shapes that few rules are about: the checker takes them, and what it refuses it gives a reason for."""
+"""Right rules about operators, ranks and shapes that few rules are about: the checker takes them,
+and what it refuses it gives a reason for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Wrong rules, as authors write them: the checker finds a counterexample to each on every seed, and lets their right twins pass."""
+"""Wrong rules, as authors write them: the checker finds a counterexample to each on every seed, and
+lets their right twins pass.
+"""
 
 from __future__ import annotations
 

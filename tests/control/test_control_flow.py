@@ -1,4 +1,6 @@
-"""Control flow, sequences and optionals that are known become plain nodes, and compute the same bits."""
+"""Control flow, sequences and optionals that are known become plain nodes, and compute the same
+bits.
+"""
 
 from __future__ import annotations
 
@@ -207,7 +209,9 @@ def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() ->
 
 @pytest.mark.parametrize("state", ["v", "w"])
 def test_a_loop_of_an_old_opset_keeps_what_it_has_to_carry(state: str) -> None:
-    """Up to opset 10 a Loop carries one value at least, be it in vain: dropping it made a node that is none."""
+    """Up to opset 10 a Loop carries one value at least, be it in vain: dropping it made a node that
+    is none.
+    """
     model = parse(
         f"""g (float[2] x, int64 n) => (float[S, 2] y) {{
             z, y = Loop (n, "", x) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] {state}, float[2] s) {{

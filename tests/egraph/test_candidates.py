@@ -1,4 +1,6 @@
-"""Rules that may grow the graph: searched one root at a time, picked in turns from all of the model, and applied to what was picked."""
+"""Rules that may grow the graph: searched one root at a time, picked in turns from all of the
+model, and applied to what was picked.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def test_only_products_of_the_same_input_are_merged() -> None:
 
 
 def test_what_both_halves_name_is_the_same_in_a_pair() -> None:
-    """Attributes that a rule carries over were those of the second half, whatever the first one's were."""
+    """Attributes that a rule carries over were those of the second half, whatever the first one's
+    were.
+    """
     rule = """
 # Two Convs of one image become one Conv with the channels of both.
 real rule convs:
@@ -165,7 +169,9 @@ def test_the_same_model_gives_the_same_bytes() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_rules_take_little_memory() -> None:
-    """Each rule took egglog more memory than the one before it, where the program came as one text: the run ended before any fired."""
+    """Each rule took egglog more memory than the one before it, where the program came as one text:
+    the run ended before any fired.
+    """
     rules = [PAIRS.replace("rule pairs", f"rule pairs{number}") for number in range(100)]
     found = eqsat.optimize(products(4), rules=rules, verify=False).report
     assert found["limits"]["hit"] != "memory"

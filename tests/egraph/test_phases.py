@@ -1,4 +1,6 @@
-"""Phases: data that say which rules run in which order and how far; limits that hold inside an iteration; the same result each time."""
+"""Phases: data that say which rules run in which order and how far; limits that hold inside an
+iteration; the same result each time.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tests.support.models import operators, parse
 
 ADDS = f"""
 {ASSOCIATE}
-# Sums commute. Add matches in either order already: this is a rule file that makes things worse on purpose.
+# Sums commute. Add matches in either order already: this is a rule file that makes things worse on
+# purpose.
 real rule commute:
     Add(x, y) => Add(y, x)
     test x: T[2], y: T[2]
@@ -99,7 +102,9 @@ def test_more_effort_finds_no_less() -> None:
 
 
 def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
-    """Associativity and commutativity of 200 terms: there are more sums of them than atoms in the world."""
+    """Associativity and commutativity of 200 terms: there are more sums of them than atoms in the
+    world.
+    """
     model = sums(200)
     (size,) = {len(model.graph.node)}
     phase = load("normal").phases[-1]
@@ -112,7 +117,9 @@ def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
 
 
 def test_a_simplifying_rule_without_end_is_stopped_inside_an_iteration(tmp_path: Path) -> None:
-    """Each iteration doubles the graph: a limit that is looked at between iterations comes too late."""
+    """Each iteration doubles the graph: a limit that is looked at between iterations comes too
+    late.
+    """
     path = tmp_path / "phases.toml"
     path.write_text("[[normal]]\nname = 'all'\nnodes = [200, 0]\n")
     model = parse("g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { s = Mul(x, a)  t = Mul(s, b)  u = Mul(t, a)  y = Relu(u) }")

@@ -1,4 +1,6 @@
-"""Rules in the e-graph: what matches, what fires, what is never joined, and that a wrong rule does no harm."""
+"""Rules in the e-graph: what matches, what fires, what is never joined, and that a wrong rule does
+no harm.
+"""
 
 from __future__ import annotations
 
@@ -156,7 +158,9 @@ def test_growth_is_bounded() -> None:
 
 
 def test_rules_meet_operators_that_other_rules_make() -> None:
-    """A rule enters the program when its operators are there: here not before a rule that keeps the size, and one that grows, have made them."""
+    """A rule enters the program when its operators are there: here not before a rule that keeps the
+    size, and one that grows, have made them.
+    """
     rules = """
 # Turns of a sign.
 real rule first:
@@ -181,7 +185,9 @@ real rule third:
 
 
 def test_a_class_that_holds_itself_is_not_taken_apart_without_end() -> None:
-    """x is the Concat of nothing and itself: flattened, it is one of nothing, nothing and itself, and so on."""
+    """x is the Concat of nothing and itself: flattened, it is one of nothing, nothing and itself,
+    and so on.
+    """
     result = eqsat.optimize(parse("g (float[0] e, float[4] x) => (float[4] y) { a = Concat<axis = 0>(e, x) b = Concat<axis = 0>(e, a) y = Relu(b) }"))
     assert operators(result.model) == {"Relu": 1}
     assert result.report["saturation"]["iterations"] < 500

@@ -1,6 +1,8 @@
-"""The corpus of 817 models that other optimizers are tested with; it lies beside the checkout, and without it these tests are skipped.
+"""The corpus of 817 models that other optimizers are tested with; it lies beside the checkout, and
+without it these tests are skipped.
 
-Every model is optimized without an exception, stays valid where it was, has no more nodes, and computes the same where it runs.
+Every model is optimized without an exception, stays valid where it was, has no more nodes, and
+computes the same where it runs.
 """
 
 import json
@@ -18,7 +20,8 @@ pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not h
 
 # Their external data are missing, or are an address in memory.
 UNREADABLE = {"ort_testdata/conv_qdq_external_ini.onnx", "ort_testdata/model_with_orig_ext_data.onnx", "ort_testdata/test_evil_weights.onnx"}
-# A MatMul of one input, and a Dropout with an attribute that no version of it has: onnx's checker and ONNX Runtime refuse both.
+# A MatMul of one input, and a Dropout with an attribute that no version of it has: onnx's checker
+# and ONNX Runtime refuse both.
 MALFORMED = {
     "trt_tools/bad_graph.onnx",
     "h_onnxscript/test_dropout_zero_or_inference_no_op_with_initializer_2_dropout_inference_with_positive_ratio__0237.onnx",

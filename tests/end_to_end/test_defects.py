@@ -287,7 +287,9 @@ def test_a_function_of_another_opset_than_the_model_stays_as_it_is() -> None:
 
 
 def test_a_part_that_nobody_reads_is_an_output_of_split_all_the_same() -> None:
-    """A Split that a rule made lost its last output where nobody read it, and was no legal node any more."""
+    """A Split that a rule made lost its last output where nobody read it, and was no legal node any
+    more.
+    """
     rule = """
 # A part that is split again was split into three at once.
 exact rule three:
@@ -306,7 +308,9 @@ exact rule three:
 
 @pytest.mark.parametrize("first", ["z", "x"])
 def test_what_is_empty_makes_no_concat_longer_without_end(first: str) -> None:
-    """A Concat of empty parts is each of its parts, and was unrolled into itself until the limit of nodes."""
+    """A Concat of empty parts is each of its parts, and was unrolled into itself until the limit of
+    nodes.
+    """
     model = parse(f"""g (float[N] x, float[N] y) => (float[M] r) <int64[1] zero = {{0}}> {{
         z = Slice (x, zero, zero, zero)
         a = Concat <axis = 0> ({first}, z)
@@ -320,7 +324,9 @@ def test_what_is_empty_makes_no_concat_longer_without_end(first: str) -> None:
 
 
 def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
-    """SpaceToDepth and DepthToSpace of integers, and a ScatterElements that adds up float16, were written for nodes that ran."""
+    """SpaceToDepth and DepthToSpace of integers, and a ScatterElements that adds up float16, were
+    written for nodes that ran.
+    """
     slices = parse("""g (int32[1, 2, 4, 4] x) => (int32[1, 8, 2, 2] y)
         <int64[2] s = {2, 2}, int64[2] t = {2, 3}, int64[2] e = {4, 4}, int64[2] a = {0, 0}, int64[2] b = {0, 1}, int64[2] c = {1, 0}, int64[2] d = {1, 1}> {
         p = Slice (x, a, e, t, s)  q = Slice (x, b, e, t, s)  u = Slice (x, c, e, t, s)  v = Slice (x, d, e, t, s)
@@ -342,7 +348,9 @@ def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
 
 
 def test_an_old_clip_is_made_of_single_floats_alone() -> None:
-    """The Clip that has its bounds as attributes runs for single precision; others that a model has stay what they are."""
+    """The Clip that has its bounds as attributes runs for single precision; others that a model has
+    stay what they are.
+    """
     header = '<ir_version: 4, opset_import: ["": 9]>'
     bounds = parse("g (double[3] x) => (double[3] y) <double low = {-1}, double high = {1}> { a = Max (x, low)  y = Min (a, high) }", header)
     assert_same(bounds, optimize(bounds), {"x": np.array([-2, 0.5, 3])})
@@ -351,7 +359,9 @@ def test_an_old_clip_is_made_of_single_floats_alone() -> None:
 
 
 def test_a_slope_larger_than_what_it_slopes_stays() -> None:
-    """The engines broadcast the first input of PRelu, too: LeakyRelu in its place gave the size of that input."""
+    """The engines broadcast the first input of PRelu, too: LeakyRelu in its place gave the size of
+    that input.
+    """
     model = parse("g (float[1, 2] x) => (float[3, 2] y) <float[3, 1] s = {0.5, 0.5, 0.5}> { a = Relu (x)  b = Sub (x, a)  y = PRelu (b, s) }")
     optimized = optimize(model)
     assert operators(optimized)["PRelu"] == 1
@@ -373,7 +383,9 @@ def test_swish_is_made_only_where_the_runtime_takes_it(kind: str, opset: int) ->
 
 
 def test_a_reshape_of_what_the_runtime_does_not_reshape_is_not_made() -> None:
-    """At opset 21 ONNX Runtime quantizes to 4-bit integers and has no Reshape of them, so a Reshape stays before the QuantizeLinear."""
+    """At opset 21 ONNX Runtime quantizes to 4-bit integers and has no Reshape of them, so a Reshape
+    stays before the QuantizeLinear.
+    """
     model = parse(
         "g (float16[3, 2] x) => (uint4[K, L] y) <float16 s = {16196}, uint4 z = {0}, int64[2] n = {2, 3}> { r = Reshape (x, n)  y = QuantizeLinear (r, s, z) }",
         '<ir_version: 10, opset_import: ["": 21]>',
@@ -384,7 +396,9 @@ def test_a_reshape_of_what_the_runtime_does_not_reshape_is_not_made() -> None:
 
 
 def test_swish_is_made_where_the_runtime_takes_it_and_where_it_took_nothing_before() -> None:
-    """At opset 24 ONNX Runtime knows Swish by its function. Of bfloat16 it takes neither spelling, and the shorter one is for other runtimes."""
+    """At opset 24 ONNX Runtime knows Swish by its function. Of bfloat16 it takes neither spelling,
+    and the shorter one is for other runtimes.
+    """
     known = parse("g (float[3] x) => (float[3] y) { s = Sigmoid (x)  y = Mul (x, s) }", '<ir_version: 10, opset_import: ["": 24]>')
     assert operators(optimize(known, target="launches")) == {"Swish": 1}
     foreign = parse("g (bfloat16[3] x) => (bfloat16[3] y) { s = Sigmoid (x)  y = Mul (x, s) }", '<ir_version: 10, opset_import: ["": 26]>')
@@ -393,7 +407,9 @@ def test_swish_is_made_where_the_runtime_takes_it_and_where_it_took_nothing_befo
 
 @pytest.mark.parametrize(("made", "read"), [("Optional", "OptionalHasElement"), ("Cast <to = 22>", "Cast <to = 1>")])
 def test_an_argument_that_a_function_no_longer_reads_is_not_passed(made: str, read: str) -> None:
-    """ONNX Runtime refuses an optional, or a tensor of 4-bit integers, for a parameter that no node reads."""
+    """ONNX Runtime refuses an optional, or a tensor of 4-bit integers, for a parameter that no node
+    reads.
+    """
     header = '<ir_version: 10, opset_import: ["": 21, "here": 1]>'
     function = f'<domain: "here", opset_import: ["": 21]> part (a, b) => (c) {{ d = {read} (b)  c = Abs (a) }}'
     model = parse(f"g (float[6] x) => (float[6] y) {{ b = {made} (x)  y = here.part (x, b) }} {function}", header)

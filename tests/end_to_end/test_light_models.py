@@ -1,4 +1,6 @@
-"""The nine `light_*` models of the onnx package: weights are made by ConstantOfShape, so that folding them would grow kilobytes to hundreds of megabytes."""
+"""The nine `light_*` models of the onnx package: weights are made by ConstantOfShape, so that
+folding them would grow kilobytes to hundreds of megabytes.
+"""
 
 import re
 from pathlib import Path

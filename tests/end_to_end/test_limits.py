@@ -1,4 +1,6 @@
-"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names the limit."""
+"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names
+the limit.
+"""
 
 from typing import Any
 
@@ -69,11 +71,13 @@ def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.Monke
 
 
 def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original comes out."""
+    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original
+    comes out.
+    """
     import eqsat
-    from eqsat.rewriting import rewrite
+    from eqsat.rewriting import parts
 
-    right = rewrite.decode
+    right = parts.decode
 
     def wrong(*arguments: object) -> object:
         decoded = right(*arguments)  # type: ignore[arg-type]
@@ -81,7 +85,7 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
             node.op_type = {"Relu": "Sigmoid"}.get(node.op_type, node.op_type)
         return decoded
 
-    monkeypatch.setattr(rewrite, "decode", wrong)
+    monkeypatch.setattr(parts, "decode", wrong)
     result = eqsat.optimize(MODEL, target="launches")
     assert result.report["verify"]["status"] == "different"
     assert result.report["notes"]

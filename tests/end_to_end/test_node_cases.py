@@ -1,8 +1,9 @@
 """ONNX's own node tests: after `eqsat.optimize` each still gives what it gave.
 
-A case is executed on ONNX Runtime with its optimizations off, and on ONNX's reference implementation where the runtime
-has no kernel. The optimized model must give the same bits on the same engine. Where a rule that rounds differently fired,
-it must stay within the tolerances of the case, and without such rules the bits must be the same again.
+A case is executed on ONNX Runtime with its optimizations off, and on ONNX's reference
+implementation where the runtime has no kernel. The optimized model must give the same bits on the
+same engine. Where a rule that rounds differently fired, it must stay within the tolerances of the
+case, and without such rules the bits must be the same again.
 """
 
 import warnings
@@ -22,7 +23,9 @@ NOT_EXECUTED = {"ImageDecoder"}
 
 
 def execute(engine: Callable[..., list[Any]], model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
-    """The outputs, or None where the engine does not know the model; an engine says so by all kinds of exceptions."""
+    """The outputs, or None where the engine does not know the model; an engine says so by all kinds
+    of exceptions.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

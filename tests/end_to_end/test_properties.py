@@ -1,4 +1,6 @@
-"""What holds for every model, on random ones: the same bits out, never more nodes, never a larger file, the same bytes each time."""
+"""What holds for every model, on random ones: the same bits out, never more nodes, never a larger
+file, the same bytes each time.
+"""
 
 import hashlib
 import os

@@ -1,4 +1,5 @@
-"""Models that are large in one way each: gigabytes of weights, a hundred thousand nodes, twenty thousand deep.
+"""Models that are large in one way each: gigabytes of weights, a hundred thousand nodes, twenty
+thousand deep.
 
 Each is optimized in a process of its own whose peak of resident memory is read.
 """
@@ -19,8 +20,9 @@ pytestmark = pytest.mark.slow
 
 GIGABYTE = 2**30
 
-# Prints the report, and the peak of resident memory of this process and of its children. Linux hands
-# the peak that `getrusage` tells on to a new program: that of a large pytest process was seen here.
+# Prints the report, and the peak of resident memory of this process and of its children. Linux
+# hands the peak that `getrusage` tells on to a new program: that of a large pytest process was seen
+# here.
 OPTIMIZE = """
 import json, re, resource, sys
 from pathlib import Path
@@ -90,7 +92,8 @@ def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verify", [False, True], ids=["unverified", "verified"])
 def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool) -> None:
-    # Where a sum stands is the same to the time; verification needs no weights if it stays where it is.
+    # Where a sum stands is the same to the time; verification needs no weights if it stays where it
+    # is.
     run = optimize(huge, tmp_path / "out.onnx", verify=verify, target="launches" if verify else "onnxruntime-cpu")
     assert max(run["peak"]) < GIGABYTE
     assert sum(run["peak"]) < 1.5 * GIGABYTE

@@ -1,4 +1,6 @@
-"""The graphs of TASO and Tensat, narrow, with the built-in rules: as few nodes and products as was published, or fewer, and the same results."""
+"""The graphs of TASO and Tensat, narrow, with the built-in rules: as few nodes and products as was
+published, or fewer, and the same results.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from tests.support.parameters import spread
 
 @dataclass(frozen=True)
 class Target:
-    """The most that may be left of a graph: nodes in all, products, and Convs. Published counts of nodes have each Relu of a Conv fused."""
+    """The most that may be left of a graph: nodes in all, products, and Convs. Published counts of
+    nodes have each Relu of a Conv fused.
+    """
 
     width: float
     nodes: int

@@ -21,7 +21,9 @@ from tests.support.models import assert_same, initializers, operators, random_fe
 
 @dataclass(frozen=True)
 class Published:
-    """What is known of a graph: its operators, how many Convs had a Relu fused, weights, parameters, products, and sizes."""
+    """What is known of a graph: its operators, how many Convs had a Relu fused, weights,
+    parameters, products, and sizes.
+    """
 
     operators: dict[str, int]
     fused: int
@@ -49,7 +51,9 @@ PUBLISHED = {
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
-    """The sizes of all values, by strict inference, which rejects outputs that are declared otherwise."""
+    """The sizes of all values, by strict inference, which rejects outputs that are declared
+    otherwise.
+    """
     graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     found = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in (*graph.input, *graph.value_info, *graph.output)}
     return found | {tensor.name: list(tensor.dims) for tensor in graph.initializer}
@@ -98,7 +102,9 @@ def test_a_narrow_graph_has_the_same_operators_and_runs(name: str) -> None:
 
 
 def sharing(model: onnx.ModelProto) -> Counter[int]:
-    """How many values feed so many Convs, or products with a weight; those that feed one do not count."""
+    """How many values feed so many Convs, or products with a weight; those that feed one do not
+    count.
+    """
     weights = {tensor.name for tensor in model.graph.initializer}
     readers = Counter(node.input[0] for node in model.graph.node if node.op_type in ("Conv", "MatMul") and node.input[1] in weights)
     return Counter(count for count in readers.values() if count > 1)
@@ -134,7 +140,9 @@ def test_pads_are_those_of_same_upper(name: str) -> None:
 
 
 def test_nasnet_has_equal_pools() -> None:
-    """Two averages of one tensor are added in each normal cell; each reduction takes one maximum twice."""
+    """Two averages of one tensor are added in each normal cell; each reduction takes one maximum
+    twice.
+    """
     pools = [node for node in taso_models.build("nasnet", 1 / 32).graph.node if "Pool" in node.op_type]
     distinct = {(node.op_type, node.input[0], tuple(attribute.SerializeToString() for attribute in node.attribute)) for node in pools}
     assert Counter(operator for operator, _, _ in distinct) == {"AveragePool": 51 - 15, "MaxPool": 7 - 3}
@@ -150,7 +158,8 @@ def test_nasrnn_computes_the_cell() -> None:
         left = np.tanh(relu(t[0]) + sigmoid(t[3])) * np.tanh(sigmoid(t[6]) * relu(t[7]))
         right = np.tanh(sigmoid(sigmoid(t[1]) + np.tanh(t[2])) + np.tanh(sigmoid(t[4]) * np.tanh(t[5])))
         state = np.tanh(right * np.tanh(left))
-    # No value is much above 1, and fewer than a hundred roundings of 6e-8 each stand one behind the other.
+    # No value is much above 1, and fewer than a hundred roundings of 6e-8 each stand one behind the
+    # other.
     np.testing.assert_allclose(run(model, feeds)[0], state, atol=100 * 6e-8)
 
 

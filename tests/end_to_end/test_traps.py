@@ -1,4 +1,6 @@
-"""Traps that graph optimizers have fallen into, one test each: a model as ONNX text, and what must hold after."""
+"""Traps that graph optimizers have fallen into, one test each: a model as ONNX text, and what must
+hold after.
+"""
 
 import numpy as np
 import onnx
@@ -82,7 +84,9 @@ def test_dropout_whose_mask_is_used() -> None:
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 21])
 def test_dropout_in_every_form_goes(opset: int) -> None:
-    """Whatever ratio it states, and whether its mask has a name: only training reads the one, and writes the other."""
+    """Whatever ratio it states, and whether its mask has a name: only training reads the one, and
+    writes the other.
+    """
     forms = ["a = Dropout(x)", "a, m = Dropout(x)"] if opset >= 12 else ["a = Dropout<ratio = 0.5>(x)"]
     forms += ["a = Dropout(x, half)", "a = Dropout(x, half, no)", "a = Dropout(x, half, yes)", "a, m = Dropout(x, zero, yes)"] if opset >= 12 else []
     for form in forms:

@@ -1,4 +1,6 @@
-"""The extractor on examples made by hand, on large and deep graphs, on the published e-graphs of extraction-gym; what it refuses; what `check` sees."""
+"""The extractor on examples made by hand, on large and deep graphs, on the published e-graphs of
+extraction-gym; what it refuses; what `check` sees.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def improved(graph: Graph, picks: dict[int, int]) -> float:
 
 
 def test_what_pays_only_when_shared_is_found() -> None:
-    """Three products, each 1, or one merged product and three views of it: no single change gains, and they have nothing in common to leave."""
+    """Three products, each 1, or one merged product and three views of it: no single change gains,
+    and they have nothing in common to leave.
+    """
     merged = 3
     nodes = [*(Node(c, 1.0, ()) for c in range(3)), Node(merged, 1.0, ()), *(Node(c, 0.25, (merged,)) for c in range(3))]
     graph = Graph(4, nodes, [0, 1, 2])
@@ -245,7 +249,9 @@ for graph in graphs:
 
 
 def test_the_same_input_gives_the_same_choice_in_any_process() -> None:
-    """With other hashes sets are walked in another order; nothing that is chosen may depend on that."""
+    """With other hashes sets are walked in another order; nothing that is chosen may depend on
+    that.
+    """
     printed: list[str] = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

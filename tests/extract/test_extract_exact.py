@@ -1,4 +1,6 @@
-"""The extractor against exhaustive search on thousands of small random e-graphs: what it calls best is the best, and no method says less than that."""
+"""The extractor against exhaustive search on thousands of small random e-graphs: what it calls best
+is the best, and no method says less than that.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,9 @@ def test_tree_takes_the_least_tree_of_every_root(shape: str) -> None:
 
 
 def test_tree_cost_above_the_weight_of_everything_is_told_apart() -> None:
-    """A ladder of doublings costs 2 ** 6 as a tree and 7 as a graph; beside it stands a leaf between the two."""
+    """A ladder of doublings costs 2 ** 6 as a tree and 7 as a graph; beside it stands a leaf
+    between the two.
+    """
     ladder = [Node(0, 1.0, ()), *(Node(2 * k + 2, 1.0, (2 * k, 2 * k + 1)) for k in range(6)), *(Node(2 * k + 1, 0.0, (2 * k,)) for k in range(6))]
     graph = Graph(14, [*ladder, Node(13, 0.0, (12,)), Node(13, 60.0, ())], [13])
     assert extract(graph, method="tree").cost == 60
@@ -152,7 +156,9 @@ def heaviest(graph: Graph, choices: list[dict[int, int]]) -> dict[int, int]:
 
 @pytest.mark.parametrize("kind", spread(["integers", "near", "mantissas"]))
 def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) -> None:
-    """Sums of 53-bit mantissas, with ties below them, are wider than the first model is: the second has to decide."""
+    """Sums of 53-bit mantissas, with ties below them, are wider than the first model is: the second
+    has to decide.
+    """
     draw = seed("solver", kind)
     solved = 0
     for _ in range(150):
@@ -188,7 +194,9 @@ def test_the_solver_is_honest_about_weights_it_can_not_hold() -> None:
 
 
 def cover(draw: Random, roots: int, shared: int, cost: float = 1.0) -> Graph:
-    """Roots, each a view of one of three shared things: the least cover is hard to find, and the sum of the cheapest views is no help."""
+    """Roots, each a view of one of three shared things: the least cover is hard to find, and the
+    sum of the cheapest views is no help.
+    """
     nodes = [Node(roots + s, cost, (), (1.0,)) for s in range(shared)]
     nodes += [Node(root, draw.randint(0, 3) / 16, (roots + s,)) for root in range(roots) for s in draw.sample(range(shared), k=3)]
     return Graph(roots + shared, nodes, list(range(roots)))
@@ -233,7 +241,9 @@ def test_without_work_the_bound_is_still_a_bound() -> None:
 
 
 def test_parts_are_solved_apart() -> None:
-    """Forty copies of a small graph: together they have more choices than could ever be tried, and each has its own best."""
+    """Forty copies of a small graph: together they have more choices than could ever be tried, and
+    each has its own best.
+    """
     draw = seed("copies")
     one, choices = choices_of(draw, "merged", "integers")
     best = floats(min(exact for exact, _ in lawful(one, choices)))[0]

@@ -1,4 +1,6 @@
-"""Each step of the kernel by itself: by exhaustive search the least weight stays what it was, and what should go is gone; then the blocks."""
+"""Each step of the kernel by itself: by exhaustive search the least weight stays what it was, and
+what should go is gone; then the blocks.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,8 @@ def left(kernel: Kernel) -> list[int]:
     return sorted(n for row in kernel.ways for n in row)
 
 
-# -- every step leaves the least weight ----------------------------------------------------------------------------------------------------------------
+# -- every step leaves the least weight
+# ----------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
@@ -60,7 +63,8 @@ def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
         else:
             kernel.prune()
             closures = Closures(kernel)
-            # That ways do not lead back to their own class is what `dominate` and `contract` are given by `reduce`.
+            # That ways do not lead back to their own class is what `dominate` and `contract` are
+            # given by `reduce`.
             while step != "drop_cyclic" and kernel.drop_cyclic(closures):
                 kernel.prune()
                 closures = Closures(kernel)
@@ -131,7 +135,8 @@ def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> No
         for choice in all_choices(as_graph(kernel)):
             ways = ways_of(kernel, choice)
             nodes = {n for way in ways for n in kernel.picks[way]}
-            # A class that weighs nothing is contracted into all its users, so that it may be named twice.
+            # A class that weighs nothing is contracted into all its users, so that it may be named
+            # twice.
             assert sum(weights[n] for n in nodes) == sum(kernel.weight[way] for way in ways)
             picks = {owner[n]: number[n] for n in nodes}
             assert len(picks) == len(nodes) and set(original.roots) <= picks.keys()
@@ -139,7 +144,8 @@ def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> No
             assert is_acyclic(original, picks)
 
 
-# -- every step removes what it is for -----------------------------------------------------------------------------------------------------------------
+# -- every step removes what it is for
+# -----------------------------------------------------------------------------------------------------------------
 
 
 def test_prune_drops_what_is_unreachable_unfounded_or_uses_itself() -> None:
@@ -163,7 +169,9 @@ def test_prune_drops_what_is_unreachable_unfounded_or_uses_itself() -> None:
 
 
 def test_unwind_drops_what_leads_back_whatever_is_chosen() -> None:
-    """Class 2 has two ways, and both need class 1: a way of class 1 that needs class 2 closes a cycle. A way out anywhere, and it stays."""
+    """Class 2 has two ways, and both need class 1: a way of class 1 that needs class 2 closes a
+    cycle. A way out anywhere, and it stays.
+    """
     ways: list[Way] = [(0, 1, (1,)), (1, 1, ()), (1, 0, (2,)), (2, 1, (1,)), (2, 1, (1, 3)), (3, 1, ())]
     kernel = kernel_of(4, [0], ways)
     assert not kernel.prune()
@@ -205,7 +213,9 @@ def test_dominate_takes_what_is_needed_anyway_for_free_unless_it_may_need_the_cl
 
 
 def test_dominate_pays_for_no_tree_that_may_need_the_class() -> None:
-    """Classes 0 and 1 are one component: class 1 as a tree is cheap, but where it is had through class 0 the two close a cycle."""
+    """Classes 0 and 1 are one component: class 1 as a tree is cheap, but where it is had through
+    class 0 the two close a cycle.
+    """
     kernel = kernel_of(3, [2], [(0, 9, ()), (0, 1, (1,)), (1, 2, ()), (1, 0, (0,)), (2, 0, (0,)), (2, 1, (1,))])
     kernel.dominate(Closures(kernel))
     assert {0, 1} <= set(left(kernel))
@@ -243,7 +253,8 @@ def test_bounded_drops_what_is_too_heavy_with_all_that_it_brings() -> None:
     assert kernel.ways[0] == [2]
 
 
-# -- blocks --------------------------------------------------------------------------------------------------------------------------------------------
+# -- blocks
+# --------------------------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
@@ -266,7 +277,8 @@ def test_blocks_hold_everything_once_and_those_below_come_first(shape: str) -> N
 def test_a_tree_is_cut_at_every_class_and_way() -> None:
     kernel = kernel_of(3, [0], [(0, 1, (1, 2)), (1, 1, ()), (1, 2, ()), (2, 1, ()), (2, 2, ())])
     found = list(blocks(kernel, Closures(kernel)))
-    # All three classes are needed, and so is the edge from the source to each; children that are needed anyway hold nothing together.
+    # All three classes are needed, and so is the edge from the source to each; children that are
+    # needed anyway hold nothing together.
     assert all(len(block.classes) + len(block.ways) == 1 for block in found)
     optional = kernel_of(4, [3], [(3, 1, (0,)), (3, 9, ()), (0, 1, (1, 2)), (1, 1, ()), (1, 2, ()), (2, 1, ()), (2, 2, ())])
     found = list(blocks(optional, Closures(optional)))
@@ -283,7 +295,8 @@ def test_what_is_shared_stays_in_one_block() -> None:
     assert Block([], [6], 3, -1) in found and Block([4], [], -1, 6) in found
 
 
-# -- solving by blocks ---------------------------------------------------------------------------------------------------------------------------------
+# -- solving by blocks
+# ---------------------------------------------------------------------------------------------------------------------------------
 
 
 def test_trees_need_no_solver() -> None:

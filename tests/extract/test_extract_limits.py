@@ -1,4 +1,6 @@
-"""Limits on resources: held exactly, by exhaustive search; what is found within them, proved, and said of them."""
+"""Limits on resources: held exactly, by exhaustive search; what is found within them, proved, and
+said of them.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ def test_a_bound_says_that_a_node_too_large_alone_was_left_out() -> None:
 
 
 def solved_alone(graph: Graph, choices: list[dict[int, int]]) -> bool | None:
-    """Compare what the solver alone finds and proves, from any choice, with the exhaustive search; None where there is nothing to decide."""
+    """Compare what the solver alone finds and proves, from any choice, with the exhaustive search;
+    None where there is nothing to decide.
+    """
     try:
         problem, scale, _ = prepare(graph)
     except ExtractionError:
@@ -129,7 +133,9 @@ def test_the_solver_adds_up_amounts_of_many_bits() -> None:
 
 
 def test_the_solver_does_not_lose_the_choice_that_just_fits() -> None:
-    """Found among random graphs: the best choice uses 4.9 of 5.9 where the solver proved that none is below 35."""
+    """Found among random graphs: the best choice uses 4.9 of 5.9 where the solver proved that none
+    is below 35.
+    """
     large = 2.9090350266556815
     rows: list[tuple[int, float, tuple[int, ...], float]] = [
         (3, 14.0, (), 1.0 + 2.0**-52),
@@ -149,7 +155,9 @@ def test_the_solver_does_not_lose_the_choice_that_just_fits() -> None:
 
 
 def folding(sizes: list[float], *, other_use: bool, room: float) -> tuple[Graph, dict[int, int]]:
-    """A chain of products by transposed weights; storing the transposed weight saves a node. With another use of the weight it stays stored too."""
+    """A chain of products by transposed weights; storing the transposed weight saves a node. With
+    another use of the weight it stays stored too.
+    """
     nodes, roots, initial = [Node(0, 0.0, ())], list[int](), {0: 0}
     for i, size in enumerate(sizes):
         weight, transposed, product, other = (4 * i + k for k in (1, 2, 3, 4))
@@ -188,7 +196,8 @@ def test_equal_folds_fill_the_room() -> None:
 
 
 def test_a_limit_is_not_exceeded_by_a_rounding_error() -> None:
-    # As decimals three times 0.1 are 0.3; as floats the sum rounds to more, and is more exactly too.
+    # As decimals three times 0.1 are 0.3; as floats the sum rounds to more, and is more exactly
+    # too.
     leaves = [Node(c, 0.0, (), (0.1,)) for c in range(3)] + [Node(c, 1.0, (), (0.0,)) for c in range(3)]
     assert extract(Graph(3, leaves, [0, 1, 2], (0.3,))).cost == 1.0
     assert extract(Graph(3, leaves, [0, 1, 2], (0.1 + 0.1 + 0.1,))).cost == 0.0

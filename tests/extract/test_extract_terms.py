@@ -1,4 +1,6 @@
-"""Costs that no node has alone: forced fusions and forbidden pairs against exhaustive search, and terms that a callback adds between solves."""
+"""Costs that no node has alone: forced fusions and forbidden pairs against exhaustive search, and
+terms that a callback adds between solves.
+"""
 
 from __future__ import annotations
 
@@ -103,11 +105,14 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
     assert solved > 120 and impossible > 0
 
 
-# -- forced fusions ------------------------------------------------------------------------------------------------------------------------------------
+# -- forced fusions
+# ------------------------------------------------------------------------------------------------------------------------------------
 
 
 def fusions(draw: Random, length: int) -> tuple[Graph, list[float]]:
-    """A chain of steps, each of a cheap or a dear node. Two cheap ones in a row are fused by the machine, whether wanted or not, and then slow."""
+    """A chain of steps, each of a cheap or a dear node. Two cheap ones in a row are fused by the
+    machine, whether wanted or not, and then slow.
+    """
     nodes, terms = [Node(0, 0.0, ())], list[Term]()
     penalties = [0.0]
     for c in range(1, length):
@@ -120,7 +125,9 @@ def fusions(draw: Random, length: int) -> tuple[Graph, list[float]]:
 
 
 def least_of_fusions(graph: Graph, penalties: list[float]) -> float:
-    """The least cost, step by step: of all ways to end in a cheap node, and of all ways to end in a dear one."""
+    """The least cost, step by step: of all ways to end in a cheap node, and of all ways to end in a
+    dear one.
+    """
     cheap, dear = 0.0, 0.0
     for c in range(1, graph.classes):
         low, high = graph.nodes[2 * c - 1].cost, graph.nodes[2 * c].cost
@@ -147,7 +154,9 @@ def test_forced_fusions_are_avoided_where_the_sum_of_nodes_walks_into_them() -> 
 
 
 def test_a_second_consumer_prevents_a_fusion() -> None:
-    """The product is fused into what uses it, at a loss, unless something else uses it as well: a copy that costs less than the loss is worth it."""
+    """The product is fused into what uses it, at a loss, unless something else uses it as well: a
+    copy that costs less than the loss is worth it.
+    """
     product, view, copy = 0, 1, 2
     nodes = [Node(product, 1.0, ()), Node(view, 1.0, (product,)), Node(view, 2.5, (product, copy)), Node(copy, 0.5, (product,))]
     loss = Term((0, 1), 5.0, sole=True)
@@ -226,12 +235,15 @@ def test_check_adds_terms_up_and_sees_what_is_forbidden() -> None:
         check(replace(graph, roots=[0, 1]), true)
 
 
-# -- terms added between solves ------------------------------------------------------------------------------------------------------------------------
+# -- terms added between solves
+# ------------------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", ["layered", "merged", "inverses", "wild"])
 def test_terms_added_where_they_apply_lead_to_the_same_best(shape: str) -> None:
-    """Costs that only the whole shows, none of them a gain: each is told when a choice has it, and most never need be."""
+    """Costs that only the whole shows, none of them a gain: each is told when a choice has it, and
+    most never need be.
+    """
     draw = Random(f"reprice {shape}")
     told_all = offered = 0
     for _ in range(60):

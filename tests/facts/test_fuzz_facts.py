@@ -1,4 +1,6 @@
-"""A slice of the fuzzer of facts, what it covers, and that it finds what is wrong. The whole: `python -m tests.fuzz.facts --seeds 20000`."""
+"""A slice of the fuzzer of facts, what it covers, and that it finds what is wrong. The whole:
+`python -m tests.fuzz.facts --seeds 20000`.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,9 @@ def test_what_is_stated_is_so() -> None:
 
 @pytest.mark.parametrize(("name", "lie"), [("Slice", "Identity"), ("Concat", "Identity"), ("Resize", "Identity"), ("MaxPool", "Identity")])
 def test_a_wrong_table_is_found(name: str, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were the sizes of an operator those of its input, as ONNX's inference had it for Slice-10, some seed would say so."""
+    """Were the sizes of an operator those of its input, as ONNX's inference had it for Slice-10,
+    some seed would say so.
+    """
     forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]
     forget()
     monkeypatch.setitem(SHAPES, name, SHAPES[lie])

@@ -1,4 +1,6 @@
-"""Inference as a whole: ONNX's own node tests in three degrees of ignorance, hostile nodes, and what has no schema."""
+"""Inference as a whole: ONNX's own node tests in three degrees of ignorance, hostile nodes, and
+what has no schema.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ def through(model: onnx.ModelProto, known: Mapping[str, Fact]) -> dict[str, Fact
 
 
 def told(declared: Fact, array: Any, position: int, degree: str, sizes: dict[str, int]) -> Fact:
-    """What a test's input is known to be: all but that it is constant; named sizes and small parameters; or named sizes only."""
+    """What a test's input is known to be: all but that it is constant; named sizes and small
+    parameters; or named sizes only.
+    """
     if not isinstance(array, np.ndarray) or not declared.dtype:
         return declared
     actual = from_array(array)
@@ -268,7 +272,9 @@ def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]
 
 
 def test_onnx_never_learns_the_name_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its inference copies names to where the size changes: so it did for Slice-10, and the Slice was deleted."""
+    """Its inference copies names to where the size changes: so it did for Slice-10, and the Slice
+    was deleted.
+    """
     told = spied(monkeypatch)
     one = Fact(TensorProto.INT64, (1,), ints=(0,))
     assert infer(find_operator("", "Slice", 10), {}, (Fact(1, (N, M)), one, one, one), 1)[0].shape == (0, M)

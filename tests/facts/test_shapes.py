@@ -1,4 +1,5 @@
-"""Symbolic inference against ONNX Runtime: what is inferred, at many sizes, is what running the node gives.
+"""Symbolic inference against ONNX Runtime: what is inferred, at many sizes, is what running the
+node gives.
 
 Sizes at which the runtime refuses the node prove nothing, and every case must run at some.
 """
@@ -216,7 +217,8 @@ CASES = [
     case("Reshape", of(N, M, 12), const([0, 4, -1])),
     case("Reshape", of(N, M, 12), hold(N, M, 3, 4)),
     case("Reshape", of(N, M, 12), hold(mul(N, M), 12)),
-    # Two sizes that are 0 at once copy sizes of the input: that an empty tensor has the sizes that were asked for is assumed.
+    # Two sizes that are 0 at once copy sizes of the input: that an empty tensor has the sizes that
+    # were asked for is assumed.
     case("Reshape", of(N, 3, M, 4), hold(N, M, 12), positive=True),
     case("Reshape", of(N, 4, N), hold(N, N, 4), positive=True),
     case("Reshape", of(N, 3, M, 4), hold(N, M, 6), partial=True),
@@ -329,7 +331,8 @@ CASES = [
 ]
 
 
-# Sizes on which the runtime, ONNX's inference and its reference disagree: a case, the axis, and the image for which they do.
+# Sizes on which the runtime, ONNX's inference and its reference disagree: a case, the axis, and the
+# image for which they do.
 DISPUTED = [
     (case("Resize", of(1, 1, H), None, const([1, 1, 0.7], np.float32)), 2, (1, 1, 10)),
     (case("Upsample", of(1, 1, H), const([1, 1, 1.3], np.float32), opset=9), 2, (1, 1, 10)),
@@ -393,8 +396,8 @@ def test_reshapes_at_random() -> None:
     assert known > 50
 
 
-# Operators whose sizes ONNX's inference states alone, and so as numbers: none of them copies a size that may have a name,
-# takes no tensor, or is younger than the fuzzer of facts looks at.
+# Operators whose sizes ONNX's inference states alone, and so as numbers: none of them copies a size
+# that may have a name, takes no tensor, or is younger than the fuzzer of facts looks at.
 NUMBERS_ONLY = """BlackmanWindow CausalConvWithState ConcatFromSequence Constant HammingWindow HannWindow If ImageDecoder LinearAttention Loop
     MelWeightMatrix Optional OptionalGetElement OptionalHasElement RandomNormal RandomUniform STFT Scan SequenceAt SequenceConstruct SequenceEmpty
     SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size SplitToSequence StringNormalizer SwiGLU"""

@@ -1,17 +1,18 @@
 """The differential fuzzer: `python -m tests.fuzz --seeds 10000`, from the root of the repository.
 
-Each seed is a model. It is optimized without verification, and both models run on the same inputs, on ONNX Runtime without its
-optimizations: other sizes, 0 and 1 among them and sizes beyond the bounds in the model, integers at their ends, a NaN or an
-infinity at one place. One model in 25 is verified as well. Each comes to one of these, which are counted:
+Each seed is a model. It is optimized without verification, and both models run on the same inputs,
+on ONNX Runtime without its optimizations: other sizes, 0 and 1 among them and sizes beyond the
+bounds in the model, integers at their ends, a NaN or an infinity at one place. One model in 25 is
+verified as well. Each comes to one of these, which are counted:
 
-    same       nothing differs by more than rounding explains; with --exact, by a bit
-    different  it does, or the optimized model is refused, or the process crashes or hangs: made small, and printed as ONNX text with its
-               inputs and the rules that it takes
-    left out, given up   verification left out a rule, or the whole model
-    runtime    ONNX's reference sees no difference: the runtime is wrong on the original, or takes inputs that ONNX does not
-    lured      the same, but it is the optimized model on which the runtime is wrong, or which it refuses; worth a look
-    poles      it differs where an infinity or a NaN comes up on the way, of which real arithmetic says nothing
-    nothing    no model that runs was drawn, or the runtime crashes on the original
+same       nothing differs by more than rounding explains; with --exact, by a bit different  it
+does, or the optimized model is refused, or the process crashes or hangs: made small, and printed as
+ONNX text with its inputs and the rules that it takes left out, given up   verification left out a
+rule, or the whole model runtime    ONNX's reference sees no difference: the runtime is wrong on the
+original, or takes inputs that ONNX does not lured      the same, but it is the optimized model on
+which the runtime is wrong, or which it refuses; worth a look poles      it differs where an
+infinity or a NaN comes up on the way, of which real arithmetic says nothing nothing    no model
+that runs was drawn, or the runtime crashes on the original
 
     --seeds N      how many models (1000)
     --start S      the first seed (0)

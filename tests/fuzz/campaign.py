@@ -1,4 +1,6 @@
-"""A campaign: seeds come in, outcomes go out, one by one. Each seed runs in a worker process, which crashes and hangs can not leave."""
+"""A campaign: seeds come in, outcomes go out, one by one. Each seed runs in a worker process, which
+crashes and hangs can not leave.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,16 @@ _HERE = __name__.rpartition(".")[0]
 
 @cache
 def worker() -> Worker:
-    """The process in which all seeds of this one run: what starts it and loads the rules is paid once."""
+    """The process in which all seeds of this one run: what starts it and loads the rules is paid
+    once.
+    """
     return Worker()
 
 
 def outcomes(seeds: Iterable[int], exact: bool) -> Iterator[Outcome]:
-    """What each seed comes to; what takes the process down is the runtime's if the original alone does so."""
+    """What each seed comes to; what takes the process down is the runtime's if the original alone
+    does so.
+    """
     for seed in seeds:
         try:
             yield worker().call(f"{_HERE}.trial:attempt", seed, exact, timeout=SECONDS)

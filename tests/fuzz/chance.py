@@ -52,7 +52,9 @@ class Chance:
         return [high - low for low, high in zip([0, *cuts], [*cuts, total], strict=True)]
 
     def constant(self, dtype: Any, shape: Sequence[int]) -> Array:
-        """Elements as they stand in models: one number throughout, small whole numbers, or arbitrary ones."""
+        """Elements as they stand in models: one number throughout, small whole numbers, or
+        arbitrary ones.
+        """
         kind, shape = np.dtype(dtype), tuple(shape)
         if kind.kind == "O":
             return self.words(shape)

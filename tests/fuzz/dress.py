@@ -12,7 +12,9 @@ DOMAIN = "made.here"
 
 
 def outlined(model: onnx.ModelProto, chance: Chance) -> None:
-    """Puts some nodes in a row into a function; bodies stay out of functions, as older tools have it."""
+    """Puts some nodes in a row into a function; bodies stay out of functions, as older tools have
+    it.
+    """
     graph = model.graph
     nodes = list(graph.node)
     if len(nodes) < 2 or model.ir_version < 8 or any(captures(node) for node in nodes):

@@ -1,11 +1,14 @@
-"""The fuzzer of facts: what eqsat derives of every value of a graph, against what the runtime and the reference compute.
+"""The fuzzer of facts: what eqsat derives of every value of a graph, against what the runtime and
+the reference compute.
 
     python -m tests.fuzz.facts --seeds 20000 [--first 0] [--operators Slice,Resize]
 
-Every seed is one graph: a node of any standard operator of opsets 7 to 26, its attributes away from their defaults, or a
-computation with sizes; its inputs have named, unknown and known sizes, and nodes follow it. The types, sizes, integers, uniform
-elements and constants that `eqsat.egraph.encode` states are compared at several choices of the sizes. A size of which the two engines
-give two different ones must not be stated. What is wrong is cut down to the nodes it depends on, and printed as ONNX text.
+Every seed is one graph: a node of any standard operator of opsets 7 to 26, its attributes away from
+their defaults, or a computation with sizes; its inputs have named, unknown and known sizes, and
+nodes follow it. The types, sizes, integers, uniform elements and constants that
+`eqsat.egraph.encode` states are compared at several choices of the sizes. A size of which the two
+engines give two different ones must not be stated. What is wrong is cut down to the nodes it
+depends on, and printed as ONNX text.
 """
 
 from __future__ import annotations
@@ -228,7 +231,9 @@ def _bits(value: np.ndarray[Any, Any]) -> Any:
 
 
 def _roots(model: onnx.ModelProto, wrong: Mapping[str, str]) -> list[str]:
-    """The values that are the first to be wrong: what is computed from them is wrong because they are."""
+    """The values that are the first to be wrong: what is computed from them is wrong because they
+    are.
+    """
     tainted: set[str] = set()
     found: list[str] = []
     for node in model.graph.node:

@@ -1,7 +1,9 @@
-"""Control flow for the fuzzer of facts: the last nodes of a graph, put into the branches of an If or the body of a Loop.
+"""Control flow for the fuzzer of facts: the last nodes of a graph, put into the branches of an If
+or the body of a Loop.
 
-What stands in a body computes what it computed in the open, so that the values of the graph as it was drawn are those that the
-facts of the body must be true of. The output of an If is one of two of them, that of a Loop as many of one as it has turns.
+What stands in a body computes what it computed in the open, so that the values of the graph as it
+was drawn are those that the facts of the body must be true of. The output of an If is one of two of
+them, that of a Loop as many of one as it has turns.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ from .facts_models import Drawn
 
 
 class Wrapped(NamedTuple):
-    """A model with control flow, and what its outputs are: one of some values of the open graph, each so many times (0: as it is)."""
+    """A model with control flow, and what its outputs are: one of some values of the open graph,
+    each so many times (0: as it is).
+    """
 
     model: onnx.ModelProto
     outputs: dict[str, list[tuple[str, int]]]
 
 
 def wrap(drawn: Drawn, draw: Draw) -> Wrapped | None:
-    """The graph with its last nodes in bodies; it gets more nodes where there are two branches. None where there is too little."""
+    """The graph with its last nodes in bodies; it gets more nodes where there are two branches.
+    None where there is too little.
+    """
     if len(drawn.nodes) < 2 or any(node.op_type in ("Optional", "SplitToSequence", "SequenceConstruct", "SequenceInsert") for node in drawn.nodes):
         return None
     start = draw.number(1, len(drawn.nodes) - 1)

@@ -1,4 +1,6 @@
-"""Random choices of the fuzzer of facts, and the nodes that its tables describe: an operator's attributes and inputs."""
+"""Random choices of the fuzzer of facts, and the nodes that its tables describe: an operator's
+attributes and inputs.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,9 @@ def floats(*items: float) -> Fixed:
 
 
 def listed(draw: Draw, name: str, values: list[int] | None, since: int, inputs: list[Any], **attributes: Any) -> Case:
-    """A node with a list that was an attribute before the version `since` and is an input from there on."""
+    """A node with a list that was an attribute before the version `since` and is an input from
+    there on.
+    """
     if draw.version < since:
         return Case(inputs, attributes if values is None else {**attributes, name: values})
     return Case([*inputs, None if values is None else ints(*values)], attributes)

@@ -1,6 +1,8 @@
-"""What the runtime and the reference compute for every value of a graph: these functions are called in the worker.
+"""What the runtime and the reference compute for every value of a graph: these functions are called
+in the worker.
 
-A node that an engine refuses must not hide what those before it give, so of such a graph the longest prefix that runs is taken.
+A node that an engine refuses must not hide what those before it give, so of such a graph the
+longest prefix that runs is taken.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ Values = dict[str, Any]
 
 
 class Observed(NamedTuple):
-    """What the engines gave for one run: values by name, and whether the runtime has no kernel for some node."""
+    """What the engines gave for one run: values by name, and whether the runtime has no kernel for
+    some node.
+    """
 
     runtime: Values
     reference: Values

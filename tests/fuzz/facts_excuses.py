@@ -1,7 +1,8 @@
-"""Where an engine is known to be at fault: results of one engine that say nothing, by operator, each with its reason.
+"""Where an engine is known to be at fault: results of one engine that say nothing, by operator,
+each with its reason.
 
-Comes in: the engine, a node, and the values around it. Each entry is as narrow as the defect. What is excused of one engine is
-still compared with the other.
+Comes in: the engine, a node, and the values around it. Each entry is as narrow as the defect. What
+is excused of one engine is still compared with the other.
 """
 
 from __future__ import annotations
@@ -113,7 +114,8 @@ RUNTIME: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
     # It joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
-    # It expands Attention without a kernel as a function, whose Reshape reads a size of 0 as "keep".
+    # It expands Attention without a kernel as a function, whose Reshape reads a size of 0 as
+    # "keep".
     "Attention": _any_empty,
     # It broadcasts a stack of no matrices to one of one.
     **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
@@ -121,11 +123,13 @@ RUNTIME: dict[str, Excuse] = {
 
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
-    # It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER it rounds sizes down.
+    # It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER
+    # it rounds sizes down.
     "MaxPool": _padded,
     # It takes images for planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
-    # It takes parameters, states and regions of other lengths than the data, where no kernel of the runtime refuses them.
+    # It takes parameters, states and regions of other lengths than the data, where no kernel of the
+    # runtime refuses them.
     **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
     "GridSample": _unlike(0, 1),

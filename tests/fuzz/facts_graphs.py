@@ -1,4 +1,6 @@
-"""The graph of a seed, for the fuzzer of facts: a node of the tables, a computation with sizes, or what fills and empties a sequence."""
+"""The graph of a seed, for the fuzzer of facts: a node of the tables, a computation with sizes, or
+what fills and empties a sequence.
+"""
 
 from __future__ import annotations
 

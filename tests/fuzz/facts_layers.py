@@ -1,4 +1,6 @@
-"""Legal nodes of the operators that networks have layers of: windows, products, norms, recurrences, resampling, losses, attention."""
+"""Legal nodes of the operators that networks have layers of: windows, products, norms, recurrences,
+resampling, losses, attention.
+"""
 
 from __future__ import annotations
 

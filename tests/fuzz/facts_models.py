@@ -1,6 +1,8 @@
-"""Graphs for the fuzzer of facts: a node of a table, its sizes partly named, its parameters partly computed, and nodes that follow it.
+"""Graphs for the fuzzer of facts: a node of a table, its sizes partly named, its parameters partly
+computed, and nodes that follow it.
 
-Comes in: a seed. Goes out: a model all of whose values can be looked at, and inputs for it at several choices of the named sizes.
+Comes in: a seed. Goes out: a model all of whose values can be looked at, and inputs for it at
+several choices of the named sizes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ _RUNS = 6
 
 @dataclass
 class Drawn:
-    """A graph of which every value is named, and what its inputs are fed with at each choice of sizes."""
+    """A graph of which every value is named, and what its inputs are fed with at each choice of
+    sizes.
+    """
 
     opset: int
     inputs: dict[str, tuple[int, list[int | str | None]]] = field(default_factory=dict[str, tuple[int, list[int | str | None]]])
@@ -154,7 +158,9 @@ def _free(drawn: Drawn, draw: Draw, item: Free, dtype: int, scheme: str) -> str:
 
 
 def parameter(drawn: Drawn, draw: Draw, array: Array) -> str:
-    """A parameter as a constant, an input of which nothing is known, or computed from the sizes of inputs."""
+    """A parameter as a constant, an input of which nothing is known, or computed from the sizes of
+    inputs.
+    """
     kind = draw.number(0, 9)
     if kind <= 1:
         name = drawn.fresh("p")

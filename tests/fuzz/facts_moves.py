@@ -1,4 +1,6 @@
-"""Legal nodes of the operators that move, choose or lay out elements: a table from names to functions."""
+"""Legal nodes of the operators that move, choose or lay out elements: a table from names to
+functions.
+"""
 
 from __future__ import annotations
 

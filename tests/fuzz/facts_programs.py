@@ -1,4 +1,6 @@
-"""What follows a node in the graphs of the fuzzer of facts: moves of elements, and integers computed from sizes that decide on others."""
+"""What follows a node in the graphs of the fuzzer of facts: moves of elements, and integers
+computed from sizes that decide on others.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Inputs for a random model: other sizes than it was built with, ordinary elements and special ones.
+"""Inputs for a random model: other sizes than it was built with, ordinary elements and special
+ones.
 
-Promised: the first feed is the one that the model was built with. Not every feed fits every model; those that the model refuses tell nothing.
+Promised: the first feed is the one that the model was built with. Not every feed fits every model;
+those that the model refuses tell nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ _MOST = 60_000  # elements of an input
 
 @dataclass(frozen=True)
 class Feed:
-    """Inputs by name. `special`: some element is not finite; `extreme`: floats so large that sums and products overflow."""
+    """Inputs by name. `special`: some element is not finite; `extreme`: floats so large that sums
+    and products overflow.
+    """
 
     inputs: dict[str, Any]
     sizes: dict[str, int]

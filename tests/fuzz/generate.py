@@ -1,7 +1,9 @@
-"""Random models: a seed comes in, a model that ONNX Runtime takes goes out, with what is known of its inputs.
+"""Random models: a seed comes in, a model that ONNX Runtime takes goes out, with what is known of
+its inputs.
 
-Nodes are added one by one, each applied to what is there: of operators that rules have as neighbours, of left sides of rules
-as a whole, or of any. Then the model is dressed: sizes get names, nodes become a function, names get odd.
+Nodes are added one by one, each applied to what is there: of operators that rules have as
+neighbours, of left sides of rules as a whole, or of any. Then the model is dressed: sizes get
+names, nodes become a function, names get odd.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Sha
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and the inputs that it was built with; `symbols` are the sizes that its named dimensions had then."""
+    """A model, and the inputs that it was built with; `symbols` are the sizes that its named
+    dimensions had then.
+    """
 
     proto: onnx.ModelProto
     givens: Sequence[Given]

@@ -1,6 +1,7 @@
 """Left sides of the library's rules as parts of models, and which operators are neighbours in them.
 
-An instance is drawn by the checker's own drawing; its nodes are added to a graph one by one, in the spelling of the graph's opset.
+An instance is drawn by the checker's own drawing; its nodes are added to a graph one by one, in the
+spelling of the graph's opset.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ def instance(chance: Chance) -> Instance | None:
 
 
 def splice(s: Scope, found: Instance) -> list[Value]:
-    """Adds the nodes of an instance; its inputs become values of the graph that are of their types, or new ones. What was added comes back."""
+    """Adds the nodes of an instance; its inputs become values of the graph that are of their types,
+    or new ones. What was added comes back.
+    """
     graph = found.model.graph
     sizes = _renamed(s, found)
     known: dict[str, Value] = {}
@@ -79,7 +82,9 @@ def splice(s: Scope, found: Instance) -> list[Value]:
 
 
 def _renamed(s: Scope, found: Instance) -> dict[int, int]:
-    """Sizes of the instance that become those of the graph that have names, if nothing but the inputs holds them."""
+    """Sizes of the instance that become those of the graph that have names, if nothing but the
+    inputs holds them.
+    """
     if not found.sizes or not s.symbols:
         return {}
     chosen = s.chance.some(sorted(set(found.sizes.values())), 1)
@@ -87,7 +92,9 @@ def _renamed(s: Scope, found: Instance) -> dict[int, int]:
 
 
 def _added(s: Scope, node: NodeProto, known: dict[str, Value], constants: Mapping[str, np.ndarray]) -> list[Value] | None:
-    """The node in the graph's opset: what was an attribute there is one, and what has defaults in between is left out."""
+    """The node in the graph's opset: what was an attribute there is one, and what has defaults in
+    between is left out.
+    """
     newest = find_operator(node.domain, node.op_type, NEWEST).schema
     schema = find_operator(node.domain, node.op_type, s.opset if not node.domain else 1).schema
     if newest is None or schema is None:

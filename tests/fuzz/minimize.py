@@ -1,6 +1,8 @@
-"""Making small what differs: a model and inputs come in; a smaller model, its inputs and the rules that it takes go out.
+"""Making small what differs: a model and inputs come in; a smaller model, its inputs and the rules
+that it takes go out.
 
-Whatever is left out, the same kind of difference must remain: each step is tried, and kept if it does.
+Whatever is left out, the same kind of difference must remain: each step is tried, and kept if it
+does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What rounding can do to the outputs of a model: every float that enters or leaves a node is disturbed by a unit in its last place.
+"""What rounding can do to the outputs of a model: every float that enters or leaves a node is
+disturbed by a unit in its last place.
 
-Comes in: a model, inputs, and the engine that runs it. Goes out: what the model gives when all floats in it are a little off, several
-times. So a cancellation shows, wherever in the model it is: what moves much may be rounded much. Bodies are disturbed as a whole.
+Comes in: a model, inputs, and the engine that runs it. Goes out: what the model gives when all
+floats in it are a little off, several times. So a cancellation shows, wherever in the model it is:
+what moves much may be rounded much. Bodies are disturbed as a whole.
 """
 
 from __future__ import annotations
@@ -70,7 +72,9 @@ def _factors(array: Array, generator: np.random.Generator) -> Array:
 
 
 def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, with_constants: bool) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """The model with a factor at each float, and what the factors are of the shape of, by their names."""
+    """The model with a factor at each float, and what the factors are of the shape of, by their
+    names.
+    """
     values = everything(proto, inputs, opener)
     result = onnx.ModelProto()
     result.CopyFrom(inlined(proto) if proto.functions else proto)

@@ -14,7 +14,9 @@ Grow = Callable[[Scope, int], None]
 
 
 def emitters(grow: Grow) -> dict[str, Emitter]:
-    """The emitters of operators that have bodies, which `grow` fills, and of those whose values are no tensors."""
+    """The emitters of operators that have bodies, which `grow` fills, and of those whose values are
+    no tensors.
+    """
 
     def body(s: Scope, values: list[Value], nodes: int) -> Scope:
         inner = s.inner()
@@ -77,7 +79,9 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
 
 
 def _like(inner: Scope, x: Value) -> Value | None:
-    """A value that a body made, of the type and sizes of `x`; made from `x` where there is none; None where no Identity takes it."""
+    """A value that a body made, of the type and sizes of `x`; made from `x` where there is none;
+    None where no Identity takes it.
+    """
     found = [value for value in inner.values if value.maker and value.is_tensor and value.dtype == x.dtype and value.shape == x.shape]
     if found:
         return inner.chance.pick(found[-2:])

@@ -1,4 +1,6 @@
-"""How operators are drawn, by name, that compute over several elements: reductions, products, windows, normalizations, recurrences."""
+"""How operators are drawn, by name, that compute over several elements: reductions, products,
+windows, normalizations, recurrences.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""How operators of single elements are drawn, by name: unary, binary, variadic ones, casts and quantization."""
+"""How operators of single elements are drawn, by name: unary, binary, variadic ones, casts and
+quantization.
+"""
 
 from __future__ import annotations
 

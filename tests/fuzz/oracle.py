@@ -1,8 +1,10 @@
-"""Whether an optimized model computes what the original computes: by bits, or within what rounding explains.
+"""Whether an optimized model computes what the original computes: by bits, or within what rounding
+explains.
 
-The tolerance is derived: what disturbances of all floats on the way do to the outputs of either model (tests/fuzz/noise.py).
-A NaN at one place of one input must reach the same elements of both, and where no NaN comes of an infinity, both are infinite in the
-same elements. Where a rule was used that needs finite tensors this is not asked.
+The tolerance is derived: what disturbances of all floats on the way do to the outputs of either
+model (tests/fuzz/noise.py). A NaN at one place of one input must reach the same elements of both,
+and where no NaN comes of an infinity, both are infinite in the same elements. Where a rule was used
+that needs finite tensors this is not asked.
 """
 
 from __future__ import annotations
@@ -35,11 +37,15 @@ class Runs:
         self.optimized: Session = self._open(optimized.SerializeToString())
 
     def arises(self, feed: Feed) -> bool:
-        """Whether an infinity or a NaN comes up on the way, in either model: at a pole, beyond the range of a type, outside a domain."""
+        """Whether an infinity or a NaN comes up on the way, in either model: at a pole, beyond the
+        range of a type, outside a domain.
+        """
         return any(_unbounded(self._open, proto, feed) for proto in self._protos)
 
     def difference(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any], exact: bool, alone: bool = False) -> str:
-        """What tells the outputs apart; empty if nothing does. `alone`: both are of the original, on this engine and on another."""
+        """What tells the outputs apart; empty if nothing does. `alone`: both are of the original,
+        on this engine and on another.
+        """
         for name, a, b in zip(self.names, expected, actual, strict=True):
             if tolerance.signature(a) != tolerance.signature(b):
                 return f"output '{name}' is {tolerance.signature(a)} in the original and {tolerance.signature(b)} in the optimized model"

@@ -1,7 +1,9 @@
-"""A graph under construction whose values are known: each node is run once, on ONNX Runtime, when it is added.
+"""A graph under construction whose values are known: each node is run once, on ONNX Runtime, when
+it is added.
 
-So every model that is finished is one that the runtime takes. Sizes that are to get names are numbers that nothing else is
-drawn to have; constants avoid them, so that the model works at other sizes as well.
+So every model that is finished is one that the runtime takes. Sizes that are to get names are
+numbers that nothing else is drawn to have; constants avoid them, so that the model works at other
+sizes as well.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ Setting = Any
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the graph, and what it is on the inputs that the model was built with: an array, a list of arrays, or None."""
+    """A value of the graph, and what it is on the inputs that the model was built with: an array, a
+    list of arrays, or None.
+    """
 
     name: str
     data: Any
@@ -59,7 +63,9 @@ class Value:
 
 @dataclass(frozen=True)
 class Given:
-    """An input of the model. `fixed`: other elements than those it was built with are of no use. `high`: its elements are indices below this."""
+    """An input of the model. `fixed`: other elements than those it was built with are of no use.
+    `high`: its elements are indices below this.
+    """
 
     value: Value
     fixed: bool = False
@@ -187,7 +193,9 @@ class Scope:
     # --- nodes ---
 
     def node(self, operator: str, inputs: Sequence[Value | None], outputs: int = 1, domain: str = "", /, **settings: Setting) -> list[Value] | None:
-        """Adds a node if the runtime takes it; settings become attributes or inputs, whichever this opset has, or are left out. None if it does not."""
+        """Adds a node if the runtime takes it; settings become attributes or inputs, whichever this
+        opset has, or are left out. None if it does not.
+        """
         schema = find_operator(domain, operator, 1 if domain else self.opset).schema
         if schema is None and not domain:
             return None

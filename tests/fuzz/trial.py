@@ -1,4 +1,6 @@
-"""One seed: the model is drawn, optimized and compared. This runs in a process of its own, which a crash takes down alone."""
+"""One seed: the model is drawn, optimized and compared. This runs in a process of its own, which a
+crash takes down alone.
+"""
 
 from __future__ import annotations
 
@@ -121,16 +123,21 @@ def judged(proto: onnx.ModelProto, runs: list[Run], settings: dict[str, Any]) ->
 
 
 def meant(runs: list[Run], report: Any) -> list[Run]:
-    """The runs on which the models are meant to be the same: where a rule needs finite tensors, those that begin with such."""
+    """The runs on which the models are meant to be the same: where a rule needs finite tensors,
+    those that begin with such.
+    """
     return [run for run in runs if not run[0].special] if report["finite"] else runs
 
 
 def verified(proto: onnx.ModelProto) -> tuple[str, str]:
-    """Whether verification finds nothing either: then it neither gives up the whole model nor leaves out a rule."""
+    """Whether verification finds nothing either: then it neither gives up the whole model nor
+    leaves out a rule.
+    """
     found = [_verified(proto)]
     while found[-1][0] != SAME and len(found) < _AGAIN:
         found.append(_verified(proto))
-    # It draws the same each time: where it sees no difference once, the runtime gave memory that nothing was written to.
+    # It draws the same each time: where it sees no difference once, the runtime gave memory that
+    # nothing was written to.
     return (RUNTIME, found[0][1]) if len(found) > 1 and found[-1][0] == SAME else found[-1]
 
 
@@ -202,7 +209,9 @@ def poles(both: Runs, feed: Feed) -> bool:
 
 
 def fault(proto: onnx.ModelProto, optimized: onnx.ModelProto, feed: Feed, expected: list[Any], built: Feed, exact: bool) -> str:
-    """Whose fault a difference is, by ONNX's reference; each output is asked about alone, since it can not run every model."""
+    """Whose fault a difference is, by ONNX's reference; each output is asked about alone, since it
+    can not run every model.
+    """
     names = [value.name for value in proto.graph.output]
     if not _settled(proto, feed, expected):
         return RUNTIME  # it gives something else each time: memory that nothing was written to
@@ -249,7 +258,9 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
 
 
 def _scans_nothing(proto: onnx.ModelProto, feed: Feed) -> bool:
-    """Whether what a Loop scans is used though it takes no turn: ONNX gives that no sizes, and the runtime takes 0 for each that it does not infer."""
+    """Whether what a Loop scans is used though it takes no turn: ONNX gives that no sizes, and the
+    runtime takes 0 for each that it does not infer.
+    """
     model = onnx.ModelProto()
     model.CopyFrom(proto)
     used = {name for node in model.graph.node for name in (*node.input, *captures(node))} | {value.name for value in model.graph.output}
@@ -260,13 +271,17 @@ def _scans_nothing(proto: onnx.ModelProto, feed: Feed) -> bool:
 
 
 def _shaped(outputs: list[Any], expected: Any) -> list[Any]:
-    """Outputs of the reference, which forgets axes of size 1 here and there, in the shape that the runtime gives; the runtime has compared shapes."""
+    """Outputs of the reference, which forgets axes of size 1 here and there, in the shape that the
+    runtime gives; the runtime has compared shapes.
+    """
     alike = [isinstance(array, np.ndarray) and isinstance(expected, np.ndarray) and array.size == expected.size for array in outputs]
     return [array.reshape(expected.shape) if same_size else array for array, same_size in zip(outputs, alike, strict=True)]
 
 
 def _newer(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as opset 19 reads it, if ONNX's checker takes it so: the reference has no (De)QuantizeLinear that is older."""
+    """The model as opset 19 reads it, if ONNX's checker takes it so: the reference has no
+    (De)QuantizeLinear that is older.
+    """
     result = onnx.ModelProto()
     result.CopyFrom(proto)
     for item in result.opset_import:

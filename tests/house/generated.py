@@ -1,4 +1,6 @@
-"""The tables of the documents that are generated from the code: `python -m tests.house.generated` writes them anew."""
+"""The tables of the documents that are generated from the code: `python -m tests.house.generated`
+writes them anew.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The benchmarks hold what they print: inputs by their description, counted launches, kept results, and the table's arithmetic."""
+"""The benchmarks hold what they print: inputs by their description, counted launches, kept results,
+and the table's arithmetic.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The documentation says what is so: the tutorial runs as it is written, examples are rules, tables and lists are those of the code.
+"""The documentation says what is so: the tutorial runs as it is written, examples are rules, tables
+and lists are those of the code.
 
 `python -m tests.house.generated` writes the generated tables anew.
 """
@@ -53,7 +54,9 @@ def test_a_table_holds_all_that_there_is() -> None:
 
 
 def examples(path: Path) -> list[tuple[str, str]]:
-    """The rules that a document shows, with the errors that it says they cause: a block of text right below them."""
+    """The rules that a document shows, with the errors that it says they cause: a block of text
+    right below them.
+    """
     blocks = list(BLOCK.finditer(text(path)))
     return [(block[2], below(path, block)) for block in blocks if block[1] == "rules"]
 
@@ -103,7 +106,9 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 
 def stable(output: str) -> list[str]:
-    """What is the same on every machine: of a counterexample whether it is of integers, of sizes and times that there are some."""
+    """What is the same on every machine: of a counterexample whether it is of integers, of sizes
+    and times that there are some.
+    """
     kept: list[str] = []
     refuted = False
     for line in output.splitlines():
@@ -116,7 +121,9 @@ def stable(output: str) -> list[str]:
 
 
 def steps() -> list[tuple[str, str, str]]:
-    """The tutorial: ("save", name, text), ("run", commands, output) and ("install", commands, "") in their order."""
+    """The tutorial: ("save", name, text), ("run", commands, output) and ("install", commands, "")
+    in their order.
+    """
     document = text(TUTORIAL)
     found: list[tuple[str, str, str]] = []
     for block in BLOCK.finditer(document):
@@ -141,7 +148,8 @@ def test_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
             done = [run(command, tmp_path) for command in what.splitlines()]
             printed = "".join(output for _, output in done)
             assert stable(printed) == stable(content), printed
-            # A rule that is refuted, and nothing else, ends with the code of what the caller has to mend.
+            # A rule that is refuted, and nothing else, ends with the code of what the caller has to
+            # mend.
             assert [code for code, _ in done] == [0] * (len(done) - 1) + [2 if content.startswith("refuted ") else 0]
     assert ran >= 6
     keys = re.findall(r"^\| `(\w+)` \|", text(REPORT).split("Each of `rules`:")[1].split("\n\n")[1], re.MULTILINE)

@@ -1,4 +1,6 @@
-"""What is installed: the package holds `extract/` and `rules/`, from the sdist, the wheel and an editable install."""
+"""What is installed: the package holds `extract/` and `rules/`, from the sdist, the wheel and an
+editable install.
+"""
 
 import shutil
 import subprocess
@@ -43,7 +45,9 @@ def expected_files() -> set[str]:
 
 
 def run_python(code: str, path: Path) -> str:
-    """What the code prints, in a folder from which the checkout can not be imported, with only `path` added to what is installed."""
+    """What the code prints, in a folder from which the checkout can not be imported, with only
+    `path` added to what is installed.
+    """
     return subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(path)!r}); {code}"], cwd=path, check=True, capture_output=True, text=True
     ).stdout

@@ -1,4 +1,6 @@
-"""The README says what is so: its Python example runs and prints what it says, and its test command is the one of `.ci/run`."""
+"""The README says what is so: its Python example runs and prints what it says, and its test command
+is the one of `.ci/run`.
+"""
 
 import re
 from pathlib import Path

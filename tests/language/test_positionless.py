@@ -1,6 +1,8 @@
-"""Where the bits of an element do not depend on its place: the table `POSITIONLESS`, and the operators that rules move without asking.
+"""Where the bits of an element do not depend on its place: the table `POSITIONLESS`, and the
+operators that rules move without asking.
 
-Each operator computes the same numbers one by one, and then many together in other orders and numbers, in ONNX Runtime and in the reference.
+Each operator computes the same numbers one by one, and then many together in other orders and
+numbers, in ONNX Runtime and in the reference.
 """
 
 from __future__ import annotations

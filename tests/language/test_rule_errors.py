@@ -1,4 +1,6 @@
-"""Wrong rule files: each file in `bad/` begins with the exact message that it must cause, as a comment."""
+"""Wrong rule files: each file in `bad/` begins with the exact message that it must cause, as a
+comment.
+"""
 
 import pickle
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Expressions of rules: what is known with symbolic sizes is so at all sizes, Python agrees at known ones, and work is bounded."""
+"""Expressions of rules: what is known with symbolic sizes is so at all sizes, Python agrees at
+known ones, and work is bounded.
+"""
 
 import math
 import sys
@@ -31,7 +33,8 @@ def test_what_is_known_is_so_at_all_sizes(text: str, environment: Environments) 
     try:
         exact = evaluate(expression, concrete)
     except Unevaluable as error:
-        # There are more items at some sizes than a list may have; all else that has no value somewhere has none with symbols.
+        # There are more items at some sizes than a list may have; all else that has no value
+        # somewhere has none with symbols.
         assert "at most" in error.reason or "more than" in error.reason, error.reason
         return
     assume(exact is not None)  # beyond int64

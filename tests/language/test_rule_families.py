@@ -1,4 +1,6 @@
-"""Families of rules, and what a file defines for its rules: members, their names, what they cost, and whether the checker tells them apart."""
+"""Families of rules, and what a file defines for its rules: members, their names, what they cost,
+and whether the checker tells them apart.
+"""
 
 from __future__ import annotations
 

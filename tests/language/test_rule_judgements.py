@@ -1,4 +1,6 @@
-"""Typing judgements of rules: what is known with symbolic sizes is so at all sizes, and what is written is the type."""
+"""Typing judgements of rules: what is known with symbolic sizes is so at all sizes, and what is
+written is the type.
+"""
 
 from collections.abc import Mapping
 

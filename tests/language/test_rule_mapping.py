@@ -1,4 +1,6 @@
-"""Rules that go through a list of tensors: `[F(x) for x in ..xs]` on the left, on the right, and on both sides."""
+"""Rules that go through a list of tensors: `[F(x) for x in ..xs]` on the left, on the right, and on
+both sides.
+"""
 
 from __future__ import annotations
 
@@ -149,7 +151,9 @@ def test_a_name_outside_the_lists_is_one_tensor() -> None:
 
 
 def test_many_ways_to_choose_end() -> None:
-    """Each part is a product in two orders: of all ways to choose one is taken, or they would be without number."""
+    """Each part is a product in two orders: of all ways to choose one is taken, or they would be
+    without number.
+    """
     count = 30
     inputs = ", ".join(f"float[1, 3] x{i}, float[1, 3] z{i}" for i in range(count))
     found = optimized(graph(count, "Mul(x{0}, z{0})", inputs), BOTH)

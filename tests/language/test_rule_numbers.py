@@ -1,4 +1,6 @@
-"""Numbers on their way from a tensor into a rule's right side: none becomes another one where it is stored."""
+"""Numbers on their way from a tensor into a rule's right side: none becomes another one where it is
+stored.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +94,9 @@ def test_the_epsilon_of_a_norm_in_double_precision(text: str, epsilon: float) ->
 
 
 def numbers(compiled: Compiled) -> list[tuple[str, str, str]]:
-    """The float attributes of a right side that are one number of a tensor: the operator, the attribute, the tensor."""
+    """The float attributes of a right side that are one number of a tensor: the operator, the
+    attribute, the tensor.
+    """
     found: list[tuple[str, str, str]] = []
     for node in compiled.construction.nodes:
         assert node.operator.schema is not None

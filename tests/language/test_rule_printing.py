@@ -1,4 +1,6 @@
-"""What is shown of rules: it is read as the same rules, places lead into it, and its layout is the canonical one."""
+"""What is shown of rules: it is read as the same rules, places lead into it, and its layout is the
+canonical one.
+"""
 
 import dataclasses
 from collections.abc import Iterator

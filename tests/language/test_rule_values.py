@@ -1,4 +1,6 @@
-"""Values of rules: what is decided with symbolic sizes and what is not, what has no value, and the functions that ask types."""
+"""Values of rules: what is decided with symbolic sizes and what is not, what has no value, and the
+functions that ask types.
+"""
 
 import math
 from typing import Any
@@ -292,7 +294,8 @@ def test_a_lossless_cast_keeps_every_value(source: int) -> None:
     for target in CODES:
         with np.errstate(all="ignore"):
             found = helper.tensor_dtype_to_np_dtype(target)
-            # There are no casts between two data types that numpy lacks; double has all their values.
+            # There are no casts between two data types that numpy lacks; double has all their
+            # values.
             after = (before.astype(np.float64) if before.dtype.isbuiltin == found.isbuiltin == 2 else before).astype(found)
         pairs = zip(before.tolist(), after.tolist(), strict=True)
         kept = all(math.isnan(b) if math.isnan(a) else a == b and math.copysign(1, a) == math.copysign(1, b) for a, b in pairs)

@@ -138,7 +138,9 @@ def test_duplicate_node_names() -> None:
 
 
 def test_names_shadow_in_two_bodies_that_look_alike() -> None:
-    """One name means two values in two bodies; and the fresh names that are written collide with none."""
+    """One name means two values in two bodies; and the fresh names that are written collide with
+    none.
+    """
     model = parse("""g (float[2] x, bool c) => (float[2] y, float[2] z) {
         v_0 = Relu (x)
         y = If (c) <then_branch = t () => (float[2] r) { k = Neg (v_0)  r = Abs (k) }, else_branch = e () => (float[2] s) { k = Abs (v_0)  s = Neg (k) }>

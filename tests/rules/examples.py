@@ -1,4 +1,6 @@
-"""Examples of rules: what the built-in rules make of a model. Those of a part of the rules are in the modules `examples_*`."""
+"""Examples of rules: what the built-in rules make of a model. Those of a part of the rules are in
+the modules `examples_*`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ TYPE = re.compile(r"\b(?:b?float16|float|double|u?int\d+|bool|string)\b")
 
 @dataclass(frozen=True)
 class Example:
-    """A model as ONNX text, the operators that are left of it, and rules that fire on it. Constants without elements get random ones."""
+    """A model as ONNX text, the operators that are left of it, and rules that fire on it. Constants
+    without elements get random ones.
+    """
 
     text: str
     left: dict[str, int]
@@ -38,7 +42,9 @@ class Example:
 
     @property
     def distinct_opsets(self) -> list[int]:
-        """The opsets, newest first, less those in which all operators of the model and of what is left are what they are in a newer one."""
+        """The opsets, newest first, less those in which all operators of the model and of what is
+        left are what they are in a newer one.
+        """
         types = frozenset(f"tensor({name})" for name in {"float", "int64", *TYPE.findall(self.text)})
         newest: dict[object, int] = {}
         for opset in sorted(self.opsets, reverse=True):
@@ -47,7 +53,9 @@ class Example:
         return list(newest.values())
 
     def check(self, opset: int) -> None:
-        """Optimizes the model at an opset with all rules, and looks at what is left, which eqsat itself verifies."""
+        """Optimizes the model at an opset with all rules, and looks at what is left, which eqsat
+        itself verifies.
+        """
         model = filled(self.model(opset))
         result = eqsat.optimize(model, max_growth=1 << 16, target=self.target)
         report = result.report
@@ -59,7 +67,9 @@ class Example:
 
 @cache
 def meaning(name: str, opset: int, types: frozenset[str]) -> object:
-    """All that an opset can change of an operator: parameters, which of the types each takes, attributes, and what eqsat knows beyond schemas."""
+    """All that an opset can change of an operator: parameters, which of the types each takes,
+    attributes, and what eqsat knows beyond schemas.
+    """
     try:
         schema = defs.get_schema(name, opset, "")
     except defs.SchemaError:

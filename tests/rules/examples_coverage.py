@@ -1,4 +1,6 @@
-"""Examples of rewrites that others have published, where no other module shows them: docs/coverage.md says which are shown where."""
+"""Examples of rewrites that others have published, where no other module shows them:
+docs/coverage.md says which are shown where.
+"""
 
 from __future__ import annotations
 
@@ -214,7 +216,7 @@ EXAMPLES = {
             r = Concat<axis = 1>(l, l)  t = Slice(r, o, three, i)  y4 = Cos(t)
             u, v = Split<axis = 1>(l, n)  w = Concat<axis = 1>(u, v)  y5 = Neg(w) }}""",
         {"Exp": 1, "Sin": 1, "Abs": 1, "Identity": 1, "Cos": 1, "Neg": 1},
-        "squeeze-unsqueeze[Squeeze,Unsqueeze] transpose-transpose cast-cast quantize-dequantize slice-concat-head concat-split",
+        "squeeze-unsqueeze[Squeeze,Unsqueeze] transpose-transpose cast-cast quantize-dequantize slice-concat-head concat-split[2]",
         (13, 17),
     ),
     # --- other words ---

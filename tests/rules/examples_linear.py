@@ -1,4 +1,6 @@
-"""Examples of rules about linear layers: what Conv, ConvTranspose, Gemm, MatMul and normalizations absorb."""
+"""Examples of rules about linear layers: what Conv, ConvTranspose, Gemm, MatMul and normalizations
+absorb.
+"""
 
 from __future__ import annotations
 

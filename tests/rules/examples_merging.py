@@ -1,4 +1,6 @@
-"""Examples of rules that merge: products and Convs that share an input, sums of them, parts that are joined or split, and kernels of several sizes."""
+"""Examples of rules that merge: products and Convs that share an input, sums of them, parts that
+are joined or split, and kernels of several sizes.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ EXAMPLES = {
     "products by one matrix": Example(
         "g (float[2, 4] x, float[3, 4] y) => (float[5, 3] z) <float[4, 3] w> { a = MatMul(x, w)  b = MatMul(y, w)  z = Concat<axis = 0>(a, b) }",
         {"Concat": 1, "MatMul": 1},
-        "matmul-rows concat-split",
+        "matmul-rows concat-split[2]",
         (13, 17),
     ),
     "MatMul over sum: ax + bx -> (a + b)x": Example(
@@ -84,7 +86,7 @@ EXAMPLES = {
         """g (float[2, 2, H, W] x, float[1, 2, H, W] z) => (float[3, 3, H, W] y) <float[3, 2, 1, 1] v, float[3] b> {
             a = Conv(x, v, b)  c = Conv(z, v, b)  y = Concat<axis = 0>(a, c) }""",
         {"Concat": 1, "Conv": 1},
-        "conv-batch concat-split",
+        "conv-batch concat-split[2]",
         (13, 17),
     ),
     "sums of Convs": Example(
@@ -149,7 +151,7 @@ EXAMPLES = {
             c = Concat<axis = 1>(x, y)  a, b = Split<axis = 1>(c, s)  p = Exp(a)  q = Exp(b)
             d, e = Split<axis = 1>(x, h)  f = Concat<axis = 1>(d, e)  r = Abs(f) }""",
         {"Exp": 2, "Abs": 1},
-        "split-concat concat-split",
+        "split-concat[2] concat-split[2]",
         (13, 17),
     ),
     "activations of both parts": Example(

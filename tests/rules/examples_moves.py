@@ -1,4 +1,6 @@
-"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast compose, cancel, and sink below what does not ask for them."""
+"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast compose, cancel, and
+sink below what does not ask for them.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,7 @@ EXAMPLES = {
             y0 = Transpose<perm = [0, 3, 1, 2]>(b)  y1 = Transpose<perm = [0, 3, 1, 2]>(c)
             y2 = Transpose<perm = [0, 3, 1, 2]>(d)  y3 = Transpose<perm = [0, 3, 1, 2]>(e)  y4 = Transpose<perm = [0, 3, 1, 2]>(f) }""",
         {"Split": 2},
-        "transpose-split-two transpose-split-three",
+        "transpose-split[2] transpose-split[3]",
         (13, 21),
     ),
     "Transpose through Pad, Slice, Tile, Gather": Example(

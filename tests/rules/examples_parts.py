@@ -123,7 +123,7 @@ EXAMPLES = {
             w = Cos(j)  k, l, m = Split<axis = 1>(w, sizes)  o = Concat<axis = 1>(k, l, m)
             p1, p2, p3, p4 = Split<axis = 1>(o, four)  q = Concat<axis = 1>(p1, p2, p3, p4)  v = Sin(q) }""",
         {"Concat": 1, "Exp": 1, "Abs": 1, "Neg": 1, "Cos": 1, "Sin": 1},
-        "split-concat-three concat-split-three concat-split-four",
+        "split-concat[3] concat-split[3] concat-split[4]",
         (13, 21),
     ),
     "Concat with parts that have no length": Example(

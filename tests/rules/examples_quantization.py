@@ -1,4 +1,6 @@
-"""Examples of the rules about quantization, and of operators that are another operator in other words."""
+"""Examples of the rules about quantization, and of operators that are another operator in other
+words.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ EXAMPLES = {
             f = DequantizeLinear(x, s, z)  f1, f2 = Split<axis = 1>(f, n)  a = QuantizeLinear(f1, s, z)  b = QuantizeLinear(f2, s, z)
             g1, g2, g3 = Split<axis = 1>(f, m)  c = QuantizeLinear(g1, s, z)  d = QuantizeLinear(g2, s, z)  e = QuantizeLinear(g3, s, z) }}""",
         {"Split": 2},
-        "split-dequantize split-dequantize-three quantize-dequantize",
+        "split-dequantize[2] split-dequantize[3] quantize-dequantize",
         (13, 21),
     ),
     "zeros around": Example(

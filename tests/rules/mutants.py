@@ -1,8 +1,10 @@
 """Wrong rules by machine: each right rule of the library with one thing changed.
 
-Comes in: the library. Goes out: mutants, always the same ones in the same order, each legal as a rule; most are wrong. `python -m tests.rules.mutants`
-checks some of them, and prints those that pass: either the library's rule says more than it needs, or the checker is blind to the change.
-With `--write` it prints those that are refuted instead, as a rule file in which each says what was changed and what that does.
+Comes in: the library. Goes out: mutants, always the same ones in the same order, each legal as a
+rule; most are wrong. `python -m tests.rules.mutants` checks some of them, and prints those that
+pass: either the library's rule says more than it needs, or the checker is blind to the change. With
+`--write` it prints those that are refuted instead, as a rule file in which each says what was
+changed and what that does.
 """
 
 from __future__ import annotations
@@ -99,7 +101,9 @@ def _labels(rule: Rule) -> Iterator[tuple[str, str, Rule]]:
 
 
 def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
-    """What can be changed of a part of the tree: the kind, what it is in words, the part with the change."""
+    """What can be changed of a part of the tree: the kind, what it is in words, the part with the
+    change.
+    """
     match part:
         case Term():
             for place, attribute in enumerate(part.attributes):

@@ -1,4 +1,6 @@
-"""The tests that docs/coverage.md names exist, and each of its examples is named there: so the document says what is tested."""
+"""The tests that docs/coverage.md names exist, and each of its examples is named there: so the
+document says what is tested.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,17 @@ REFERENCES = sorted({reference for row in TESTED for reference in NAMED.findall(
 
 
 def full_name(module: str) -> str:
-    """The name by which a test module is imported: no two folders of tests have a module of one name."""
+    """The name by which a test module is imported: no two folders of tests have a module of one
+    name.
+    """
     (path,) = TESTS.rglob(f"{module}.py")
     return ".".join(["tests", *path.relative_to(TESTS).with_suffix("").parts])
 
 
 def named(module: str) -> set[str]:
-    """The names that a module gives to its tests: those of its examples, of its functions, and of the cases in its tables."""
+    """The names that a module gives to its tests: those of its examples, of its functions, and of
+    the cases in its tables.
+    """
     if module == "wrong":
         return {resolved.rule.name for resolved in load(rule_files([TESTS / "checker" / "wrong"])).rules}
     if not module.startswith("test_"):

@@ -1,6 +1,8 @@
-"""Rules that promise every bit keep it in ONNX Runtime and in the reference, in each floating-point type and at sizes that reach into vectors.
+"""Rules that promise every bit keep it in ONNX Runtime and in the reference, in each floating-point
+type and at sizes that reach into vectors.
 
-All exact rules are tried, and those with `exact if` where it holds. `python -m tests.rules.test_exact_bits 60` tries as many instances of each type.
+All exact rules are tried, and those with `exact if` where it holds. `python -m
+tests.rules.test_exact_bits 60` tries as many instances of each type.
 """
 
 from __future__ import annotations
@@ -93,7 +95,8 @@ def test_a_rule_keeps_the_bits_that_it_promises(resolved: Resolved) -> None:
     assert refute(resolved, NUMBER) is None
 
 
-# Rules that were exact by label, and are not: runtimes lose signs of zero, infinities and NaN, or round by place and sizes.
+# Rules that were exact by label, and are not: runtimes lose signs of zero, infinities and NaN, or
+# round by place and sizes.
 FOUND_OUT = """abs-relu averagepool-nothing globalpool-reduce[GlobalMaxPool,ReduceMax] variadic-one[Sum] unary-concat[Tanh] transpose-unary[Elu]
     transpose-binary[Max] where-not""".split()
 NOT_EXACT = [

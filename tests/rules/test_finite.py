@@ -1,4 +1,6 @@
-"""Rules that are true of finite numbers only: where they fire, what keeps them from it, and how a run tells of them."""
+"""Rules that are true of finite numbers only: where they fire, what keeps them from it, and how a
+run tells of them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A Conv absorbs what is affine around it, in every order, in every spelling, and through what changes nothing in between.
+"""A Conv absorbs what is affine around it, in every order, in every spelling, and through what
+changes nothing in between.
 
-The models are chains: affine steps, a Conv or ConvTranspose, affine steps, perhaps a Relu and what stays behind it, with neutral
-nodes between them. Of all such chains a fixed sample is tried in which every two choices meet somewhere: two steps in a
-row, a step and a spelling, a kind of Conv and a neutral node, and so on.
+The models are chains: affine steps, a Conv or ConvTranspose, affine steps, perhaps a Relu and what
+stays behind it, with neutral nodes between them. Of all such chains a fixed sample is tried in
+which every two choices meet somewhere: two steps in a row, a step and a spelling, a kind of Conv
+and a neutral node, and so on.
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ TAILS = ((), ("Relu",), ("Relu", "Add"), ("Relu", "Mul", "Add"), ("Relu", "Batch
 
 @dataclass(frozen=True)
 class Kind:
-    """A Conv: its attributes, its number of spatial axes, the groups of the channels, and what it has."""
+    """A Conv: its attributes, its number of spatial axes, the groups of the channels, and what it
+    has.
+    """
 
     axes: int = 2
     groups: int = 1
@@ -67,7 +71,9 @@ class Chain:
 
     @cached_property
     def pairs(self) -> set[Any]:
-        """Choices that are to meet: neighbours and those with one thing between them, each with the kind, a step with its constant."""
+        """Choices that are to meet: neighbours and those with one thing between them, each with the
+        kind, a step with its constant.
+        """
         steps, between = self.before + self.after, iter(self.neutral)
         row: list[Any] = []
         for place, step in enumerate(steps):
@@ -98,14 +104,16 @@ def draw(generator: random.Random) -> Chain:
 
 
 def sample() -> list[Chain]:
-    """Chains in which every pair of choices that occurs at all occurs: of a few candidates always the one that adds most."""
+    """Chains in which every pair of choices that occurs at all occurs: of many candidates always
+    the one that adds most.
+    """
     generator = random.Random(0)
     candidates = [draw(generator) for _ in range(3000)]
     open_pairs = set[Any]().union(*(chain.pairs for chain in candidates))
     chosen: list[Chain] = []
     while open_pairs:
         lacking = next(chain for chain in candidates if chain.pairs & open_pairs)
-        best = max([lacking, *generator.sample(candidates, 40)], key=lambda chain: len(chain.pairs & open_pairs))
+        best = max([lacking, *generator.sample(candidates, 300)], key=lambda chain: len(chain.pairs & open_pairs))
         chosen.append(best)
         open_pairs -= best.pairs
     return chosen

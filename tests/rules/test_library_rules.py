@@ -1,4 +1,6 @@
-"""The built-in rules: each fires on its test lines and is right on twenty instances. `eqsat rules check` tries 300 of each."""
+"""The built-in rules: each fires on its test lines and is right on twenty instances. `eqsat rules
+check` tries 300 of each.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the built-in rules make of small models: each example of the modules `examples_*`, optimized with all rules, and verified by eqsat itself."""
+"""What the built-in rules make of small models: each example of the modules `examples_*`, optimized
+with all rules, and verified by eqsat itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The graph that ONNX Runtime makes of a model comes back with a type for each value and without weights."""
+"""The graph that ONNX Runtime makes of a model comes back with a type for each value and without
+weights.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The normal form of a node computes what the node computes, and of nodes that mean the same there is one."""
+"""The normal form of a node computes what the node computes, and of nodes that mean the same there
+is one.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def form_of(name: str, attributes: Mapping[str, Any], inputs: Sequence[Any], out
 
 
 def check(name: str, attributes: Mapping[str, Any], values: Sequence[Any], outputs: int = 1, opset: int = NEWEST) -> None:
-    """The node's normal form computes the same, whatever is known of its data, and its opset can say it."""
+    """The node's normal form computes the same, whatever is known of its data, and its opset can
+    say it.
+    """
     operator = find_operator("", name, opset)
     read_in = read_attributes(operator, [helper.make_attribute(key, value) for key, value in attributes.items()])
     for degree in (SIZES, NAMES):
@@ -201,7 +205,8 @@ RULES = st.sampled_from(["SAME_UPPER", "SAME_LOWER", "VALID"])
 )
 @example(windows=[(4, 3, 2), (5, 2, 1)], rule="SAME_LOWER", name="Conv", count=0)
 def test_padding_is_explicit(windows: list[tuple[int, int, int]], rule: str, name: str, count: int) -> None:
-    # Runtimes refuse windows that do not fit, and do not agree on strides that are longer than the kernel.
+    # Runtimes refuse windows that do not fit, and do not agree on strides that are longer than the
+    # kernel.
     assume(all(size >= kernel >= stride for size, kernel, stride in windows))
     sizes, kernel, strides = zip(*windows, strict=True)
     x, attributes = filled((1, 2, *sizes)), {"auto_pad": rule, "strides": strides, "kernel_shape": kernel}
@@ -268,7 +273,9 @@ SAME_FORMS: list[tuple[str, list[tuple[Mapping[str, Any], list[Any]]]]] = [
 
 @pytest.mark.parametrize(("name", "spellings"), SAME_FORMS)
 def test_one_form(name: str, spellings: list[tuple[Mapping[str, Any], list[Any]]]) -> None:
-    """Spellings that mean the same have one form: equal attributes, and equal constants where they have constants."""
+    """Spellings that mean the same have one form: equal attributes, and equal constants where they
+    have constants.
+    """
     found: list[tuple[Any, ...]] = []
     for attributes, inputs in spellings:
         form = form_of(name, attributes, inputs)

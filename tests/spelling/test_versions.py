@@ -1,7 +1,8 @@
 """Operators of old opsets: said in the newest opset, and written back, they compute the same bits.
 
-For every version that is read otherwise than it is written, random legal nodes; what is known of their inputs varies.
-Old versions that ONNX Runtime lacks are left to ONNX's reference implementation.
+For every version that is read otherwise than it is written, random legal nodes; what is known of
+their inputs varies. Old versions that ONNX Runtime lacks are left to ONNX's reference
+implementation.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Exhaustive search of small e-graphs, written apart from the extractor: a `Graph` comes in, all its choices and the best of them go out, in exact fractions.
+"""Exhaustive search of small e-graphs, written apart from the extractor: a `Graph` comes in, all
+its choices and the best of them go out, in exact fractions.
 
-Nothing here uses the extractor's walk, its arithmetic or its check: sums are of `fractions.Fraction`, and a choice is acyclic if it can be used up leaves
-first.
+Nothing here uses the extractor's walk, its arithmetic or its check: sums are of
+`fractions.Fraction`, and a choice is acyclic if it can be used up leaves first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ Price = tuple[Fraction, Fraction]
 
 
 def all_choices(graph: Graph) -> Iterator[dict[int, int]]:
-    """Every acyclic choice of nodes of finite cost, by trying all nodes of all classes that come to be needed; limits and terms are not looked at."""
+    """Every acyclic choice of nodes of finite cost, by trying all nodes of all classes that come to
+    be needed; limits and terms are not looked at.
+    """
     nodes_of: dict[int, list[int]] = {}
     for index, node in enumerate(graph.nodes):
         if math.isfinite(node.cost) and math.isfinite(node.tie):
@@ -56,7 +59,9 @@ def few_choices(graph: Graph, most: int = 3000) -> list[dict[int, int]] | None:
 
 
 def total(amounts: Iterable[float]) -> Fraction:
-    """The exact sum: each float is an integer over a power of two, and so is the sum, over the largest of these powers."""
+    """The exact sum: each float is an integer over a power of two, and so is the sum, over the
+    largest of these powers.
+    """
     ratios = [amount.as_integer_ratio() for amount in amounts]
     scale = max((below for _, below in ratios), default=1)
     return Fraction(sum(above * (scale // below) for above, below in ratios), scale)
@@ -113,19 +118,25 @@ def tree_price(graph: Graph, picks: Mapping[int, int], c: int) -> Price:
 
 
 def as_graph(kernel: Kernel) -> Graph:
-    """A kernel as a graph whose costs are its weights: its nodes are the ways that are left, class by class."""
+    """A kernel as a graph whose costs are its weights: its nodes are the ways that are left, class
+    by class.
+    """
     nodes = [Node(c, float(kernel.weight[n]), kernel.children[n]) for c, row in enumerate(kernel.ways) for n in row]
     return Graph(len(kernel.ways), nodes, kernel.roots)
 
 
 def least_weight(kernel: Kernel) -> int | None:
-    """The least weight of a choice of a kernel, whose weights are small integers; None where it has no choice."""
+    """The least weight of a choice of a kernel, whose weights are small integers; None where it has
+    no choice.
+    """
     graph = as_graph(kernel)
     return min((sum(int(graph.nodes[n].cost) for n in picks.values()) for picks in all_choices(graph)), default=None)
 
 
 def assert_right(graph: Graph, choices: list[dict[int, int]], found: Choice, *, optimal: bool = True) -> None:
-    """`found` is one of all `choices`, within the limits and not forbidden, says its price, is never below the best, and its bound never above it."""
+    """`found` is one of all `choices`, within the limits and not forbidden, says its price, is
+    never below the best, and its bound never above it.
+    """
     prices = [(each, picks) for picks in choices if (each := price(graph, picks)) is not None]
     best = min(exact for exact, picks in prices if fits(graph, picks))
     assert found.nodes in choices, graph

@@ -1,4 +1,5 @@
-"""Random nodes for the operators that the checker evaluates itself: those of single elements, and moves.
+"""Random nodes for the operators that the checker evaluates itself: those of single elements, and
+moves.
 
 `ELEMENTS` says for each operator how to draw its inputs and attributes.
 """

@@ -1,6 +1,8 @@
-"""Small random e-graphs of many shapes, each the kind on which one part of the extractor earns its keep; all can be searched exhaustively.
+"""Small random e-graphs of many shapes, each the kind on which one part of the extractor earns its
+keep; all can be searched exhaustively.
 
-A shape takes a source of randomness and a cost for each node; `FAMILIES` names the shapes, `COSTS` the kinds of costs.
+A shape takes a source of randomness and a cost for each node; `FAMILIES` names the shapes, `COSTS`
+the kinds of costs.
 """
 
 from __future__ import annotations
@@ -41,7 +43,9 @@ def layered(draw: Random, cost: Cost) -> Graph:
 
 
 def wild(draw: Random, cost: Cost) -> Graph:
-    """Children are mostly earlier classes, now and then any: some graphs are cyclic, some have no choice at all."""
+    """Children are mostly earlier classes, now and then any: some graphs are cyclic, some have no
+    choice at all.
+    """
     classes = draw.randint(2, 8)
     rate = draw.choice([0.05, 0.2, 0.5])
     nodes: list[Node] = []
@@ -54,7 +58,9 @@ def wild(draw: Random, cost: Cost) -> Graph:
 
 
 def tree(draw: Random, cost: Cost) -> Graph:
-    """Every class but the root is the child of one node: each class and node is an articulation point."""
+    """Every class but the root is the child of one node: each class and node is an articulation
+    point.
+    """
     nodes = [Node(0, cost(), ())]
     classes = 1
     for _ in range(draw.randint(1, 6)):
@@ -67,7 +73,9 @@ def tree(draw: Random, cost: Cost) -> Graph:
 
 
 def inverses(draw: Random, cost: Cost) -> Graph:
-    """A chain in which every step can be undone, and some steps are fused: one strongly connected component."""
+    """A chain in which every step can be undone, and some steps are fused: one strongly connected
+    component.
+    """
     length = draw.randint(3, 7)
     nodes = [Node(0, cost(), ())]
     for c in range(1, length):
@@ -108,7 +116,9 @@ def threaded(draw: Random, cost: Cost) -> Graph:
 
 
 def rings(draw: Random, cost: Cost) -> Graph:
-    """Several needed classes on one cycle: each can be had from the others, and one of them has to be had from outside."""
+    """Several needed classes on one cycle: each can be had from the others, and one of them has to
+    be had from outside.
+    """
     length = draw.randint(2, 5)
     nodes: list[Node] = []
     for c in range(length):
@@ -120,7 +130,9 @@ def rings(draw: Random, cost: Cost) -> Graph:
 
 
 def merged(draw: Random, cost: Cost) -> Graph:
-    """Roots, each a view of one of several shared things: a cover of least cost is what no single change finds."""
+    """Roots, each a view of one of several shared things: a cover of least cost is what no single
+    change finds.
+    """
     roots, shared = draw.randint(2, 4), draw.randint(2, 4)
     nodes = [Node(roots + s, 2 * cost(), ()) for s in range(shared)]
     for root in range(roots):

@@ -1,4 +1,5 @@
-"""Random nodes for the operators that the checker evaluates itself: reductions, products, windows, normalizations, casts.
+"""Random nodes for the operators that the checker evaluates itself: reductions, products, windows,
+normalizations, casts.
 
 `LAYERS` says for each operator how to draw its inputs and attributes.
 """
@@ -210,7 +211,9 @@ def layer(inputs: int) -> Callable[[Random], Drawn]:
 
 
 def rotary(random: Random) -> Drawn:
-    """Heads apart or in one axis, all of each head turned or its first part, angles by position or for each token."""
+    """Heads apart or in one axis, all of each head turned or its first part, angles by position or
+    for each token.
+    """
     heads, width = int(random.integers(1, 4)), 2 * int(random.integers(1, 4))
     turned = pick(random, width, 2)
     attributes = some(random, interleaved=int(random.integers(2))) | ({"rotary_embedding_dim": turned} if turned != width or random.random() < 0.3 else {})
@@ -255,7 +258,9 @@ def narrow(random: Random, shape: list[int], kind: Any) -> Array:
 
 
 def scales(random: Random) -> tuple[list[int], list[int], dict[str, Any]]:
-    """Shapes of what is quantized and of its scales, and the attributes: one scale, one for each place of an axis, or blocks."""
+    """Shapes of what is quantized and of its scales, and the attributes: one scale, one for each
+    place of an axis, or blocks.
+    """
     shape = [2, 3, 4]
     axis = int(random.integers(-3, 3))
     form = random.integers(3)

@@ -1,7 +1,9 @@
-"""Instances of rules at sizes that reach into the vectors of runtimes: test lines with other sizes, and with each floating-point type.
+"""Instances of rules at sizes that reach into the vectors of runtimes: test lines with other sizes,
+and with each floating-point type.
 
-Where a rule has no test line, those are taken that drawn instances of floats would have. The checker draws small tensors, which show what is
-wrong with a rule. How a kernel rounds shows where rows are longer than its vectors.
+Where a rule has no test line, those are taken that drawn instances of floats would have. The
+checker draws small tensors, which show what is wrong with a rule. How a kernel rounds shows where
+rows are longer than its vectors.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ _ATTEMPTS = 40  # an instance that is legal was found in 33 at most; most lines 
 
 
 def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:
-    """Of each floating-point type, `number` times one of the rule's test lines with other sizes, as far as they are legal."""
+    """Of each floating-point type, `number` times one of the rule's test lines with other sizes, as
+    far as they are legal.
+    """
     random = Random(rule.rule.name)
     for dtype in FLOATS:
         for turn in range(number):
@@ -64,7 +68,9 @@ _known: dict[tuple[str, tuple[syntax.Line, ...]], tuple[syntax.Test, ...]] = {}
 
 
 def _poor(instance: Instance) -> tuple[bool, int]:
-    """How little an instance has that rounds and can grow: whether no tensor is of floats, and how many sizes stay as they are."""
+    """How little an instance has that rounds and can grow: whether no tensor is of floats, and how
+    many sizes stay as they are.
+    """
     types = _dtypes(instance)
     return "float" not in types.values(), sum(size < 2 for name in types for size in instance.shapes.get(name, ()))
 
@@ -77,7 +83,9 @@ def _dtypes(instance: Instance) -> dict[str, str]:
 
 
 def _line(rule: Resolved, instance: Instance) -> syntax.Test:
-    """The test line of an instance: the types of its leaves, and the values of attributes and parameters that do not follow from types."""
+    """The test line of an instance: the types of its leaves, and the values of attributes and
+    parameters that do not follow from types.
+    """
     types: dict[str, list[Type]] = {}
     for name, dtype in _dtypes(instance).items():
         own, _, place = name.rpartition("_")
@@ -121,7 +129,9 @@ def _resized(test: syntax.Test, random: Random) -> syntax.Test:
 
 
 def _scaled(test: syntax.Test, random: Random) -> syntax.Test:
-    """All sizes are multiplied, and some of the numbers beside them: lengths and bounds that go with the sizes."""
+    """All sizes are multiplied, and some of the numbers beside them: lengths and bounds that go
+    with the sizes.
+    """
     factor = random.choice(_FACTORS)
     larger = _with_sizes(test, {size: size * factor for size in range(2, 100)})
     return syntax.Test(tuple(replace(given, value=_times(given.value, factor)) if random.random() < 0.5 else given for given in larger.given))

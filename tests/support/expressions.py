@@ -1,4 +1,6 @@
-"""Expressions of rules for tests: written in Python's syntax, of which the language's is a part (`*k` is `..k`), and drawn at random."""
+"""Expressions of rules for tests: written in Python's syntax, of which the language's is a part
+(`*k` is `..k`), and drawn at random.
+"""
 
 import ast
 from collections.abc import Callable, Mapping
@@ -119,7 +121,9 @@ FORMS = {"i": INTEGER_FORMS, "l": LIST_FORMS, "c": CONDITION_FORMS, "f": FLOAT_F
 
 
 def grown(draw: Draw, sort: str, depth: int, inside: bool = False) -> str:
-    """An expression of a sort. `j` and `d` are integers and conditions inside a comprehension, which may name `j`."""
+    """An expression of a sort. `j` and `d` are integers and conditions inside a comprehension,
+    which may name `j`.
+    """
     if sort in "jd":
         return grown(draw, {"j": "i", "d": "c"}[sort], depth, True)
     if inside and sort == "i" and draw(st.integers(0, 2)) == 0:
@@ -150,7 +154,9 @@ Environments = tuple[dict[str, Value | None], dict[str, Value | None], dict[str,
 
 @st.composite
 def environments(draw: Draw) -> Environments:
-    """Values of all names that the leaves use: symbolic or unknown; the same at some sizes, all known; and those sizes."""
+    """Values of all names that the leaves use: symbolic or unknown; the same at some sizes, all
+    known; and those sizes.
+    """
     sizes = draw(SIZES)
 
     def at(item: Any) -> Any:

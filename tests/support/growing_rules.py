@@ -1,4 +1,6 @@
-"""Rules that can fire on what they made, and models on which they do: what tests of schedules and limits share."""
+"""Rules that can fire on what they made, and models on which they do: what tests of schedules and
+limits share.
+"""
 
 PAIRS = """
 # Products with one input are one product.

@@ -1,6 +1,8 @@
-"""Rules for the judge to judge: right ones, which need their guards, and wrong ones, each of which has deceived somebody.
+"""Rules for the judge to judge: right ones, which need their guards, and wrong ones, each of which
+has deceived somebody.
 
-Each is two ONNX texts over the same inputs, whose outputs are compared. Constants of 16 bits are written as their bits.
+Each is two ONNX texts over the same inputs, whose outputs are compared. Constants of 16 bits are
+written as their bits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What the black-box tests share: models from ONNX text, the runtime with its optimizations off, and comparison by bits."""
+"""What the black-box tests share: models from ONNX text, the runtime with its optimizations off,
+and comparison by bits.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 
 
 def parse(text: str, header: str = HEADER) -> onnx.ModelProto:
-    """A model from ONNX text; text that begins with a graph gets a header of IR version 8 and opset 17. Functions may follow the graph."""
+    """A model from ONNX text; text that begins with a graph gets a header of IR version 8 and opset
+    17. Functions may follow the graph.
+    """
     text = text.strip()
     return onnx.parser.parse_model(text if text.startswith("<") else f"{header}\n{text}")
 
@@ -105,7 +109,9 @@ def initializers(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def signature(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, int, list[str | int | None] | None]]:
-    """Name, element type and dimensions of graph inputs or outputs; symbolic dimensions are strings, unknown ones None."""
+    """Name, element type and dimensions of graph inputs or outputs; symbolic dimensions are
+    strings, unknown ones None.
+    """
     result: list[tuple[str, int, list[str | int | None] | None]] = []
     for value in values:
         tensor = value.type.tensor_type
@@ -115,7 +121,9 @@ def signature(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, int, lis
 
 
 def random_feeds(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int = 0) -> dict[str, np.ndarray]:
-    """Random values for every input that has no initializer; `sizes` gives the symbolic dimensions, unknown ones are 1."""
+    """Random values for every input that has no initializer; `sizes` gives the symbolic dimensions,
+    unknown ones are 1.
+    """
     generator = np.random.default_rng(seed)
     feeds: dict[str, np.ndarray] = {}
     constant = {tensor.name for tensor in model.graph.initializer}

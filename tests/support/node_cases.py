@@ -1,4 +1,6 @@
-"""ONNX's own node tests: a model of one operator, or of the function that it stands for, with inputs and what they give."""
+"""ONNX's own node tests: a model of one operator, or of the function that it stands for, with
+inputs and what they give.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Random small valid models, drawn by hypothesis: about thirty operators over values of known shape and type.
+"""Random small valid models, drawn by hypothesis: about thirty operators over values of known shape
+and type.
 
-Graphs share values, repeat nodes, hold constants and identities, have several outputs and bodies that capture outer values.
+Graphs share values, repeat nodes, hold constants and identities, have several outputs and bodies
+that capture outer values.
 """
 
 from __future__ import annotations
@@ -195,7 +197,9 @@ STEPS = [add_elementwise, add_elementwise, add_elementwise, add_movement, add_mo
 
 @st.composite
 def models(draw: st.DrawFn) -> onnx.ModelProto:
-    """A model with inputs `x` (float[2, 3], its first size sometimes symbolic), `z` (float[3]) and `c` (bool)."""
+    """A model with inputs `x` (float[2, 3], its first size sometimes symbolic), `z` (float[3]) and
+    `c` (bool).
+    """
     inputs = [Value("x", FLOAT, (2, 3)), Value("z", FLOAT, (3,)), Value("c", BOOL, ())]
     scope = Scope(draw, values=list(inputs))
     for _ in range(draw(st.integers(1, 14))):

@@ -79,7 +79,9 @@ def ranging(variables: tuple[str, ...]) -> st.SearchStrategy[syntax.Range]:
 
 
 def applied(tree: Any, variables: frozenset[str] = frozenset()) -> Any:
-    """The rule with the variables of its ranges in place of operators, and no data types of their names applied to numbers."""
+    """The rule with the variables of its ranges in place of operators, and no data types of their
+    names applied to numbers.
+    """
     if isinstance(tree, Rule):
         variables = frozenset(name for part in tree.ranges for name in part.variables)
         parts = {name: applied(getattr(tree, name), variables) for name in ("left", "right", "conditions", "tests", "exact_if")}

@@ -1,4 +1,6 @@
-"""One test line for each operator that has attributes and whose instances are drawn: its outputs, and its inputs in order."""
+"""One test line for each operator that has attributes and whose instances are drawn: its outputs,
+and its inputs in order.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""One node in several spellings: as it is, in the newest opset, and written back; what each computes on the same inputs."""
+"""One node in several spellings: as it is, in the newest opset, and written back; what each
+computes on the same inputs.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from eqsat.terms.terms import Literal
 from eqsat.traits import NEWEST
 from tests.support.models import same
 
-# How much is known of an input: its elements, its sizes, its rank and the names of its sizes, its data type.
+# How much is known of an input: its elements, its sizes, its rank and the names of its sizes, its
+# data type.
 ELEMENTS, SIZES, NAMES, TYPE = range(4)
 
 
@@ -56,7 +59,9 @@ def made(source: Source, values: Sequence[Any]) -> Source:
 
 
 def one_node(form: Form | Written, values: Sequence[Any], outputs: Sequence[str], opset: int = NEWEST) -> onnx.ModelProto:
-    """A model of one node; inputs that are positions are those of `values`, literals are initializers."""
+    """A model of one node; inputs that are positions are those of `values`, literals are
+    initializers.
+    """
     sources = [made(source, values) for source in form.inputs]
     names = ["" if source is None else f"literal{place}" if isinstance(source, Literal) else f"input{source}" for place, source in enumerate(sources)]
     literals = [numpy_helper.from_array(source.array, name) for source, name in zip(sources, names, strict=False) if isinstance(source, Literal)]
@@ -75,7 +80,9 @@ def one_node(form: Form | Written, values: Sequence[Any], outputs: Sequence[str]
 
 
 def compute(model: onnx.ModelProto, values: Sequence[Any], engines: Sequence[Any] = (open_runtime, ReferenceSession)) -> tuple[Any, list[Any] | None]:
-    """The first engine that runs the model, and its outputs; an engine refuses by all kinds of exceptions."""
+    """The first engine that runs the model, and its outputs; an engine refuses by all kinds of
+    exceptions.
+    """
     feeds = {info.name: values[int(info.name.removeprefix("input"))] for info in model.graph.input}
     for engine in engines:
         with warnings.catch_warnings():
@@ -96,7 +103,9 @@ def fault(
     outputs: Sequence[str],
     back: bool,
 ) -> str | None:
-    """What is wrong with a form of the node; `back`: whether the node's own opset must be able to say it."""
+    """What is wrong with a form of the node; `back`: whether the node's own opset must be able to
+    say it.
+    """
     newest = normalize(form, facts, len(outputs))
     if normalize(newest, facts, len(outputs)) != newest:
         return f"not normal: {show(newest)}"
@@ -105,7 +114,8 @@ def fault(
         return f"can not be written back: {show(newest)}"
     places = tuple(None if value is None else place for place, value in enumerate(values))
     first = one_node(Written(operator, dict(attributes), places), values, outputs, operator.opset)
-    # Of an opset that is too new for it, the runtime expands functions: both sides of a comparison share it.
+    # Of an opset that is too new for it, the runtime expands functions: both sides of a comparison
+    # share it.
     latest = max(NEWEST, operator.opset)
     candidates: list[tuple[Form | Written, int]] = [(form, latest), (newest, latest)]
     if written is not None:
@@ -122,7 +132,8 @@ def fault(
         model = one_node(candidate, values, outputs, opset)
         wanted, (_, actual) = expected, compute(model, values, [engine])
         if actual is None or (operator.name in EXPANDED and candidate.operator.version != operator.version):
-            # The runtime has no kernel for some of the newest versions: then both are left to the reference.
+            # The runtime has no kernel for some of the newest versions: then both are left to the
+            # reference.
             _, actual = compute(model, values, [ReferenceSession])
             _, wanted = compute(first, values, [ReferenceSession])
         rounds = operator.name in ROUNDED and candidate.operator.version != operator.version

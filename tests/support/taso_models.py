@@ -1,9 +1,11 @@
-"""The seven graphs that TASO and Tensat were measured on, as ONNX models of opset 17 with random weights.
+"""The seven graphs that TASO and Tensat were measured on, as ONNX models of opset 17 with random
+weights.
 
-Comes in: a name of `GRAPHS`, a factor for the number of channels, and where weights come from. Goes out: a model of
-float32 tensors, of batch 1 and static shapes, without bias, BatchNormalization and Softmax. Promised: its operators are those
-of the published graph whatever the width, and at width 1 so are its sizes. There a Conv may have a Relu fused into it, which ONNX
-can not say: it is Conv and Relu here. There a `noop` joins several results: here they are the graph's outputs.
+Comes in: a name of `GRAPHS`, a factor for the number of channels, and where weights come from. Goes
+out: a model of float32 tensors, of batch 1 and static shapes, without bias, BatchNormalization and
+Softmax. Promised: its operators are those of the published graph whatever the width, and at width 1
+so are its sizes. There a Conv may have a Relu fused into it, which ONNX can not say: it is Conv and
+Relu here. There a `noop` joins several results: here they are the graph's outputs.
 
 `python -m tests.support.taso_models NAME FILE [--width F]` writes one.
 """
@@ -26,7 +28,9 @@ Weight = Callable[[str, Shape], onnx.TensorProto]
 
 
 def random_weight(name: str, shape: Shape) -> onnx.TensorProto:
-    """Normal numbers, the same for the same name and shape, of a size that keeps signals as large as they are."""
+    """Normal numbers, the same for the same name and shape, of a size that keeps signals as large
+    as they are.
+    """
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     fan_in = shape[0] if len(shape) == 2 else math.prod(shape[1:])
     return numpy_helper.from_array(generator.standard_normal(shape, np.float32) * np.float32(math.sqrt(2 / fan_in)), name)
@@ -102,7 +106,9 @@ class Builder:
         return self.node("Concat", parts, (first[0], sum(part.shape[1] for part in parts), *first[2:]), axis=1)
 
     def conv(self, x: Value, channels: int, kernel: int | tuple[int, int], stride: int = 1, group: int = 1, valid: bool = False, relu: bool = True) -> Value:
-        """Conv, and Relu where the published graph has it fused; padded as SAME_UPPER pads, where it is not `valid`."""
+        """Conv, and Relu where the published graph has it fused; padded as SAME_UPPER pads, where
+        it is not `valid`.
+        """
         sizes = (kernel, kernel) if isinstance(kernel, int) else kernel
         w = self.weight(channels, x.shape[1] // group, *sizes)
         pads, spatial = _window(x.shape[2:], sizes, stride, valid)
@@ -124,7 +130,9 @@ def _window(sizes: Shape, kernel: Shape, stride: int, valid: bool) -> tuple[Shap
 
 
 def nasrnn(b: Builder, width: float) -> list[Value]:
-    """Five steps of a recurrent cell that a search found: products of one row, so launches are all that counts."""
+    """Five steps of a recurrent cell that a search found: products of one row, so launches are all
+    that counts.
+    """
     size = scaled(512, width)
     inputs = [b.input(1, size) for _ in range(5)]
     state = b.weight(1, size)
@@ -141,8 +149,11 @@ def nasrnn(b: Builder, width: float) -> list[Value]:
 
 
 def bert(b: Builder, width: float) -> list[Value]:
-    """Called BERT in both papers, and not BERT: attention without Softmax, off the main path, and nothing behind it."""
-    # The keys are not transposed: so there are as many tokens as a head has channels, and the width is that of the heads.
+    """Called BERT in both papers, and not BERT: attention without Softmax, off the main path, and
+    nothing behind it.
+    """
+    # The keys are not transposed: so there are as many tokens as a head has channels, and the width
+    # is that of the heads.
     tokens, heads = 64, scaled(16, width)
     size = heads * tokens
     t = b.unary("Relu", b.input(tokens, size))

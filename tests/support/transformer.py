@@ -1,4 +1,6 @@
-"""Transformers of any number of equal layers, as an exporter writes them: decomposed normalizations and activations, shapes that are computed."""
+"""Transformers of any number of equal layers, as an exporter writes them: decomposed normalizations
+and activations, shapes that are computed.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ class _Exporter:
 
 
 def transformer(layers: int, width: int = 8, heads: int = 2) -> onnx.ModelProto:
-    """An encoder over a dynamic batch of sequences of any length; 70 nodes a layer, and no two layers share a weight."""
+    """An encoder over a dynamic batch of sequences of any length; 70 nodes a layer, and no two
+    layers share a weight.
+    """
     exporter = _Exporter(width, heads)
     value = "x"
     for layer in range(layers):

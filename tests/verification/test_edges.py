@@ -1,4 +1,6 @@
-"""Verification draws what users meet: sizes beyond the model's constants, 0 and 1, and integers at the ends of their type."""
+"""Verification draws what users meet: sizes beyond the model's constants, 0 and 1, and integers at
+the ends of their type.
+"""
 
 from __future__ import annotations
 
@@ -216,7 +218,9 @@ class Faulty:
 
 
 def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ONNX Runtime has had faults over empty axes, which depend on the spelling of a node; the reference decides."""
+    """ONNX Runtime has had faults over empty axes, which depend on the spelling of a node; the
+    reference decides.
+    """
     usual = judging.open_runtime
 
     def opened(model: bytes, *others: Any) -> Any:

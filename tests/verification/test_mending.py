@@ -1,4 +1,6 @@
-"""A result that does not pass verification: what is wrong stays as it was, the rest is optimized, and the report says so."""
+"""A result that does not pass verification: what is wrong stays as it was, the rest is optimized,
+and the report says so.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,8 @@ def test_a_wrong_shape_costs_the_block_that_it_concerns(monkeypatch: pytest.Monk
     assert report["left"] and all(name.endswith("1") for name in report["left"])
     assert any(note.startswith("left as it was: ") and "did not pass verification" in note for note in report["notes"])
     left = operators(result.model)
-    # The block behind it no longer knows the sizes that it is given, which costs it its Shape and its Reshape, and nothing else.
+    # The block behind it no longer knows the sizes that it is given, which costs it its Shape and
+    # its Reshape, and nothing else.
     assert best["Tanh"] == left["Tanh"] == 3 and best["Shape"] == 0 and left["Shape"] == 2
     assert [node.output[0] for node in result.model.graph.node if node.op_type == "Shape"] == ["s1", "s2"]
     assert_same(model, result.model, *feeds(1, 3, 4))
@@ -91,7 +94,9 @@ def test_integers_that_are_wrong_cost_the_nodes_that_use_them(monkeypatch: pytes
 
 
 class Fragile:
-    """A worker that a division by a stored zero ends, as runtimes that do not look at divisors are ended."""
+    """A worker that a division by a stored zero ends, as runtimes that do not look at divisors are
+    ended.
+    """
 
     def start(self) -> None:
         shared().start()
@@ -200,7 +205,9 @@ def test_a_body_and_a_function_that_are_kept_stay() -> None:
 
 
 def test_what_is_kept_stays_in_a_later_turn_under_the_name_that_it_has_then() -> None:
-    """What gives an output takes the output's name; the condition is known once it was folded, which starts another turn."""
+    """What gives an output takes the output's name; the condition is known once it was folded,
+    which starts another turn.
+    """
     branch = "t () => (float[4] a) { a = Relu (x) }, else_branch = e () => (float[4] b) { b = Neg (x) }"
     nodes = f"m = Mul (x, one) y = Identity (m) c = Not (f) z = If (c) <then_branch = {branch}>"
     model = parse(f"g (float[4] x) => (float[4] y, float[4] z) <bool f = {{0}}, float one = {{1}}> {{ {nodes} }}")

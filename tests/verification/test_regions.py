@@ -1,4 +1,6 @@
-"""Region by region: what is the same is not run, what differs is judged on its own, and nothing large is loaded."""
+"""Region by region: what is the same is not run, what differs is judged on its own, and nothing
+large is loaded.
+"""
 
 from __future__ import annotations
 
@@ -119,14 +121,16 @@ def test_what_differs_on_arbitrary_values_only_is_not_said_to_differ() -> None:
 
 @pytest.mark.parametrize("start", [START, BEHIND])
 def test_a_region_that_nothing_moves_is_not_equal(start: str) -> None:
-    # No drawn value is beyond the bound, so both models give the bound; from the inputs on, that is what counts.
+    # No drawn value is beyond the bound, so both models give the bound; from the inputs on, that is
+    # what counts.
     a = model(f"{HEAD} {{ {start} r = Neg(q) y = Max(r, k) }}", k=np.float32(1e9))
     b = model(f"{HEAD} {{ {start} n = Abs(q) s = Neg(n) y = Max(s, k) }}", k=np.float32(1e9))
     assert judge(a, b)[0] == (UNVERIFIED if start == BEHIND else EQUAL)
 
 
 def test_a_region_that_runs_at_ones_only_is_not_equal() -> None:
-    # The number of columns that are kept has to be 1, and the choice of sizes that makes it so makes the others 1 as well.
+    # The number of columns that are kept has to be 1, and the choice of sizes that makes it so
+    # makes the others 1 as well.
     head = f"g (float[N, 256] x, bool[256] c) => (float[N, 4] y) {{ {BEHIND} t = Compress<axis = 1>(q, c)"
     a, b = (model(f"{head} {rest} }}", w=np.ones((1, 4), np.float32)) for rest in ("m = MatMul(t, w) y = Neg(m)", "n = Neg(t) y = MatMul(n, w)"))
     assert judge(a, b)[0] == UNVERIFIED

@@ -1,4 +1,6 @@
-"""What decides a shape, an index or a bound is no weight: verification never nudges it, and excuses integers only where a float is near a tie."""
+"""What decides a shape, an index or a bound is no weight: verification never nudges it, and excuses
+integers only where a float is near a tie.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_an_input_that_holds_scales_is_not_nudged() -> None:
 
 @pytest.mark.parametrize("given", [False, True])
 def test_a_number_made_of_a_size_is_no_near_tie(given: bool) -> None:
-    """A float that is rounded to the output would excuse it, if nudged scales were what moves that float."""
+    """A float that is rounded to the output would excuse it, if nudged scales were what moves that
+    float.
+    """
     head = f"g (float[1, 1, 10, 4] x{', float[4] k' if given else ''}) => (int64[4] y)"
     end = "f = Cast <to = 1> (s) h = Mul (f, one) y = Cast <to = 7> (h)"
     stored: dict[str, Any] = {"one": np.float32(1)} | ({} if given else {"k": SCALES})
@@ -86,7 +90,9 @@ def test_the_count_of_a_range_is_no_near_tie() -> None:
 
 
 def test_an_index_that_floats_decide_is_not_between_two_others() -> None:
-    """An ArgMax that two near ties move from 0 to 9 is not explained to be 5, nor an entry of a table by its neighbours."""
+    """An ArgMax that two near ties move from 0 to 9 is not explained to be 5, nor an entry of a
+    table by its neighbours.
+    """
     scores = np.zeros(10, np.float32)
     scores[[0, 9]] = 1
     a = weighted("g (float[10] x) => (int64[1] y) { n = Mul (x, k) y = ArgMax (n) }", k=np.float32(0.3))

@@ -1,4 +1,6 @@
-"""`eqsat rules why`: what it says of models, and that its matching in Python and the compiler's in egglog find the same."""
+"""`eqsat rules why`: what it says of models, and that its matching in Python and the compiler's in
+egglog find the same.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ from eqsat.why.why import Answer, why
 from tests.support.models import parse
 from tests.support.random_models import models
 
-# What patterns are made of: nested and repeated operators, operands in either order, lists, outputs, several roots,
-# absent and optional inputs, numbers, parameters, attributes that are fixed, named, carried and left open.
+# What patterns are made of: nested and repeated operators, operands in either order, lists,
+# outputs, several roots, absent and optional inputs, numbers, parameters, attributes that are
+# fixed, named, carried and left open.
 RULES = """
 real rule nested:
     Add(Add(x, y), z) => Add(x, Add(y, z))
@@ -147,11 +150,14 @@ class Spy(Firing):
 
 
 def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, set[tuple[int, ...]]], dict[str, dict[tuple[int, ...], bool]]]:
-    """What egglog's queries find in a graph that no rule has changed, by rule: the roots of what fired, and the columns of all matches."""
+    """What egglog's queries find in a graph that no rule has changed, by rule: the roots of what
+    fired, and the columns of all matches.
+    """
     Spy.seen = {}
     plain, _ = saturate(encoding, Limits(), RuleSet())
     fired: dict[str, set[tuple[int, ...]]] = {}
-    # In trial the rules that shrink run before those that may grow, which would see what those made.
+    # In trial the rules that shrink run before those that may grow, which would see what those
+    # made.
     for group in ([each for each in COMPILED if each.growth < 0], [each for each in COMPILED if each.growth >= 0]):
         with monkeypatch.context() as patched:
             patched.setattr(admission, "Firing", Spy)
@@ -164,7 +170,9 @@ def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
 
 
 def in_python(encoding: Encoding, egraph: EGraph, compiled: Compiled) -> tuple[dict[tuple[int, ...], bool], set[tuple[int, ...]]]:
-    """By columns, whether the rule fires on them; and the roots of the assignments on which it fires."""
+    """By columns, whether the rule fires on them; and the roots of the assignments on which it
+    fires.
+    """
     assignments = Assignments(compiled.pattern, Index(encoding.terms, egraph), 10_000_000, 1_000_000)
     firing = Firing(compiled, encoding.terms, encoding.derivation, trial=True)
     columns: dict[tuple[int, ...], bool] = {}
@@ -248,7 +256,8 @@ SUMS = "real rule sums:\n    Add(Neg(Sin(x)), Relu(y)) => Sub(Relu(y), Sin(x))\n
 JOINED = "exact rule joined:\n    Neg(x) => Concat<axis = 1>(Neg(x))\n    test x: T[2, 2]"
 TURNED = "exact rule turned:\n    Neg(x) => Transpose<perm = [1, 0]>(Neg(x))\n    test x: T[2, 2]"
 
-# By rule and model: the place, how far it gets, and the text at the caret and the reason; None: it fires.
+# By rule and model: the place, how far it gets, and the text at the caret and the reason; None: it
+# fires.
 CASES: list[tuple[str, str, str, tuple[int, int], tuple[str, str] | None]] = [
     (CONSTANTS, "g (float[2] x) => (y) <float[2] c = {1, 2}> { t = Add(c, x)  y = Add(c, t) }", "Add 'y'", (2, 2), None),
     (CONSTANTS, "g (float[2] x) => (y) <float[2] c = {1, 2}> { t = Add(x, x)  y = Add(c, t) }", "Add 'y'", (2, 2), ("const c", "c is no constant")),

@@ -105,7 +105,7 @@ class Bindings:
         return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred, self.lists)
 
     def leave_out(self, absent: frozenset[str]) -> None:
-        """What may be absent and is so here has no value that a condition could wait for."""
+        """An optional name that is absent here has no value, so no condition waits for it."""
         self.pending = tuple(Open(condition, needs - absent) for condition, needs in self.pending)
 
     def set_dtypes(self, dtypes: Mapping[Key, int]) -> None:

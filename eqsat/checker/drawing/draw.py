@@ -282,8 +282,8 @@ class Drawing:
 
     def _spelled(self, step: Step, drawn: DrawnNode, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
         plain = Placed(step, settings, node)
-        # If sizes have names, rules see a Slice as written, so that another spelling would change
-        # what its names are bound to.
+        # If sizes have names, rules see a Slice as written, and another spelling would bind its
+        # names to other values.
         if self.plain or (self.symbolic and step.operator.name == "Slice") or self.random.random() < 0.5:
             return plain
         weights = drawn.shape(1)[2:] if "Conv" in step.operator.name and step.operator.name != "QLinearConv" and drawn.present(1) else None

@@ -95,8 +95,8 @@ class Dtypes:
         return found
 
     def plain(self, given: Mapping[Key, int], place: int = 0) -> dict[Key, int] | None:
-        """The given types of tensors and type variables. The others are the possible type at `place`
-        of WEIGHTS, float at 0, or the last.
+        """The given types of tensors and type variables. The others are the possible type at
+        `place` of WEIGHTS, float at 0, or the last.
         """
         found: dict[Key, int] = {}
         for keys, allowed in self._groups:

@@ -3,9 +3,9 @@
 The input is a resolved rule and a seed, or the number of one of its test lines. The output is
 `Instance`s, each a model that strict shape inference accepts. The same rule and seed give the same
 instances. They start from the test lines, or from shapes of their own where a rule has none, and
-vary size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so that they
-include cases the author overlooked. Draws avoid conditions that are known to be broken; the engine
-decides whether a rule fires.
+vary size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so that
+they include cases the author overlooked. Draws avoid conditions that are known to be broken; the
+engine decides whether a rule fires.
 """
 
 from __future__ import annotations

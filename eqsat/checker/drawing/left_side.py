@@ -72,7 +72,9 @@ class Left:
 
 @dataclass(frozen=True)
 class Choices:
-    """What of a left side differs from one instance to the next: names of what may be absent, and keys of spreads in order."""
+    """The parts of a left side that differ from one instance to the next: names of optional parts,
+    and keys of spreads in order.
+    """
 
     optional: tuple[str, ...]
     spreads: tuple[str, ...]
@@ -80,7 +82,9 @@ class Choices:
 
 
 def choices(rule: Resolved) -> Choices:
-    """What may be absent in a rule, and its `..xs`; each `.._` is a spread of its own, whose key begins with two dots."""
+    """The optional parts of a rule, and its `..xs`. Each `.._` is a spread of its own, with a key
+    that begins with two dots.
+    """
     optional: dict[str, None] = {}
     spreads: dict[str, None] = {}
     together: list[tuple[str, ...]] = []
@@ -144,7 +148,8 @@ def _calls(part: object) -> Iterator[Call]:
 
 
 def flatten(rule: Resolved, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str] = frozenset()) -> Left:
-    """The left side with the optional parts in `present`, and `counts[key]` tensors for each spread.
+    """The left side with the optional parts in `present`, and `counts[key]` tensors for each
+    spread.
 
     In a spread that is in `repeated`, the last tensor is the first one again.
     """

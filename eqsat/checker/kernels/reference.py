@@ -2,7 +2,8 @@
 
 The input is the name of a standard operator of the newest opset. The output is its kernel, if there
 is one; whether the operator ever rounds; and whether its short results are exact (see
-`exact_where_short`). Each kernel is validated against ONNX Runtime (tests/checker/test_reference.py).
+`exact_where_short`). Each kernel is validated against ONNX Runtime
+(tests/checker/test_reference.py).
 """
 
 from __future__ import annotations

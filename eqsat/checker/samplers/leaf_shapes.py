@@ -1,8 +1,8 @@
 """Leaf shapes: shapes for the leaves of a left side, drawn around the shapes of a test line.
 
-The input is the shapes that the author thought of, or a first shape. The output is shapes of the same structure
-(equal sizes mostly stay equal) with other sizes, other ranks, and single axes that broadcast. They
-are suggestions; the samplers see whether an operator accepts them.
+The input is the shapes that the author thought of, or a first shape. The output is shapes of the
+same structure (equal sizes mostly stay equal) with other sizes, other ranks, and single axes that
+broadcast. They are suggestions; the samplers see whether an operator accepts them.
 """
 
 from __future__ import annotations
