@@ -110,6 +110,9 @@ CONTENTS: dict[str, bytes] = {
     "external file is a folder": external_model("folder").SerializeToString(),
     "external path is empty": external_model("").SerializeToString(),
     "external link outwards": external_model("link.bin").SerializeToString(),
+    "external link outwards to nothing": external_model("dangling.bin").SerializeToString(),
+    "external circle of links": external_model("circle.bin").SerializeToString(),
+    "external name with a NUL": external_model("short\0.bin").SerializeToString(),
 }
 
 
@@ -121,6 +124,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "outside.bin").write_bytes(bytes(16))
     (inside / "short.bin").write_bytes(bytes(16))
     (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
+    (inside / "dangling.bin").symlink_to(tmp_path / "nowhere.bin")
+    (inside / "circle.bin").symlink_to("circle.bin")
     return inside
 
 
