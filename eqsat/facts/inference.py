@@ -13,7 +13,7 @@ unknown. For other operators, the numbers from ONNX count. The table of `integer
 from __future__ import annotations
 
 import functools
-import string
+import re
 from collections.abc import Iterable
 from itertools import chain
 
@@ -37,7 +37,7 @@ _Items = tuple[tuple[str, AttributeValue], ...]
 _FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
 
 _RANK_LIMIT = 1 << 10  # the most axes of a tensor
-_EQUATION = frozenset(string.ascii_letters + ",.-> ")
+_OPERAND = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an equation of Einsum, on either side
 
 _DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
 
@@ -153,7 +153,8 @@ def _fatal(node: Node) -> bool:
     All such nodes are illegal. They were found by trying many strange nodes.
     """
     if node.operator.name == "Einsum":
-        return not set(node.text("equation", "")) <= _EQUATION
+        left, _, right = node.text("equation", "").replace(" ", "").partition("->")
+        return not all(_OPERAND.fullmatch(operand) for operand in (*left.split(","), right))
     if node.operator.name == "GatherND":
         return node.integer("batch_dims", 0) < 0
     if node.operator.name == "Expand":
