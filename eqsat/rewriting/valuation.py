@@ -29,7 +29,8 @@ from eqsat.settings import Objective
 
 _COPIES = 4  # of the weights: the message, the session, and the graph that it writes, as bytes and read
 _KEPT = 3  # models whose figures are remembered
-_EQUAL = 0.0005  # predictions closer than this share are no reason to prefer one model
+EQUALLY_DEAR = 0.0005
+"""The share by which predictions differ at least where they are a reason to prefer one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,8 @@ class Valuation:
         by node, and otherwise as the worst.
         """
         one, other = self.both(new, old, folder)
-        return self._cost(one) < self._cost(other) * (1 - _EQUAL) or (self._cost(one) <= self._cost(other) * (1 + _EQUAL) and one.nodes < other.nodes)
+        cost, limit = self._cost(one), self._cost(other)
+        return cost < limit * (1 - EQUALLY_DEAR) or (cost <= limit * (1 + EQUALLY_DEAR) and one.nodes < other.nodes)
 
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
         """Whether one model is worse than another: dearer, or as dear with more nodes."""
