@@ -224,7 +224,8 @@ def fault(proto: onnx.ModelProto, optimized: onnx.ModelProto, feed: Feed, expect
             found.add(_fault((cone(proto, {name}), cone(optimized, {name})), feed, value, built.inputs, exact))
         except Exception:
             found.add(DIFFERENT)
-    return next(status for status in (DIFFERENT, LURED, RUNTIME, SAME) if status in found)
+    # Where each output alone is right, the runtime is wrong when it computes them together.
+    return next((status for status in (DIFFERENT, LURED, RUNTIME) if status in found), LURED)
 
 
 def _settled(proto: onnx.ModelProto, feed: Feed, expected: list[Any]) -> bool:
