@@ -23,6 +23,8 @@ Objective = Literal["time", "launches", "bytes", "size"]
 METHODS = ("exact", "greedy", "tree")
 """The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
+_LARGEST_SIZE = (1 << 63) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -109,6 +111,9 @@ class Settings:
                 raise InputError(f"{setting.name} is '{value}'; there are {', '.join(option.choices)}")
             if isinstance(value, int | float) and value < 0:
                 raise InputError(f"{setting.name} is {value}; it can not be negative")
+        for name, size in (*self.dims.items(), *self.assume_dims.items()):
+            if not 0 <= size <= _LARGEST_SIZE:
+                raise InputError(f"the dimension '{name}' can not have the size {size}; a size is a number from 0 to {_LARGEST_SIZE}")
 
 
 def option_of(setting: Field[Any]) -> Option | None:

@@ -26,6 +26,13 @@ from eqsat.errors import InputError
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        given = sys.argv[1:] if args is None else list(args)
+        for text in given:
+            if text.startswith("--") and text.endswith("=--"):  # argparse would take it for no value at all
+                self.error(f"argument {text[:-3]}: '--' is no value")
+        return super().parse_known_args(given, namespace)
+
     def error(self, message: str) -> Any:
         raise InputError(f"{message} (see: {self.prog} --help)")
 
