@@ -153,13 +153,18 @@ def _fatal(node: Node) -> bool:
     All such nodes are illegal. They were found by trying many strange nodes.
     """
     if node.operator.name == "Einsum":
-        left, _, right = node.text("equation", "").replace(" ", "").partition("->")
-        return not all(_OPERAND.fullmatch(operand) for operand in (*left.split(","), right))
+        return not is_equation(node.text("equation", ""))
     if node.operator.name == "GatherND":
         return node.integer("batch_dims", 0) < 0
     if node.operator.name == "Expand":
         return any(isinstance(size, int) and size > _RANK_LIMIT for size in node.shape(1) or ())
     return node.integer("num_outputs", node.outputs) < node.outputs
+
+
+def is_equation(text: str) -> bool:
+    """Tell whether Einsum may have this equation: letters, and at most one ellipsis in each term."""
+    left, _, right = text.replace(" ", "").partition("->")
+    return all(_OPERAND.fullmatch(operand) for operand in (*left.split(","), right))
 
 
 def _numbers(shape: Shape | None) -> Shape | None:

@@ -86,6 +86,10 @@ def output_that_nothing_makes() -> onnx.ModelProto:
     return parse("g (float[2] x) => (float[2] y) { z = Relu (x) }")
 
 
+def endless_equation() -> onnx.ModelProto:
+    return parse('g (float[2, 3] x) => (float[2, 3] y) { y = Einsum <equation = "....ij->ij"> (x) }')
+
+
 def without_opset() -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(SMALL)
@@ -103,6 +107,7 @@ CONTENTS: dict[str, bytes] = {
     "name defined twice": defined_twice().SerializeToString(),
     "undefined name in a body": undefined_in_a_body().SerializeToString(),
     "output that nothing makes": output_that_nothing_makes().SerializeToString(),
+    "equation on which ONNX's inference never ends": endless_equation().SerializeToString(),
     "no graph": without_opset().SerializeToString(),
     "missing external file": external_model("missing.bin").SerializeToString(),
     "external path upwards": external_model("../outside.bin").SerializeToString(),
