@@ -26,15 +26,15 @@ from eqsat.errors import InputError
 
 
 class _Parser(argparse.ArgumentParser):
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        given = sys.argv[1:] if args is None else list(args)
-        for text in given:
-            if text.startswith("--") and text.endswith("=--"):  # argparse would take it for no value at all
-                self.error(f"argument {text[:-3]}: '--' is no value")
-        return super().parse_known_args(given, namespace)
-
     def error(self, message: str) -> Any:
         raise InputError(f"{message} (see: {self.prog} --help)")
+
+
+def _check_values(arguments: Sequence[str]) -> None:
+    """Refuses `--option=--`, which argparse would take for no value at all."""
+    for text in arguments:
+        if text.startswith("--") and text.endswith("=--"):
+            raise InputError(f"argument {text[:-3]}: '--' is no value")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -135,6 +135,7 @@ def _verify(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` (default: the process' own) name; gives the exit code."""
     try:
+        _check_values(sys.argv[1:] if arguments is None else arguments)
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
         return code

@@ -7,7 +7,7 @@ leaves elements of the result as it found them. Such an element says nothing abo
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,7 +33,7 @@ def under_fills(session: Session, feeds: Mapping[str, Any], names: Sequence[str]
 
 
 @contextmanager
-def _filled(fill: int) -> Iterator[bool]:
+def _filled(fill: int) -> Generator[bool]:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     works = mallopt is not None and bool(mallopt(_PERTURB, fill))
     try:
