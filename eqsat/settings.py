@@ -23,6 +23,8 @@ Objective = Literal["time", "launches", "bytes", "size", "memory"]
 METHODS = ("exact", "greedy", "tree")
 """The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
 
+_LARGEST_SIZE = (1 << 63) - 1
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -118,6 +120,9 @@ class Settings:
                 raise InputError(f"{setting.name} is {value}; it can not be negative")
         if self.tune and self.objective != "time":
             raise InputError(f"tune keeps the model that runs fastest; the objective has to be time, not {self.objective}")
+        for name, size in (*self.dims.items(), *self.assume_dims.items()):
+            if not 0 <= size <= _LARGEST_SIZE:
+                raise InputError(f"the dimension '{name}' can not have the size {size}; a size is a number from 0 to {_LARGEST_SIZE}")
 
 
 def option_of(setting: Field[Any]) -> Option | None:

@@ -30,6 +30,13 @@ class _Parser(argparse.ArgumentParser):
         raise InputError(f"{message} (see: {self.prog} --help)")
 
 
+def _check_values(arguments: Sequence[str]) -> None:
+    """Refuses `--option=--`, which argparse would take for no value at all."""
+    for text in arguments:
+        if text.startswith("--") and text.endswith("=--"):
+            raise InputError(f"argument {text[:-3]}: '--' is no value")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="eqsat", description="An equality-saturation optimizer for ONNX models.")
     parser.add_argument("--version", action="version", version=f"eqsat {__version__}")
@@ -130,6 +137,7 @@ def _verify(options: argparse.Namespace) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` (default: the process' own) name; gives the exit code."""
     try:
+        _check_values(sys.argv[1:] if arguments is None else arguments)
         options = _parser().parse_args(arguments)
         code: int = options.command(options)
         return code

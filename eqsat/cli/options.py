@@ -51,7 +51,7 @@ def count(text: str) -> int:
 
 def _dimension(text: str) -> tuple[str, int]:
     name, _, given = text.partition("=")
-    if not name or not given.isdigit():
+    if not name or not (given.isascii() and given.isdecimal()) or len(given) > 19:
         raise argparse.ArgumentTypeError(f"'{text}' is not of the form NAME=SIZE")
     return name, int(given)
 
@@ -102,19 +102,24 @@ def given_settings(options: argparse.Namespace) -> dict[str, Any]:
 
 def _load_inputs(path: str) -> dict[str, np.ndarray[Any, Any]]:
     """The arrays of an .npz file, by name."""
-    import zipfile
-
     import numpy as np
 
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path}: holds one array; inputs are an .npz file with one array for each input")
-            return {name: archive[name] for name in archive.files}
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise InputError(f"{path}: holds one array; inputs are an .npz file with one array for each input")
+        with archive:
+            members: dict[str, Any] = {name: archive[name] for name in archive.files}
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    except (ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{path}: not an .npz file of plain arrays ({error})") from None
+    except Exception as error:  # of a damaged file, numpy, zipfile and the libraries below them raise what they stumble over
+        raise InputError(f"{path}: not an .npz file of plain arrays ({str(error)[:120] or type(error).__name__})") from None
+    for name, value in members.items():
+        if not isinstance(value, np.ndarray):
+            raise InputError(f"{path}: '{name}' is no array; numpy.savez writes such files")
+    return members
 
 
 def _sizes(flag: str, pairs: Sequence[tuple[str, int]]) -> dict[str, int]:

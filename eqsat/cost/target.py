@@ -138,10 +138,9 @@ def load_target(name_or_path: str | Path) -> Target:
 def _find(name: str) -> Path:
     if name.endswith(".toml") or "/" in name:
         return Path(name)
-    path = TARGETS / f"{name}.toml"
-    if not path.is_file():
+    if name not in shipped_targets():
         raise InputError(f"{name}: no such target; shipped are {', '.join(shipped_targets())}; a file's name ends in .toml")
-    return path
+    return TARGETS / f"{name}.toml"
 
 
 def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
@@ -152,7 +151,7 @@ def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of integers and of nesting beyond what Python reads
         raise InputError(f"{path}: is no TOML: {error}") from None
     check_tables(table, path)
     base = table.pop("base", None)

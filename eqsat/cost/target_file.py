@@ -19,6 +19,8 @@ from eqsat.errors import InputError
 DTYPES: Final = {name.lower(): int(number) for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
 """The data types by the names of ONNX text."""
 
+_BEYOND = 10**300  # integers from there on are no floats; TOML writes such, too
+
 # A check takes a value, its key and the file, and raises InputError if the value is not allowed.
 Check: TypeAlias = Callable[[Any, str, Path], None]
 
@@ -30,7 +32,7 @@ def _wrong(path: Path, key: str, value: object, allowed: str) -> InputError:
 
 def _number(allowed: str, above: float = 0.0, equal: bool = True, whole: bool = False, infinite: bool = False) -> Check:
     def check(value: Any, key: str, path: Path) -> None:
-        fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool)
+        fits = isinstance(value, int if whole else int | float) and not isinstance(value, bool) and (isinstance(value, float) or abs(value) < _BEYOND)
         if not fits or math.isnan(value) or (math.isinf(value) and not infinite) or not (value >= above if equal else value > above):
             raise _wrong(path, key, value, allowed)
 

@@ -81,7 +81,7 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{source}: can not read it: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of integers and of nesting beyond what Python reads
         raise InputError(f"{source}: not a TOML file: {error}") from None
     if unknown := sorted(set(table) - {*EFFORTS, "turns", "regions"}):
         raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")

@@ -13,7 +13,7 @@ unknown. For other operators, the numbers from ONNX count. The table of `integer
 from __future__ import annotations
 
 import functools
-import string
+import re
 from collections.abc import Iterable
 from itertools import chain
 
@@ -37,7 +37,7 @@ _Items = tuple[tuple[str, AttributeValue], ...]
 _FATAL = frozenset({"Einsum", "Expand", "GatherND", "Split"})
 
 _RANK_LIMIT = 1 << 10  # the most axes of a tensor
-_EQUATION = frozenset(string.ascii_letters + ",.-> ")
+_OPERAND = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an equation of Einsum, on either side
 
 _DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
 
@@ -153,12 +153,18 @@ def _fatal(node: Node) -> bool:
     All such nodes are illegal. They were found by trying many strange nodes.
     """
     if node.operator.name == "Einsum":
-        return not set(node.text("equation", "")) <= _EQUATION
+        return not is_equation(node.text("equation", ""))
     if node.operator.name == "GatherND":
         return node.integer("batch_dims", 0) < 0
     if node.operator.name == "Expand":
         return any(isinstance(size, int) and size > _RANK_LIMIT for size in node.shape(1) or ())
     return node.integer("num_outputs", node.outputs) < node.outputs
+
+
+def is_equation(text: str) -> bool:
+    """Tell whether Einsum may have this equation: letters, and at most one ellipsis in each term."""
+    left, _, right = text.replace(" ", "").partition("->")
+    return all(_OPERAND.fullmatch(operand) for operand in (*left.split(","), right))
 
 
 def _numbers(shape: Shape | None) -> Shape | None:

@@ -44,7 +44,16 @@ def reshape(node: Node) -> list[Shape] | None:
     if -1 not in sizes:
         return [tuple(sizes)]
     inferred = floordiv(product(remaining.elements()), product(divisors))
+    if not zero_copies and not all(map(_positive, (*remaining.elements(), *divisors))) and not all(_positive(size) for size in sizes if size != -1):
+        # ONNX forbids a size of 0 beside a -1 then. ONNX Runtime takes it, and infers the -1 from
+        # the sizes that are not 0.
+        inferred = None
     return [tuple(inferred if size == -1 else size for size in sizes)]
+
+
+def _positive(size: Dim) -> bool:
+    """Tell whether a size is not 0, whatever its names stand for."""
+    return size is not None and (bounds(size)[0] or 0) > 0
 
 
 def _right_at_zero(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:

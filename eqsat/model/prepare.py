@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import onnx
@@ -12,6 +13,8 @@ from eqsat.model.names import stored_names
 from eqsat.operators import normal_domain
 from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
 from eqsat.runtime.worker import shared
+
+_OPSET = re.compile("[0-9]{1,9}")
 
 
 def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
@@ -52,7 +55,7 @@ def convert(proto: onnx.ModelProto, opset: str | int) -> onnx.ModelProto:
     """
     if opset == "keep":
         return proto
-    if opset != "latest" and not str(opset).isdigit():
+    if opset != "latest" and not _OPSET.fullmatch(str(opset)):
         raise InputError(f"an opset is 'keep', 'latest' or a number, not '{opset}'")
     newest: int = shared().call("eqsat.runtime.onnx_passes:newest_opset")
     wanted = newest if opset == "latest" else int(opset)

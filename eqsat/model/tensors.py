@@ -147,15 +147,19 @@ def _external(proto: TensorProto, folder: Path | None, nbytes: int) -> External:
     if not location or os.path.isabs(location) or ".." in Path(location).parts or "\\" in location:
         raise InputError(f"tensor '{proto.name}' has external data in '{location}', which is not a relative path inside the model's folder")
     path = folder / location
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"tensor '{proto.name}' has external data in '{location}', which leads out of the model's folder")
     try:
-        offset = int(fields.get("offset", 0))
-        length = int(fields.get("length", nbytes))
-        size = path.stat().st_size
-        readable = path.is_file() and os.access(path, os.R_OK)
+        offset, length = int(fields.get("offset", 0)), int(fields.get("length", nbytes))
     except ValueError:
         raise InputError(f"tensor '{proto.name}': offset and length of its external data must be numbers") from None
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (ValueError, RuntimeError) as error:  # a name with a NUL, a circle of links
+        raise InputError(f"tensor '{proto.name}': can not read external data {location!r}: {error}") from None
+    if not inside:
+        raise InputError(f"tensor '{proto.name}' has external data in '{location}', which leads out of the model's folder")
+    try:
+        size = path.stat().st_size
+        readable = path.is_file() and os.access(path, os.R_OK)
     except OSError as error:
         raise InputError(f"tensor '{proto.name}': can not read external data '{location}': {error.strerror}") from None
     if not readable:

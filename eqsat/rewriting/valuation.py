@@ -30,7 +30,8 @@ from eqsat.settings import Objective
 
 _COPIES = 4  # of the weights: the message, the session, and the graph that it writes, as bytes and read
 _KEPT = 3  # models whose figures are remembered
-_EQUAL = 0.0005  # predictions closer than this share are no reason to prefer one model
+EQUALLY_DEAR = 0.0005
+"""The share by which predictions differ at least where they are a reason to prefer one model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +150,9 @@ class Valuation:
         figures = self.both(new, old, folder)
         one, other = (self._costs(model, its, folder) for model, its in zip((new, old), figures, strict=True))
         for mine, its in zip(one, other, strict=True):
-            if mine < its * (1 - _EQUAL):
+            if mine < its * (1 - EQUALLY_DEAR):
                 return True
-            if mine > its * (1 + _EQUAL):
+            if mine > its * (1 + EQUALLY_DEAR):
                 return False
         return figures[0].nodes < figures[1].nodes
 

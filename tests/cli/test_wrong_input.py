@@ -4,9 +4,11 @@ import os
 import random
 import subprocess
 import sys
+import zipfile
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.backend.test
 import pytest
@@ -84,6 +86,10 @@ def output_that_nothing_makes() -> onnx.ModelProto:
     return parse("g (float[2] x) => (float[2] y) { z = Relu (x) }")
 
 
+def endless_equation() -> onnx.ModelProto:
+    return parse('g (float[2, 3] x) => (float[2, 3] y) { y = Einsum <equation = "....ij->ij"> (x) }')
+
+
 def without_opset() -> onnx.ModelProto:
     model = onnx.ModelProto()
     model.CopyFrom(SMALL)
@@ -101,6 +107,7 @@ CONTENTS: dict[str, bytes] = {
     "name defined twice": defined_twice().SerializeToString(),
     "undefined name in a body": undefined_in_a_body().SerializeToString(),
     "output that nothing makes": output_that_nothing_makes().SerializeToString(),
+    "equation on which ONNX's inference never ends": endless_equation().SerializeToString(),
     "no graph": without_opset().SerializeToString(),
     "missing external file": external_model("missing.bin").SerializeToString(),
     "external path upwards": external_model("../outside.bin").SerializeToString(),
@@ -110,6 +117,9 @@ CONTENTS: dict[str, bytes] = {
     "external file is a folder": external_model("folder").SerializeToString(),
     "external path is empty": external_model("").SerializeToString(),
     "external link outwards": external_model("link.bin").SerializeToString(),
+    "external link outwards to nothing": external_model("dangling.bin").SerializeToString(),
+    "external circle of links": external_model("circle.bin").SerializeToString(),
+    "external name with a NUL": external_model("short\0.bin").SerializeToString(),
 }
 
 
@@ -121,6 +131,8 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "outside.bin").write_bytes(bytes(16))
     (inside / "short.bin").write_bytes(bytes(16))
     (inside / "link.bin").symlink_to(tmp_path / "outside.bin")
+    (inside / "dangling.bin").symlink_to(tmp_path / "nowhere.bin")
+    (inside / "circle.bin").symlink_to("circle.bin")
     return inside
 
 
@@ -174,8 +186,16 @@ def test_read_only_output_folder(folder: Path, capsys: pytest.CaptureFixture[str
 
 @pytest.mark.parametrize(
     "options",
-    [["--no-such-option"], ["--node-limit", "many"], ["--time-limit", "-1"], ["--opset", "1000"], ["--target", "no-such-target"], ["--dim", "N"]],
-    ids=lambda options: " ".join(options),
+    [
+        ["--no-such-option"],
+        ["--node-limit", "many"],
+        ["--time-limit", "-1"],
+        ["--opset", "1000"],
+        ["--target", "no-such-target"],
+        ["--target", "t" * 5000],
+        ["--dim", "N"],
+    ],
+    ids=lambda options: " ".join(options)[:30],
 )
 def test_bad_option(options: list[str], folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
@@ -183,6 +203,70 @@ def test_bad_option(options: list[str], folder: Path, capsys: pytest.CaptureFixt
     assert call(["optimize", str(folder / "m.onnx"), "-o", str(folder / "out.onnx"), *options]) == 2
     assert "eqsat" in capsys.readouterr().err
     assert files(folder) == before
+
+
+MEMBER = b"\x93NUMPY\x01\x00v\x00"
+
+
+def npy(header: str) -> bytes:
+    """A member of an .npz file that has this header and no elements."""
+    return MEMBER + header.encode().ljust(117) + b"\n"
+
+
+ARCHIVES: dict[str, bytes] = {
+    "no array": b"hello",
+    "unended header": npy("{'descr': "),
+    "deep header": npy("(" * 100),
+    "elements that are missing": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9, 4)}"),
+    "more than fits": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000000, 4)}"),
+    "more than a number holds": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 4)}"),
+}
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_LZMA])
+def test_bad_inputs(kind: str, compression: int, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    with zipfile.ZipFile(folder / "x.npz", "w", compression) as archive:
+        archive.writestr("x.npy", ARCHIVES[kind])
+    assert "x.npz" in assert_refused(folder, capsys, "optimize", folder / "m.onnx", "-o", folder / "out.onnx", "--inputs", folder / "x.npz")
+
+
+@pytest.mark.parametrize(("place", "flag", "why"), [(6, 1, "encrypted"), (8, 77, "compression")])
+def test_inputs_that_can_not_be_unpacked(place: int, flag: int, why: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    np.savez(folder / "x.npz", x=np.ones((3, 4), np.float32))
+    data = bytearray((folder / "x.npz").read_bytes())
+    data[place] = data[data.find(b"PK\x01\x02") + place + 2] = flag
+    (folder / "x.npz").write_bytes(data)
+    assert why in assert_refused(folder, capsys, "optimize", folder / "m.onnx", "-o", folder / "out.onnx", "--inputs", folder / "x.npz")
+
+
+def test_one_array_is_no_file_of_inputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    np.save(folder / "x.npy", np.ones((3, 4), np.float32))
+    assert "one array" in assert_refused(folder, capsys, "optimize", folder / "m.onnx", "-o", folder / "out.onnx", "--inputs", folder / "x.npy")
+
+
+HUGE = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--node-limit=--", "--time-limit=--", "--opset=²", f"--opset={HUGE}", "--dim=N=²", "--dim=N=9999999999999999999", "--assume-dim=N=9999999999999999999"],
+    ids=lambda option: option[:24],
+)
+def test_numbers_that_are_none(option: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    assert_refused(folder, capsys, "optimize", folder / "m.onnx", "-o", folder / "out.onnx", option)
+
+
+@pytest.mark.parametrize("option", ["--target", "--phases"])
+@pytest.mark.parametrize("text", ["launch = " + "9" * 400, f"launch = {HUGE}", "launch = " + "[" * 2000, "[["], ids=lambda text: text[:12])
+def test_bad_toml(option: str, text: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "m.onnx").write_bytes(SMALL.SerializeToString())
+    (folder / "t.toml").write_text(text)
+    assert "t.toml" in assert_refused(folder, capsys, "optimize", folder / "m.onnx", "-o", folder / "out.onnx", option, folder / "t.toml")
 
 
 def test_output_is_the_input(folder: Path) -> None:

@@ -431,3 +431,18 @@ def test_an_argument_goes_that_is_passed_on_to_where_nobody_reads_it() -> None:
     optimized = optimize(model)
     assert not {"Exp", "Neg", "Sin", "Shape"} & set(operators(optimized))
     assert_same(model, optimized, *({"x": np.arange(6, dtype=np.float32) - 3, "c": np.array(way)} for way in (True, False)))
+
+
+def test_no_slice_is_made_whose_result_onnx_gives_the_name_of_another_size() -> None:
+    """ONNX's inference for Slice of opset 10 keeps the name N, and ONNX Runtime then takes both results for equally large."""
+    model = parse(
+        """g (float[N, M, 4] x) => (float[A, B, C] y, float[D, E, F] z) {
+            t = ThresholdedRelu (x)
+            u = Tanh (t)
+            v, w = Split <axis = 0, split = [4, 1]> (u)
+            y = Shrink (v)
+            z = Neg (w)
+        }""",
+        header='<ir_version: 8, opset_import: ["": 10]>',
+    )
+    assert_same(model, optimize(model), {"x": np.ones((5, 7, 4), np.float32)})

@@ -97,7 +97,8 @@ def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, wi
     kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(kept)
-    graph.input.extend(helper.make_tensor_value_info(name, element_code(array.dtype), array.shape) for name, array in shapes.items())
+    # Without their shapes: the runtime and ONNX disagree on some, and ONNX would refuse the model then.
+    graph.input.extend(helper.make_tensor_value_info(name, element_code(array.dtype), None) for name, array in shapes.items())
     del graph.value_info[:]
     return result, shapes
 

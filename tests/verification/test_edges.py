@@ -239,3 +239,25 @@ def test_a_difference_without_elements_that_the_reference_sees_counts() -> None:
     b = weighted(f"{head} {{ s = Shape (x) t = Gather (s, first) y = Max (t, one) }}", first=np.int64(0), one=np.int64(1))
     verdict = check(a, b)
     assert verdict.status == DIFFERENT and "N=0" in verdict.reason
+
+
+def test_memory_that_nothing_wrote_is_no_difference() -> None:
+    """ONNX Runtime joins parts of which one has no rows with the rows of another, and leaves the elements between as they were."""
+    text = """g (bool[N, 1] x, bool[M, K] z) => (bool[A, B] y) {{
+        c = Concat <axis = 1> (x, z)
+        {rest}
+    }}"""
+    bounds = {"start": np.array([1, -1]), "end": np.array([512, 2**40]), "axes": np.array([1, 0])}
+    a = weighted(text.format(rest="y = Slice (c, start, end, axes)"), **bounds)
+    b = weighted(text.format(rest="r = Not (c)  t = Slice (r, start, end, axes)  y = Not (t)"), **bounds)
+    verdict = check(a, b)
+    assert verdict.status == EQUAL
+    assert any("shows memory that nothing wrote" in note for note in verdict.notes)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1, EQUAL), (2, DIFFERENT)])
+def test_at_extreme_integers_the_reference_decides(factor: int, status: str) -> None:
+    """ONNX Runtime multiplies int64 in double precision where it reduces."""
+    a = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = ReduceProd (x, axis) }", axis=np.array([1]))
+    b = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = Mul (x, factor) }", factor=np.int64(factor))
+    assert check(a, b).status == status
