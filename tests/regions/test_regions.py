@@ -1,0 +1,152 @@
+"""A large graph is cut into regions, those that are alike are solved once, and the result is whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import eqsat
+from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.model.names import FreshNames, all_names
+from eqsat.model.read import normalize
+from eqsat.model.tensors import ContentIndex
+from eqsat.regions.cut import Barrier, Cutter, Region, Sizes
+from eqsat.regions.excerpt import Excerpter
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Terms
+from tests.support.models import operators, parse, weighted
+
+HEADER = '<ir_version: 8, opset_import: ["": 18]>'
+PLAN = Path(__file__).parents[1] / "fuzz" / "small_regions.toml"
+RANDOM = np.random.default_rng(0)
+
+
+def weights(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def layers(count: int, **changed: np.ndarray) -> onnx.ModelProto:
+    """Equal layers with weights of their own: a product whose bias stands apart, and a residual."""
+    lines = ["x0 = Identity (x)"]
+    constants: dict[str, np.ndarray] = {}
+    for layer in range(count):
+        lines += [
+            f"p{layer} = MatMul (x{layer}, w{layer})",
+            f"s{layer} = Mul (p{layer}, k{layer})",
+            f"b{layer} = Add (s{layer}, c{layer})",
+            f"t{layer} = Tanh (b{layer})",
+            f"q{layer} = MatMul (t{layer}, v{layer})",
+            f"x{layer + 1} = Add (q{layer}, x{layer})",
+        ]
+        constants |= {f"w{layer}": weights(16, 24), f"v{layer}": weights(24, 16), f"k{layer}": weights(24), f"c{layer}": weights(24)}
+    constants |= changed
+    return weighted(f"g (float[1, 8, 16] x) => (float[1, 8, 16] y) {{ {' '.join(lines)} y = Relu (x{count}) }}", **constants)
+
+
+def encoded(model: onnx.ModelProto) -> Encoding:
+    terms = Terms()
+    graph = normalize(model, None, None).graph
+    return encode(graph, terms, Derivation(terms), ContentIndex(), Outer(main=True), lambda names: {}, lambda node, outer: (node, ()))
+
+
+def pieces(model: onnx.ModelProto, least: int, most: int, shifted: bool = False) -> tuple[Cutter, list[Region | Barrier]]:
+    cutter = Cutter(encoded(model))
+    return cutter, cutter.cut(Sizes(least, most), shifted)
+
+
+def kinds(model: onnx.ModelProto, least: int, most: int) -> list[int]:
+    """How often each kind of region occurs."""
+    cutter, found = pieces(model, least, most)
+    excerpt = Excerpter(cutter.definitions).excerpt(found, FreshNames(all_names(model.graph)))
+    return [len(same) for same in excerpt.kinds]
+
+
+def test_a_cut_is_made_where_one_value_crosses() -> None:
+    cutter, found = pieces(layers(4), 4, 8)
+    regions = [piece for piece in found if isinstance(piece, Region)]
+    assert [node for region in regions for node in region.own] == cutter.run
+    assert len(regions) == 4
+    assert all(len(region.inputs) <= 2 and len(region.outputs) <= 2 for region in regions)
+
+
+def test_a_shifted_cut_is_made_elsewhere() -> None:
+    ends = [{region.own[-1] for region in pieces(layers(6), 9, 14, shifted)[1] if isinstance(region, Region)} for shifted in (False, True)]
+    assert ends[0] != ends[1]
+
+
+def test_layers_that_differ_in_weights_are_alike() -> None:
+    assert kinds(layers(9), 5, 7) == [8, 1]
+
+
+def test_a_layer_whose_weights_are_uniform_is_none_of_the_others() -> None:
+    """Rules see that all elements are one, so what holds for the others need not hold for it."""
+    assert kinds(layers(9, k4=np.ones(24, np.float32)), 5, 7) == [7, 1, 1]
+
+
+def test_a_layer_that_shares_a_weight_is_none_of_the_others() -> None:
+    """Folding a weight that others need stores more, and does not replace it."""
+    shared = layers(9)
+    for node in shared.graph.node:
+        if "w6" in node.input:
+            node.input[1] = "w2"
+    assert kinds(shared, 5, 7) == [6, 2, 1]
+
+
+def test_depth_costs_no_search(tmp_path: Path) -> None:
+    """Each layer is written with its own weights, and rules fire as often for few as for many."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN.read_text(encoding="utf-8").replace("[1, 3]", "[5, 7]"), encoding="utf-8")
+    few, many = (eqsat.optimize(layers(count), phases=plan, target="launches") for count in (8, 24))
+    assert many.report["rules"] and [rule["fired"] for rule in many.report["rules"]] == [rule["fired"] for rule in few.report["rules"]]
+    for result, count in ((few, 8), (many, 24)):
+        assert result.report["verify"]["status"] == "equal"
+        # The scale of each layer is in its weights.
+        assert operators(result.model)["Mul"] == 0
+        assert operators(result.model)["MatMul"] + operators(result.model)["Gemm"] == 2 * count
+
+
+def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
+    """`conv-enlarge` multiplies what was not read by zero, which only finite numbers allow. The layer
+    that is solved has finite weights; another one does not.
+    """
+    model = layers(9, w7=np.full((16, 24), np.inf, np.float32))
+    result = eqsat.optimize(model, phases=PLAN, target="launches")
+    assert result.report["verify"]["status"] in ("equal", "unverified")
+    assert not result.report["finite"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # A value that a region only hands on, and one that two outputs share.
+        """g (float[4, 4] x) => (float[4, 4] y, float[4, 4] z, float[4, 4] u) {
+            zero = Constant <value = float {0}> ()
+            a = Add (x, zero)  b = Relu (a)  c = Neg (b)  d = Neg (c)  e = Tanh (d)  y = Add (e, zero)  z = Tanh (b)  u = Exp (y) }""",
+        # A node with a body stands between regions, and reads what they compute.
+        """g (float[4, 4] x, bool f) => (float[4, 4] y) {
+            a = Relu (x)  b = Neg (a)  c = Neg (b)  s = Shape (c)  k = Constant <value = float {1}> ()  m = Add (k, k)
+            d = If (f) <then_branch = t () => (float[4, 4] p) { p = Mul (c, m) }, else_branch = e () => (float[4, 4] q) { q = Reshape (a, s) }>
+            e = Relu (d)  h = Neg (e)  i = Neg (h)  y = Add (i, c) }""",
+        # Sizes are computed from a value far back, by nodes that several regions need.
+        """g (float[N, 4] x) => (float[M, 8] y) {
+            s = Shape (x)  zero = Constant <value = int64[1] {0}> ()  n = Gather <axis = 0> (s, zero)
+            eight = Constant <value = int64[1] {8}> ()  minus = Constant <value = int64[1] {-1}> ()  t = Concat <axis = 0> (n, minus)
+            a = Relu (x)  b = Reshape (a, t)  c = Tanh (b)  d = Reshape (c, t)  e = Exp (d)  r = Concat <axis = 0> (minus, eight)
+            f = Reshape (e, r)  h = Neg (f)  y = Neg (h) }""",
+        # An output that is a constant, and one that is an input.
+        """g (float[2] x) => (float[2] y, float[2] k, float[2] o) {
+            k = Constant <value = float[2] {1, 2}> ()  a = Relu (x)  b = Relu (a)  c = Tanh (b)  d = Tanh (c)  y = Add (d, k)  o = Identity (x) }""",
+        # A node of several outputs across a cut, one of which nothing needs.
+        """g (float[4, 6] x) => (float[4, 2] y) {
+            a = Relu (x)  p, q, r = Split <axis = 1, num_outputs = 3> (a)  b = Tanh (p)  c = Exp (b)  d = Neg (c)  e = Neg (d)  y = Add (e, r) }""",
+    ],
+)
+@pytest.mark.parametrize("target", ["launches", "onnxruntime-cpu"])
+def test_regions_of_a_few_nodes_make_an_equal_model(text: str, target: str) -> None:
+    result = eqsat.optimize(parse(text, HEADER), phases=PLAN, target=target)
+    assert result.report["verify"]["status"] == "equal"
+    assert not [note for note in result.report["notes"] if "stays as it is:" in note]
+    assert result.report["nodes"]["after"] <= result.report["nodes"]["before"]
