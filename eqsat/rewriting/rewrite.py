@@ -42,7 +42,7 @@ from eqsat.model.tensors import ContentIndex, dense_bytes
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
-from eqsat.rewriting.parts import Regions, Whole
+from eqsat.rewriting.portions import Regions, Whole
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 from eqsat.terms.derivation import Derivation

@@ -75,9 +75,9 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
     comes out.
     """
     import eqsat
-    from eqsat.rewriting import parts
+    from eqsat.rewriting import portions
 
-    right = parts.decode
+    right = portions.decode
 
     def wrong(*arguments: object) -> object:
         decoded = right(*arguments)  # type: ignore[arg-type]
@@ -85,7 +85,7 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
             node.op_type = {"Relu": "Sigmoid"}.get(node.op_type, node.op_type)
         return decoded
 
-    monkeypatch.setattr(parts, "decode", wrong)
+    monkeypatch.setattr(portions, "decode", wrong)
     result = eqsat.optimize(MODEL, target="launches")
     assert result.report["verify"]["status"] == "different"
     assert result.report["notes"]

@@ -1,4 +1,4 @@
-"""Parts: the encoding of a graph that is solved, and how its solution becomes the graph.
+"""Portions: the encoding of a graph that is solved, and how its solution becomes the graph.
 
 A graph is solved as a whole, or as one region of each kind that it has.
 """
