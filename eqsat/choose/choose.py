@@ -114,14 +114,16 @@ class Chooser:
         for place, node in enumerate(nodes):
             places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
-        deadline = None if time_limit is None else time.perf_counter() + time_limit
+        spent = 0.0
         picks: dict[int, int] = {}
         choices: list[Choice] = []
         for group in groups:
             places = sorted(place for eclass in _reached(group.roots, places_of, nodes) for place in places_of[eclass])
             limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
-            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+            left = None if time_limit is None else max(0.0, time_limit - spent)
+            clock = time.perf_counter()
             choice = self._extracted(Graph(classes, nodes, group.roots, limits), places, initial, left, method)
+            spent += time.perf_counter() - clock
             choices.append(choice)
             # Groups have only classes of the same constants in common.
             picks |= {eclass: place for eclass, place in choice.nodes.items() if eclass not in picks}

@@ -34,6 +34,7 @@ from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 
 _OPENED = 8  # how often newly known control flow may start another turn
+_FAR = 16  # where only launches or bytes count, distant nodes are worth merging: regions are so much larger
 _STOPS = ("interrupted", "time", "memory")  # limits that end a run
 
 
@@ -45,6 +46,15 @@ class Job:
     plan: Plan
     valuation: Valuation
     deadline: float | None  # in the time of `time.monotonic`
+
+    @property
+    def regions(self) -> Sizes | None:
+        """The regions into which a larger model is cut; None: it is not cut."""
+        if self.plan.regions is None:
+            return None
+        least, most = self.plan.regions
+        far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
+        return Sizes(far * least, far * most)
 
     @property
     def least(self) -> Label:
@@ -93,7 +103,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     """The first turn. Before a large model is cut into regions, its constants are folded as a whole:
     regions may share what computes them.
     """
-    if job.plan.regions is None or len(model.graph.nodes) <= job.plan.regions[1]:
+    if job.regions is None or len(model.graph.nodes) <= job.regions.most:
         return _turn(model, job, most, library, kept)
     folded = _turn(model, replace(job, plan=Plan(job.plan.phases[:1])), most, Library(()), kept)
     if folded.model is model.proto or folded.hit in _STOPS:
@@ -191,7 +201,7 @@ def _rewrite(
         settings.extractor,
         settings.extract_time,
         settings.dump_egraph is not None,
-        None if job.plan.regions is None else Sizes(*job.plan.regions),
+        job.regions,
         shifted,
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]

@@ -43,7 +43,7 @@ def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert_same(MODEL, result.model, FEEDS)
 
 
-@pytest.mark.parametrize("stage", ["encode", "saturate", "decode"])
+@pytest.mark.parametrize("stage", ["encode", "saturate", "Chooser"])
 def test_ctrl_c_gives_the_original(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
     from eqsat.rewriting import rewrite

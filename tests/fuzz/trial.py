@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ SAME, NOTHING, DIFFERENT = "same", "nothing", "different"
 RUNTIME = "runtime"  # is wrong on the original, says the reference
 POLES = "poles"  # it differs where an infinity or a NaN comes up on the way, of which real arithmetic says nothing
 GIVEN_UP, LEFT_OUT = "given up", "left out"  # by verification: the whole model, or a rule
+_SMALL_REGIONS = Path(__file__).with_name("small_regions.toml")
 _AGAIN = 4
 VERIFIED = 25  # one model in so many is verified as well
 LURED = "lured"  # the runtime is right on the original, and wrong on the optimized model
@@ -76,6 +78,8 @@ def options(seed: int, exact: bool) -> dict[str, Any]:
         "strict": seed % 3 == 0,
         "effort": ("normal", "low", "normal", "normal", "low")[seed % 5],
         "target": ("onnxruntime-cpu", "onnxruntime-cpu", "launches", "generic-gpu")[seed % 4],
+        # Small models are cut into regions as well.
+        "phases": _SMALL_REGIONS if seed % 7 < 3 else None,
     }
 
 

@@ -99,7 +99,7 @@ def test_depth_costs_no_search(tmp_path: Path) -> None:
     """Each layer is written with its own weights, and rules fire as often for few as for many."""
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.read_text(encoding="utf-8").replace("[1, 3]", "[5, 7]"), encoding="utf-8")
-    few, many = (eqsat.optimize(layers(count), phases=plan, target="launches") for count in (8, 24))
+    few, many = (eqsat.optimize(layers(count), phases=plan, target="generic-gpu") for count in (8, 24))
     fired = [[(rule["name"], rule["matches"]) for rule in result.report["rules"]] for result in (few, many)]
     assert fired[0] and fired[0] == fired[1]
     for result, count in ((few, 8), (many, 24)):
@@ -114,7 +114,7 @@ def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
     that is solved has finite weights; another one does not.
     """
     model = layers(9, w7=np.full((16, 24), np.inf, np.float32))
-    result = eqsat.optimize(model, phases=PLAN, target="launches")
+    result = eqsat.optimize(model, phases=PLAN, target="generic-gpu")
     assert result.report["verify"]["status"] in ("equal", "unverified")
     assert not result.report["finite"]
 
@@ -145,7 +145,7 @@ def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
             a = Relu (x)  p, q, r = Split <axis = 1, num_outputs = 3> (a)  b = Tanh (p)  c = Exp (b)  d = Neg (c)  e = Neg (d)  y = Add (e, r) }""",
     ],
 )
-@pytest.mark.parametrize("target", ["launches", "onnxruntime-cpu"])
+@pytest.mark.parametrize("target", ["generic-gpu", "onnxruntime-cpu"])
 def test_regions_of_a_few_nodes_make_an_equal_model(text: str, target: str) -> None:
     result = eqsat.optimize(parse(text, HEADER), phases=PLAN, target=target)
     assert result.report["verify"]["status"] == "equal"
