@@ -131,7 +131,9 @@ def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, fol
     totals = asdict(figures.totals)
     if valuation.target.counts:
         totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
-    return {**totals, "size": figures.stored, "memory": valuation.peak(model, folder)}
+    # The types of all values take as long as encoding the model.
+    peak = valuation.peak(model, folder) if valuation.objective == "memory" else None
+    return {**totals, "size": figures.stored, "memory": peak}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:

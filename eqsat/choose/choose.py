@@ -26,8 +26,8 @@ from eqsat.operators import read_attributes
 from eqsat.runtime.worker import Worker
 from eqsat.spelling.opsets import write
 from eqsat.terms.forms import Written, source_fact
-from eqsat.terms.reading import input_facts, term_attributes, term_outputs
-from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
+from eqsat.terms.reading import buildable, input_facts, term_attributes, term_outputs
+from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 _WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
@@ -56,6 +56,12 @@ class Group:
 
     roots: list[int]
     stored: float
+    inputs: frozenset[int] | None = None
+    """The references of the inputs that the choice may read; None: all."""
+
+    def has(self, way: Term) -> bool:
+        """Whether the choice may have a way."""
+        return way.head != INPUT or self.inputs is None or way.data[0] in self.inputs
 
 
 class Chooser:
@@ -78,8 +84,8 @@ class Chooser:
         self.folded_bytes: dict[int, float] = {}
         self.ways = list(egraph.terms)
         """All terms to choose from: those of the e-graph, then the folded ones."""
-        own_places = {id(term): place for place, term in enumerate(self.ways)}
-        self._original_places = [own_places[id(term)] for term in self.original.values()]
+        places = {id(term): place for place, term in enumerate(self.ways)}
+        self._own_places = {term: places[id(term)] for term in own}
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
         # The reference of the value to evaluate, by foldable class.
         self.witness: dict[int, int] = {}
@@ -105,7 +111,6 @@ class Chooser:
 
     def choose(self, groups: Sequence[Group], time_limit: float | None = None, method: Method = "exact") -> Chosen:
         """The cheapest choice for the roots of each group, within its limit of stored bytes."""
-        initial = {self.ways[place].eclass: place for place in self._original_places}
         # All folded constants are in memory at once, so they have a second limit, if they can reach
         # it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
@@ -114,26 +119,34 @@ class Chooser:
         for place, node in enumerate(nodes):
             places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
-        spent = 0.0
-        picks: dict[int, int] = {}
+        before = spent = 0.0
         choices: list[Choice] = []
+        terms: list[dict[int, Term]] = []
         for group in groups:
-            places = sorted(place for eclass in _reached(group.roots, places_of, nodes) for place in places_of[eclass])
+            reached = _reached(group.roots, places_of, nodes)
+            places = sorted(place for eclass in reached for place in places_of[eclass] if group.has(self.ways[place]))
             limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
             left = None if time_limit is None else max(0.0, time_limit - spent)
             clock = time.perf_counter()
-            choice = self._extracted(Graph(classes, nodes, group.roots, limits), places, initial, left, method)
+            graph = Graph(classes, nodes, group.roots, limits)
+            initial = self._initial(group, reached)
+            before += math.fsum(nodes[place].cost for place in walk(graph, initial).values())
+            choice = self._extracted(graph, places, initial, left, method)
             spent += time.perf_counter() - clock
             choices.append(choice)
-            # Groups have only classes of the same constants in common.
-            picks |= {eclass: place for eclass, place in choice.nodes.items() if eclass not in picks}
+            taken = walk(graph, dict(self._fusions.apart(choice.nodes)))
+            terms.append({eclass: self.ways[place] for eclass, place in taken.items()})
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
-        graph = Graph(
-            classes, nodes, roots, tuple(map(math.fsum, zip(*((group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups), strict=True)))
-        )
-        taken = walk(graph, dict(self._fusions.apart(picks)))
-        before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-        return Chosen({eclass: self.ways[place] for eclass, place in taken.items()}, _joined(choices, picks), graph, before)
+        limits = [(group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups]
+        graph = Graph(classes, nodes, roots, tuple(map(math.fsum, zip(*limits, strict=True))))
+        return Chosen(terms, _joined(choices), graph, before)
+
+    def _initial(self, group: Group, reached: set[int]) -> dict[int, int]:
+        """The original's choice for a group, by class."""
+        if group.inputs is None:
+            return {term.eclass: self._own_places[term] for term in self.original.values()}
+        own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
+        return {eclass: self._own_places[way] for eclass, way in own.items()}
 
     def _extracted(self, graph: Graph, places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
         """The best choice found among the nodes at some places. A fusion can make a choice dearer
@@ -195,12 +208,12 @@ def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Se
     return reached & places_of.keys()
 
 
-def _joined(choices: Sequence[Choice], picks: dict[int, int]) -> Choice:
+def _joined(choices: Sequence[Choice]) -> Choice:
     """The choices of several groups as one."""
     if len(choices) == 1:
         return choices[0]
     return Choice(
-        picks,
+        {eclass: place for choice in choices for eclass, place in choice.nodes.items()},
         math.fsum(choice.cost for choice in choices),
         math.fsum(choice.tie for choice in choices),
         tuple(map(math.fsum, zip(*(choice.resources for choice in choices), strict=True))),

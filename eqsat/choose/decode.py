@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from eqsat.choose.choose import Chosen, written
+from eqsat.choose.choose import written
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
@@ -47,11 +47,18 @@ class Decoded:
 
 class _Decoder:
     def __init__(
-        self, encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+        self,
+        encoding: Encoding,
+        egraph: EGraph,
+        terms: Mapping[int, Term],
+        folded: Mapping[int, np.ndarray[Any, Any]],
+        fresh: FreshNames,
+        place: Place,
+        opset: int,
     ) -> None:
         self.encoding = encoding
         self.egraph = egraph
-        self.terms = chosen.terms
+        self.terms = terms
         self.folded = folded
         self.fresh = fresh
         self.place = place
@@ -340,9 +347,9 @@ def _required(operator: Operator, index: int) -> bool:
 
 
 def decode(
-    encoding: Encoding, egraph: EGraph, chosen: Chosen, folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+    encoding: Encoding, egraph: EGraph, terms: Mapping[int, Term], folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
 ) -> Decoded:
-    """The graph that `chosen` describes, in `opset`. `folded` has the elements of the classes to
+    """The graph that the chosen terms describe, in `opset`. `folded` has the elements of the classes to
     store.
     """
-    return _Decoder(encoding, egraph, chosen, folded, fresh, place, opset).decode()
+    return _Decoder(encoding, egraph, terms, folded, fresh, place, opset).decode()

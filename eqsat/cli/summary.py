@@ -16,7 +16,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     if before["seconds"] is not None:
         lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
         lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}")
-    lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
+    if before["memory"] is not None:
+        lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
     if fired := _fired(report["rules"]):
         lines.append(f"rules   {fired}")

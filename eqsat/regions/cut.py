@@ -15,6 +15,7 @@ from eqsat.facts.fact import Fact
 from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
 
 _CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
+_CONE = 64  # light nodes that are repeated in each region that needs the last of them
 _NARROW = 2  # values that cross a narrow place: a branch and the way around it
 _LASTING = 4  # regions that a value may span before it counts as one that all regions may read
 
@@ -64,10 +65,10 @@ class Definitions:
         """The name of each value; of several, that of an output of the graph."""
         for name in (*encoding.graph.outputs, *encoding.values):
             self.name_of.setdefault(self.first(encoding.values[name]), name)
-        for reference, (term, *_) in self.entries.items():
-            if term.head == INPUT:
+        for name, reference in reversed(encoding.values.items()):
+            if self.is_leaf(reference):
                 # The graph around gives the name.
-                self.name_of[reference] = next(name for name, own in encoding.values.items() if own == reference)
+                self.name_of[reference] = name
 
     def _by_reference(self, terms: Iterable[Term]) -> dict[int, list[Term]]:
         found: dict[int, list[Term]] = {}
@@ -140,12 +141,12 @@ class Cutter:
         self._barriers = {node for node in encoding.nodes if node in alive and self._is_lawless(node)}
         wanted = {*self._roots, *(child for node in self._barriers for child in self.definitions.values(node))}
         owned = {self._node_of[reference] for reference in wanted if reference in self._node_of}
-        self._light = {node for node in encoding.nodes if node in alive and node not in owned and node not in self._barriers and self._is_light(node)}
+        self._light = self._cones(node for node in encoding.nodes if node in alive and node not in owned and node not in self._barriers)
         self.run = [node for node in encoding.nodes if node in alive and first(node) == node and node not in self._light]
 
     def cut(self, sizes: Sizes, shifted: bool) -> list[Region | Barrier]:
-        """The regions and barriers in the order of the graph. With `shifted`, regions end where those
-        of the usual cut have their middle, as far as the graph has narrow places there.
+        """The regions and barriers in the order of the graph. With `shifted`, the first region may be
+        half as large, so that the others begin elsewhere.
         """
         ends = self._ends(sizes, shifted)
         pieces: list[list[int]] = [[]]
@@ -236,6 +237,17 @@ class Cutter:
             stack.append((reference, True))
             stack += [(child, False) for child in reversed(self.definitions.children(reference)) if child not in order]
         return own, tuple(order), tuple(inputs)
+
+    def _cones(self, nodes: Iterable[int]) -> set[int]:
+        """The light nodes among some: they compute small values from few other light nodes."""
+        cones: dict[int, int] = {}
+        for node in nodes:
+            if self._is_light(node):
+                below = {self._node_of[value] for value in self.definitions.values(node) if value in self._node_of}
+                size = 1 + sum(cones.get(other, 0) for other in below)
+                if size <= _CONE:
+                    cones[node] = size
+        return set(cones)
 
     def _reached(self, roots: Iterable[int]) -> set[int]:
         reached: set[int] = set()

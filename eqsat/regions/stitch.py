@@ -75,6 +75,7 @@ class Stitcher:
             proto.output[:] = [name if name not in self._written else self._fresh.make(name) for name in names]
             for _, body in attribute_graphs(proto):
                 rename_captures(body, {name: self._holder(self._own(name)) for name in node.captures})
+            proto.name = self._title(node.proto.name)
             self._written.update(names)
             self._nodes.append(proto)
 
@@ -135,10 +136,8 @@ class Stitcher:
             if all(written.output):
                 self._known[key] = tuple(written.output)
             lender = solution.titles.get(node.name)
+            written.name = self._title(node.name if lender is None else lender.name)
             if lender is not None:
-                # Several regions may write the same node of the original.
-                written.name = "" if lender.name in self._titles else lender.name
-                self._titles.add(lender.name)
                 written.doc_string = lender.doc_string
                 del written.metadata_props[:]
                 written.metadata_props.extend(lender.metadata_props)
@@ -199,6 +198,15 @@ class Stitcher:
         """The name that the original's value has here."""
         return name and self._definitions.name_of[self._definitions.first(self._encoding.values[name])]
 
+    def _title(self, name: str) -> str:
+        """The name of a node, unless another node has it: several regions may write one of the
+        original's.
+        """
+        if name in self._titles:
+            return ""
+        self._titles.add(name)
+        return name
+
     def _holder(self, name: str) -> str:
         while name in self._alias:
             name = self._alias[name]
@@ -210,14 +218,3 @@ class Stitcher:
             raise Undecodable(f"'{name}' and '{given}' are one value of unknown type")
         self._nodes.append(helper.make_node("Identity", [given], [name]))
         self._written.add(name)
-
-
-def solved(decoded: Decoded, outputs: Sequence[str]) -> tuple[list[onnx.NodeProto], set[str]]:
-    """The nodes that the outputs need, in order, and the names of all values that they read."""
-    needed = set(outputs)
-    nodes: list[onnx.NodeProto] = []
-    for node in reversed(decoded.graph.node):
-        if not needed.isdisjoint(name for name in node.output if name):
-            nodes.append(node)
-            needed.update(name for name in node.input if name)
-    return nodes[::-1], needed

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 
+from eqsat.errors import InputError
 from eqsat.model.model import attribute_graphs
 from eqsat.model.read import normalize
 from eqsat.model.validity import light
@@ -21,12 +22,13 @@ from eqsat.runtime.onnx_passes import NativeFailure, inlined
 def memory(proto: onnx.ModelProto, folder: Path | None, sizes: Mapping[str, int]) -> int:
     """The bytes of activations that are alive at once, at the peak, in the written order."""
     weights = frozenset(tensor.name for tensor in proto.graph.initializer)
+    model = None
     if proto.functions:
         try:
-            proto = inlined(light(proto))
-        except NativeFailure:
+            model = normalize(inlined(light(proto)), folder, None)
+        except (NativeFailure, InputError):
             pass  # the calls count as single nodes
-    return scheduled(normalize(proto, folder, None), sizes, weights, reorder=False).peak
+    return scheduled(model or normalize(proto, folder, None), sizes, weights, reorder=False).peak
 
 
 def reordered(proto: onnx.ModelProto, folder: Path | None, sizes: Mapping[str, int]) -> onnx.ModelProto:

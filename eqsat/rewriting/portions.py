@@ -22,7 +22,7 @@ from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.regions.excerpt import Excerpt, hollowed
-from eqsat.regions.stitch import Solution, Stitcher, solved
+from eqsat.regions.stitch import Solution, Stitcher
 
 Array = np.ndarray[Any, Any]
 
@@ -37,14 +37,14 @@ class Whole:
     place: Place
     opset: int
 
-    def groups(self, egraph: EGraph, room: float) -> list[Group]:
+    def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """The outputs, and the bytes that may be stored if they may be `room` more."""
         graph = self.encoding.graph
         return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, _stored_by(graph.constants.values()) + room))]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """The graph that was chosen."""
-        return decode(self.encoding, egraph, chosen, folded, self.fresh, self.place, self.opset)
+        return decode(self.encoding, egraph, chosen.terms[0], folded, self.fresh, self.place, self.opset)
 
 
 @dataclass(slots=True)
@@ -67,27 +67,25 @@ class Regions:
     def encoding(self) -> Encoding:
         return self.excerpt.encoding
 
-    def groups(self, egraph: EGraph, room: float) -> list[Group]:
+    def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """The outputs of one region of each kind, and the bytes that it may store if all regions
-        together may store `room` more than now.
+        together may store `room` more than now: an even share, or, if `generous`, all of it.
         """
         encoding, graph = self.encoding, self.encoding.graph
         own = {name for content, (name, _) in encoding.contents.items() if content not in encoding.captured}
-        share = room / sum(map(len, self.excerpt.kinds))
-        return [
-            Group(
-                _classes(encoding, egraph, outputs),
-                max(0.0, share + _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)),
-            )
-            for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True)
-        ]
+        share = room if generous else room / sum(map(len, self.excerpt.kinds))
+        groups: list[Group] = []
+        for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True):
+            stored = _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)
+            inputs = frozenset(encoding.values[name] for name in names)
+            groups.append(Group(_classes(encoding, egraph, outputs), max(0.0, stored + share), inputs))
+        return groups
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """The graph in which each region is written as the first of its kind was chosen. A region
         whose constants can not be evaluated stays as it is.
         """
-        decoded = decode(hollowed(self.encoding), egraph, chosen, folded, self.fresh, Place(), self.opset)
-        solutions = self._solutions(decoded, egraph, chooser, folded)
+        solutions = self._solutions(egraph, chooser, chosen, folded)
         stitcher = Stitcher(self.definitions, self.fresh, self.place)
         for piece in self.pieces:
             if isinstance(piece, Barrier):
@@ -98,20 +96,21 @@ class Regions:
                 stitcher.write(solution)
         return stitcher.graph()
 
-    def _solutions(self, decoded: Decoded, egraph: EGraph, chooser: Chooser, folded: Mapping[int, Array]) -> dict[int, Solution]:
+    def _solutions(self, egraph: EGraph, chooser: Chooser, choice: Chosen, folded: Mapping[int, Array]) -> dict[int, Solution]:
         """The solution of each region, by its identity."""
         excerpt, graph = self.excerpt, self.encoding.graph
         found: dict[int, Solution] = {}
-        stored = {tensor.name: tensor for tensor in decoded.graph.initializer}
+        hollow = hollowed(self.encoding)
         chosen: list[tuple[Solution, dict[str, int]]] = []
-        for outputs, names in zip(excerpt.outputs, excerpt.names, strict=True):
-            nodes, needed = solved(decoded, outputs)
-            wanted = {name: eclass for name, eclass in decoded.folded.items() if name in needed}
+        for outputs, names, terms in zip(excerpt.outputs, excerpt.names, choice.terms, strict=True):
+            there = replace(hollow, graph=replace(hollow.graph, outputs=tuple(outputs)))
+            decoded = decode(there, egraph, terms, folded, self.fresh, Place(), self.opset)
             # Equal small constants of several kinds are one class, which has the name of one of them.
-            constants = {name: own for name, own in decoded.constants.items() if name in needed and own in names}
-            common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if name in needed and own not in names]
-            literals = common + [tensor for name, tensor in stored.items() if name in needed and name not in wanted and name not in decoded.constants]
-            chosen.append((Solution(nodes, outputs, constants, literals, names, {}, decoded.became), wanted))
+            constants = {name: own for name, own in decoded.constants.items() if own in names}
+            common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if own not in names]
+            made = [tensor for tensor in decoded.graph.initializer if tensor.name not in decoded.folded and tensor.name not in decoded.constants]
+            solution = Solution(list(decoded.graph.node), outputs, constants, common + made, names, {}, decoded.became)
+            chosen.append((solution, decoded.folded))
         for copy in range(max(map(len, excerpt.kinds))):
             kinds = [kind for kind, same in enumerate(excerpt.kinds) if copy < len(same)]
             there = {kind: excerpt.counterparts(kind, copy) for kind in kinds}

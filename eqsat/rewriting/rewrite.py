@@ -219,11 +219,11 @@ class Rewriter:
         graph, outer, place, encoding, part, opset, growth = task
         chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
-        room = growth
+        room, generous = growth, True
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
-            chosen, folded = self._choose(chooser, constants, part.groups(egraph, room))
+            chosen, folded = self._choose(chooser, constants, part.groups(egraph, room, generous))
             if outer.main and self._options.dump:
                 self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
@@ -244,7 +244,7 @@ class Rewriter:
                 if part.encoding is not encoding:
                     return decoded, tuple(map(encoding.fact, graph.outputs))
                 return decoded, tuple(chooser.fact(egraph.class_of[encoding.values[name]]) for name in graph.outputs)
-            room -= grown - growth
+            room, generous = room if generous else room - (grown - growth), False
         raise ExtractionError("nothing was found whose file is no larger")
 
     def _in_regions(self, encoding: Encoding, place: Place, opset: int, opsets: Sequence[onnx.OperatorSetIdProto]) -> Regions | None:
@@ -284,7 +284,7 @@ class Rewriter:
             if left is not None and chosen.choice.status != "optimal" and time.perf_counter() - clock >= left:
                 self.trace.choosing = limit
             clock = self.trace.clock("extract", clock)
-            wanted = [eclass for eclass, term in chosen.terms.items() if term.head == FOLDED]
+            wanted = list(dict.fromkeys(eclass for terms in chosen.terms for eclass, term in terms.items() if term.head == FOLDED))
             arrays = constants.evaluate(wanted)
             self.trace.clock("fold", clock)
             excess = chosen.choice.resources[0] - math.fsum(group.stored for group in groups)
