@@ -39,11 +39,10 @@ _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 @dataclass(slots=True)
 class Chosen:
-    """A choice: one term for each needed class, children first, and the graph that it was chosen
-    from.
-    """
+    """A choice, and the graph that it was chosen from."""
 
-    terms: dict[int, Term]
+    terms: list[dict[int, Term]]
+    """For each group, one term for each class that it needs, children first."""
     choice: Choice
     graph: Graph
     before: float
