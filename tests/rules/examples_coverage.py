@@ -158,7 +158,7 @@ EXAMPLES = {
         """g (float[N, 4, 5, 5] x) => (float[N, 4] y, float[N, 4] z) <int64[2] sizes = {0, -1}> {
             a = GlobalAveragePool(x)  b = Flatten(a)  y = Exp(b)  c = GlobalMaxPool(x)  d = Reshape(c, sizes)  z = Sin(d) }""",
         {"ReduceMean": 1, "ReduceMax": 1, "Exp": 1, "Sin": 1},
-        "globalpool-reduce[GlobalAveragePool,ReduceMean] reduction-reshape[ReduceMean] globalpool-reduce[GlobalMaxPool,ReduceMax] reduction-reshape[ReduceMax]",
+        "globalaveragepool-reducemean reduction-reshape[ReduceMean] globalmaxpool-reducemax reduction-reshape[ReduceMax]",
     ),
     "Unsqueeze into its operand, a binary operator with a scalar": Example(
         """g (float[N, 4] x) => (float[N, 4] y) <float[4] a = {1, 2, 3, 4}, float two = {2}, int64[1] zero = {0}> {
@@ -280,7 +280,7 @@ EXAMPLES = {
     "Flatten between global pooling and Gemm": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[4, 3] w, float[3] b> { a = GlobalAveragePool(x)  c = Flatten(a)  y = Gemm(c, w, b) }""",
         {"ReduceMean": 1, "Gemm": 1},
-        "flatten-reshape globalpool-reduce[GlobalAveragePool,ReduceMean] reduction-reshape[ReduceMean]",
+        "flatten-reshape globalaveragepool-reducemean reduction-reshape[ReduceMean]",
     ),
     "GlobalAveragePool, Conv 1x1, Flatten": Example(
         """g (float[N, 4, H, W] x) => (float[N, 3] y) <float[3, 4, 1, 1] w, float[3] b> { a = GlobalAveragePool(x)  c = Conv(a, w, b)  y = Flatten(c) }""",
@@ -291,7 +291,7 @@ EXAMPLES = {
     "Reduce -> global pooling, and global pooling -> Reduce": Example(
         """g (float[N, 4, H, W] x) => (float[N, 4, 1, 1] y) { a = ReduceMean<axes = [2, 3]>(x)  b = GlobalAveragePool(x)  y = Add(a, b) }""",
         {"ReduceMean": 1, "Add": 1},
-        "globalpool-reduce[GlobalAveragePool,ReduceMean]",
+        "globalaveragepool-reducemean",
         (13, 17),
     ),
     "Reshape of a vector to [-1]": Example(

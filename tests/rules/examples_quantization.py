@@ -150,7 +150,7 @@ EXAMPLES = {
             h = AveragePool<kernel_shape = [7, 7], strides = [7, 7]>(x)  c = Abs(h)
             i = GlobalMaxPool(x)  d = Exp(i) }""",
         {"GlobalAveragePool": 1, "GlobalMaxPool": 1, "Exp": 2, "Sin": 1, "Abs": 1},
-        "averagepool-global globalpool-reduce[GlobalAveragePool,ReduceMean] globalpool-reduce[GlobalMaxPool,ReduceMax]",
+        "averagepool-global globalaveragepool-reducemean globalmaxpool-reducemax",
     ),
     "Softmax and LogSoftmax": Example(
         "g (float[N, 4] x, float[N, 4] y) => (float[N, 4] a, float[N, 4] b) { c = Softmax(x)  a = Log(c)  d = LogSoftmax(y)  b = Exp(d) }",

@@ -95,3 +95,23 @@ finite rule mask:
     for dtype, strict in (("int32", True), ("float", False)):
         found = eqsat.optimize(parser.parse_model(text.format(dtype)), rules=[rules], only=["mask"], strict=True).report
         assert bool(found["rules"]) is strict
+
+
+POOLS = {
+    "MaxPool<kernel_shape = [1]>(x)": (2, 3, 4),
+    "GlobalMaxPool(x)": (2, 3, 4, 1),
+    "MaxPool<kernel_shape = [2, 2]>(m)": (2, 3, 4, 4),
+}
+
+
+@pytest.mark.parametrize(("pool", "shape"), POOLS.items())
+@pytest.mark.parametrize("special", [np.nan, -np.inf, np.inf])
+def test_strict_keeps_a_maximum_that_begins_at_the_lowest_number(pool: str, shape: tuple[int, ...], special: float) -> None:
+    """ONNX Runtime loses NaN and -inf in a pool of floats; without one both models agree."""
+    text = f'<ir_version: 8, opset_import: ["" : 13]> g (float{list(shape)} x) => (float y) <float f = {{4}}> {{ m = Mul(x, f) y = {pool} }}'
+    original = parser.parse_model(text)
+    optimized = eqsat.optimize(original, strict=True, verify=False).model
+    x = np.ones(shape, np.float32)
+    x[0, 0, 0] = special
+    before, after = (OnnxRuntimeSession(proto.SerializeToString()).run({"x": x})[0] for proto in (original, optimized))
+    np.testing.assert_array_equal(np.isfinite(before), np.isfinite(after))
