@@ -114,7 +114,8 @@ def _load_inputs(path: str) -> dict[str, np.ndarray[Any, Any]]:
         raise
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    except Exception as error:  # of a damaged file, numpy, zipfile and the libraries below them raise what they stumble over
+    # Of a damaged file, numpy, zipfile and the libraries below them raise what they stumble over.
+    except Exception as error:
         raise InputError(f"{path}: not an .npz file of plain arrays ({str(error)[:120] or type(error).__name__})") from None
     for name, value in members.items():
         if not isinstance(value, np.ndarray):

@@ -50,7 +50,8 @@ _UNRANKED: Final = 0.15
 _CONSTANT: Final = 0.15
 _REPEATED: Final = 0.1  # of lists of inputs end with the tensor that they begin with
 _ATTEMPTS: Final = 100  # to draw the instance of a test line, with given data types
-_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]  # then with other data types for its letters
+# Then with other data types for its letters.
+_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]
 _IR_VERSION: Final = 10
 
 

@@ -78,7 +78,9 @@ class Choices:
 
     optional: tuple[str, ...]
     spreads: tuple[str, ...]
-    together: tuple[tuple[str, ...], ...]  # of these spreads, those that are mapped over, one at least: none is empty, and all of one entry are equally long
+    # Of these spreads, those that are mapped over, one at least: none is empty, and all of one
+    # entry are equally long.
+    together: tuple[tuple[str, ...], ...]
 
 
 def choices(rule: Resolved) -> Choices:
@@ -162,7 +164,8 @@ class _Flattening:
     present: frozenset[str]
     counts: Mapping[str, int]
     repeated: frozenset[str]
-    items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])  # by name of an item: its list, and the place in it
+    # By name of an item: its list, and the place in it.
+    items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     steps: list[Step] = field(default_factory=list[Step])
     names: dict[str, str] = field(default_factory=dict[str, str])
