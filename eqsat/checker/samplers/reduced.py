@@ -1,5 +1,5 @@
-"""Samplers for operators along axes: reductions, normalizations, running sums, choices of the
-largest.
+"""Samplers for operators along axes: reductions, normalizations, running sums, and choices of the
+largest elements.
 
 They draw axes, and shapes of scales and biases that agree with the channels.
 """
@@ -49,7 +49,7 @@ def sample_axis(node: DrawnNode) -> None:
 
 
 def sample_cumulative(node: DrawnNode) -> None:
-    """CumSum and CumProd: a scalar axis, either way, with or without the element itself."""
+    """CumSum and CumProd: a scalar axis."""
     needs_rank(node, 1)
     axis_of(node)
 
@@ -97,7 +97,7 @@ def sample_layer_normalization(node: DrawnNode) -> None:
 
 
 def sample_local_response(node: DrawnNode) -> None:
-    """LRN: a window over the channels of images, the only data that runtimes have it for."""
+    """LRN: a window over the channels of images; runtimes support no other data."""
     needs_rank(node, 4)
     if 0 in node.fresh:
         node.fit(0, node.shape(0)[:4])
