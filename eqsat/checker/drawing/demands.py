@@ -221,7 +221,7 @@ def _reshaped(node: Node) -> bool:
 
 _WINDOWED: Final = frozenset("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split())
 _CONVOLVED: Final = (
-    "the data has as many channels as the weights of all groups, the groups divide the output channels, a bias has one element for each of these, "
+    "the data has as many channels as the weights have for all groups, the groups divide the output channels, a bias has one element for each of these, "
     "kernel_shape is that of the weights, and SAME adds no negative padding"
 )
 _POOLED: Final = (
@@ -252,7 +252,7 @@ _LAWS: Final[Mapping[str, Law]] = {
         "and a bias has one element for each output channel",
         _transposed,
     ),
-    "Gather": Law("the axis has elements, unless there are no indices", _gather),
+    "Gather": Law("an axis without elements takes no indices", _gather),
     "GatherND": Law("the last axis of the indices is at most the rank of the data without batch_dims, and the batches are alike", _places),
     "GroupNormalization": Law("the groups divide the channels, and scale and bias have one element for each channel", _groups),
     "InstanceNormalization": Law("scale and bias have one element for each channel, and no axis of the image is empty", _instances),
