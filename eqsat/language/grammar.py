@@ -1,7 +1,8 @@
 """Parsing of one rule or `def` by the grammar: its syntax tree, or a `TokenError` with a message in
 our own words.
 
-`grammar.lark` is read at the first rule; until then nothing of lark is loaded.
+`parse` imports this module, and with it lark, only when there is a rule to parse. The first rule
+reads `grammar.lark`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ _LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLI
 _RANGES = re.compile(r"for\b[^:]*", re.ASCII)
 _VARIABLES = re.compile(r"(?:\b([A-Z][0-9]*)|\(([^()]*)\))\s*in\b", re.ASCII)
 _VARIABLE = re.compile(r"\b[A-Z][0-9]*\b", re.ASCII)
-_APPLIED = re.compile(r" *[(<]")  # what follows a name in the place of an operator
+_APPLIED = re.compile(r" *[(<]")  # the text after a name in the place of an operator
 _DEEPENING = frozenset("+ - * / // % ** not if".split())
 _CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
 

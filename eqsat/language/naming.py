@@ -73,7 +73,9 @@ class Names:
                 self.report.add(place, f"{name} is {with_article(sort)} here and {with_article(known)} elsewhere")
 
     def bind_alone(self, name: str, sort: Sort, node: object, place: Place, reason: str) -> None:
-        """Binds `name`, which no other place may bind. A message about one quotes `reason`."""
+        """Binds `name`, which no other place may bind. A message about another binding quotes
+        `reason`.
+        """
         if name in self._sorts:
             self.report.add(place, f"{name} {reason}")
         self.bind(name, sort, node, place)

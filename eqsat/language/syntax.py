@@ -374,7 +374,7 @@ class Rule:
 
     @property
     def family(self) -> str:
-        """The name as written in the file: a member's name without what is in brackets."""
+        """The name as written in the file: a member's name without the part in brackets."""
         return self.name.partition("[")[0]
 
 

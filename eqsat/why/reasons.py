@@ -31,7 +31,7 @@ _TERMS = 64  # terms of a value, or of its users, that the search for the closes
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """What stops a rule: the place in its text, the reason, and the values there."""
+    """The obstacle to a rule: its place in the rule's text, the reason, and the values there."""
 
     place: syntax.Place
     reason: str

@@ -45,7 +45,7 @@ from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
 from eqsat.operators import AttributeValue
 
 _LENGTHS = 16  # no list that a rule prescribes is longer
-_FAR = 1 << 31  # beyond it an integer is neither a size nor a place in a tensor
+_FAR = 1 << 31  # beyond it an integer is neither a size nor an index of a tensor
 
 
 class Open(NamedTuple):

@@ -153,7 +153,7 @@ def _elements(node: Node) -> bool:
         return False
     if any(size > wide for place, (size, wide) in enumerate(zip(indices, data, strict=True)) if place != axis):
         return False
-    # Two updates of one place have no order, so only reductions that need no order are defined.
+    # Two updates of one element have no order, so only reductions that need no order are defined.
     scatter = node.operator.name == "ScatterElements"
     return (data[axis] > 0 or 0 in indices) and (not scatter or (node.shape(2) == indices and (indices[axis] <= 1 or node.text("reduction", "none") != "none")))
 

@@ -163,7 +163,7 @@ class _Flattening:
     present: frozenset[str]
     counts: Mapping[str, int]
     repeated: frozenset[str]
-    # By name of an item: its list, and the place in it.
+    # By name of an item: its list, and its index there.
     items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     steps: list[Step] = field(default_factory=list[Step])

@@ -159,7 +159,7 @@ def _pad(call: Call) -> list[Array]:
 
 
 def _padded_places(size: int, head: int, tail: int, mode: str) -> Array:
-    """For each place of a padded axis, the place it copies."""
+    """For each index of a padded axis, the index that it copies."""
     places = np.arange(-head, size + tail)
     if mode == "edge":
         return np.clip(places, 0, max(size - 1, 0))

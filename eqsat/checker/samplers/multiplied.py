@@ -1,4 +1,4 @@
-"""Samplers for products: MatMul and its kin, Gemm, Einsum, and convolutions.
+"""Samplers for products (MatMul and its integer forms, Gemm, Einsum), convolutions and pools.
 
 They give new inputs shapes that agree with the others (rows with columns, channels with groups),
 and draw windows that fit. The draws include batches that broadcast, operands of one axis, different
@@ -297,5 +297,5 @@ def sample_pool(node: DrawnNode) -> None:
 
 
 def sample_global_pool(node: DrawnNode) -> None:
-    """GlobalMaxPool and its kin: batch, channels, and any number of spatial axes."""
+    """GlobalMaxPool, GlobalAveragePool and GlobalLpPool: any number of spatial axes."""
     spatial(node)

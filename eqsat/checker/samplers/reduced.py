@@ -21,7 +21,7 @@ def needs_rank(node: DrawnNode, least: int) -> None:
 
 
 def sample_reduce(node: DrawnNode) -> None:
-    """ReduceSum and its kin: some axes, all, or none; with and without kept dimensions."""
+    """ReduceSum and the other reductions: some axes, all, or none."""
     rank = len(node.shape(0))
     length = node.length("axes")
     if length is not None and length > rank:
@@ -43,7 +43,7 @@ def sample_arg(node: DrawnNode) -> None:
 
 
 def sample_axis(node: DrawnNode) -> None:
-    """Softmax and its kin: one axis."""
+    """Softmax, LogSoftmax, Hardmax and LpNormalization: one axis."""
     needs_rank(node, 1)
     axis_of(node)
 
