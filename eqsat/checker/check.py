@@ -1,7 +1,8 @@
 """Checking: a verdict on each rule, with the smallest counterexample if the rule is wrong.
 
-Instances are drawn until enough of them fired. Both sides of each are computed and judged. The same
-rules, number and seed give the same verdicts, whatever the number of processes.
+The checker draws instances until the rule fired on enough of them. It computes and compares both
+sides of each. The same rules, number and seed give the same verdicts, whatever the number of
+processes.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from eqsat.language.matching import Refusal
 from eqsat.language.problems import Problem
 from eqsat.language.resolve import Resolved
 
-FIRED = 300  # instances of each direction of a rule, by default
-# Instances that are judged on values of all styles; later ones are judged on a share of them.
+FIRED = 300  # instances of each direction of a rule that have to fire, by default
+# Instances that are judged on values of all styles. Each later one is judged on a share of them.
 _THOROUGH = 16
 _BATCH = 100  # most instances that are tried in one e-graph
-# Fewest instances that are tried in one e-graph, unless a quarter of them is more than has to fire;
-# and fewest of each member of a family.
+# Fewest instances that are tried in one e-graph, but no more than four times those that have to
+# fire. Also the fewest instances of each member of a family that have to fire.
 _LEAST = 20
-_LEAST_THOROUGH = 2  # of each member of a family
-_TRIES = 40  # at most this many times the wanted instances are drawn
+_LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
+_TRIES = 40  # draws for each instance that has to fire, at most
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
-# In a rule's documentation, the beginning of the sentence that says why few instances fire.
+# The first words of the sentence in a rule's documentation that says why few instances fire.
 FEW = "Few instances: "
 
 OK, REFUTED, IDLE, FEWER, UNJUDGED = "ok", "refuted", "never fired", "fired too rarely", "not judged"
@@ -58,14 +59,14 @@ class Verdict:
     drawn: int = 0
     fired: int = 0
     counterexample: Counterexample | None = None
-    # Why instances did not fire, the most frequent reasons first.
+    # The reasons why instances did not fire, the most frequent first.
     refusals: list[str] = field(default_factory=list[str])
     members: int = 1  # of a family
     wrong: list[str] = field(default_factory=list[str])  # the members that did not pass
 
     @property
     def passed(self) -> bool:
-        """Whether nothing was found against the rule."""
+        """Whether the checker found nothing against the rule."""
         return self.status == OK
 
 
@@ -73,7 +74,7 @@ def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTE
     """The verdict on a rule after `number` instances of each direction fired, or `enough`
     counterexamples were found.
 
-    The first `thorough` instances are judged on values of all styles, each later one on its share.
+    The first `thorough` instances are judged on values of all styles, each later one on a share.
     """
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
@@ -184,15 +185,15 @@ class _Direction:
         return next(iter(self.reasons()), "no instance of the left side was drawn that matches")
 
     def reasons(self) -> list[str]:
-        """Why matches did not fire, the most frequent first."""
+        """The reasons why matches did not fire, the most frequent first."""
         rule = self.resolved.rule
         return [str(Problem(rule.file, refusal.place, rule.name, f"{refusal.reason} ({count} times)")) for refusal, count in self.refusals.most_common(3)]
 
 
 def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[Verdict], None]) -> list[Verdict]:
-    """The verdicts on rules, at least one, in their order; a family has one verdict.
+    """The verdicts on one or more rules, in their order. A family has one verdict.
 
-    `progress` hears of each verdict as it is found.
+    Calls `progress` with each verdict as it is found.
     """
     families: dict[tuple[str, str], list[int]] = {}
     for index, rule in enumerate(rules):

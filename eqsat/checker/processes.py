@@ -1,6 +1,7 @@
 """Processes in which rules are checked.
 
-An interrupt reaches the main process alone, and no child process outlives it, however it ends.
+An interrupt reaches the main process alone. No child process outlives the main process, however
+that ends.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
-_GARBAGE = 100_000  # objects that are made between Python's searches for garbage cycles
+_GARBAGE = 100_000  # objects that are made between two runs of Python's cycle collector
 
 
 @contextlib.contextmanager
 def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
-    """Like `submit` of an executor of `count` processes. They end at once when an exception leaves
-    the block.
+    """Yields the `submit` of an executor with `count` processes. The processes end at once when an
+    exception leaves the block.
     """
     context = get_context("spawn")
     ended, alive = context.Pipe(duplex=False)
@@ -41,8 +42,8 @@ def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Generator[None, None, None]:
-    """Processes that start in this block never see an interrupt: the terminal sends it to them as
-    well.
+    """Processes that start in this block never see an interrupt, which a terminal sends to children
+    as well.
     """
     resource_tracker.ensure_running()  # starting it later would let interrupts through again
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

@@ -27,7 +27,7 @@ def add_cost(commands: Any) -> None:
     cost = commands.add_parser("cost", help="show the cost of a model on a target, by operator and by node")
     cost.add_argument("model", metavar="MODEL", help="an ONNX file")
     add_settings(cost, ("target", "assume_dims", "custom_op_library"))
-    cost.add_argument("--top", type=count, default=10, metavar="N", help="how many of the dearest nodes are shown (default: 10)")
+    cost.add_argument("--top", type=count, default=10, metavar="N", help="how many of the most expensive nodes are shown (default: 10)")
     cost.add_argument("--measure", action="store_true", help="run the model as well, and put the time of each node beside its prediction")
     cost.add_argument("--json", action="store_true", help="print one JSON object, with all nodes")
     cost.set_defaults(command=_cost)
@@ -97,7 +97,7 @@ def _record(rows: Sequence[Row]) -> dict[str, Any]:
 
 
 def _sums(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The sums over nodes; times that were not measured have none."""
+    """The sums over nodes. The measured times have a sum only if each node has one."""
     sums: dict[str, Any] = {"nodes": len(nodes)}
     for key in ("launches", "bytes", "operations", "seconds"):
         sums[key] = sum(node[key] for node in nodes)
@@ -125,15 +125,15 @@ def _ranks(values: Sequence[float]) -> list[float]:
 
 
 def _lines(record: Mapping[str, Any], top: int) -> list[str]:
-    """The record as a person reads it."""
+    """The record as lines for a terminal."""
     total = record["total"]
     measured = total["measured"] is not None
     head = f"{'launches':>8} {'moved':>10} {'operations':>10} {'predicted':>10}" + (f" {'measured':>10}" if measured else "")
     lines = [f"{'operator':<44} {head}"]
     lines += [f"{group['operator']:<44} {_figures(group, measured)}" for group in (*record["operators"], {"operator": "all", **total})]
     lines += ["", f"{'node':<44} {head}  bound by"]
-    dearest = sorted(record["nodes"], key=lambda node: (-node["seconds"], node["name"]))[:top]
-    lines += [f"{node['operator'] + ' ' + node['name']:<44.44} {_figures(node, measured)}  {node['bound']}" for node in dearest]
+    expensive = sorted(record["nodes"], key=lambda node: (-node["seconds"], node["name"]))[:top]
+    lines += [f"{node['operator'] + ' ' + node['name']:<44.44} {_figures(node, measured)}  {node['bound']}" for node in expensive]
     lines += ["", f"target  {record['target']}, " + ("the graph that ONNX Runtime makes of the model" if record["asked"] else "the graph as it stands")]
     if record["rank_correlation"] is not None:
         lines.append(f"ranks   predicted times rank the nodes as measured ones do to {record['rank_correlation']:.2f} (Spearman)")

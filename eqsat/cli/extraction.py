@@ -40,8 +40,8 @@ def _gigabytes(text: str) -> int:
 
 
 def _available() -> int:
-    """The bytes of memory that are available without swapping. Where the system does not tell, all
-    bytes of the machine.
+    """The bytes of memory that are available without swapping. If the system does not tell, all
+    memory of the machine.
     """
     statistics = Path("/proc/meminfo")
     if statistics.exists():

@@ -2,7 +2,8 @@
 `calibrate` have files of their own.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our
-fault, 2 the caller's fault. Everything heavy is imported only when a command runs.
+fault or models that differ, 2 the caller's fault. Heavy modules are imported only when a command
+runs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _check_values(arguments: Sequence[str]) -> None:
-    """Refuses `--option=--`, which argparse would take for no value at all."""
+    """Refuses `--option=--`, which argparse would read as no value at all."""
     for text in arguments:
         if text.startswith("--") and text.endswith("=--"):
             raise InputError(f"argument {text[:-3]}: '--' is no value")
@@ -80,7 +81,9 @@ def _keep_apart(source: Path, inputs: str | None, written: Mapping[str, Path]) -
 
 
 def _files(options: argparse.Namespace, source: Path) -> dict[str, Path]:
-    """The files that a run writes, by their purpose. Raises `InputError` if one can not be written."""
+    """The files that a run writes, by their purpose. Raises `InputError` if one can not be
+    written.
+    """
     asked = {"the result": options.output or source.with_suffix(".opt.onnx"), "the report": options.report, "the e-graph": options.dump_egraph}
     written = {what: Path(path) for what, path in asked.items() if path}
     for path in written.values():
@@ -135,7 +138,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command that `arguments` (default: the process' own) name; gives the exit code."""
+    """Runs the command that `arguments` (default: the process' own) name. Returns the exit code."""
     try:
         _check_values(sys.argv[1:] if arguments is None else arguments)
         options = _parser().parse_args(arguments)
@@ -154,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("EQSAT_TRACEBACK"):
             raise
-        # Our fault: one line for the user, the rest for whoever asks for it.
+        # Our fault: one line for the user; EQSAT_TRACEBACK shows the rest.
         text = " ".join(str(error).split())[:300]
         print(f"eqsat: internal error: {type(error).__name__}: {text} (please report it; EQSAT_TRACEBACK=1 shows more)", file=sys.stderr)
         return 1

@@ -57,11 +57,11 @@ def _dimension(text: str) -> tuple[str, int]:
 
 
 _FORMS: Mapping[str, Callable[[str], Any]] = {"S": seconds, "N": count, "BYTES": size, "NAME=SIZE": _dimension}
-"""How the value of an option is read; every other form is a text."""
+"""By the form of an option's value, the function that reads it. Any other form is a text."""
 
 
 def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
-    """Adds an option for each setting that says how it is written, or for those that `only` names."""
+    """Adds an option for each setting that has one, or for those that `only` names."""
     for setting in fields(Settings):
         option = option_of(setting)
         if option is None or (only and setting.name not in only):
@@ -82,7 +82,9 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
-    """The keyword arguments of `Settings` that the options give; `InputError` where a value can not be used."""
+    """The keyword arguments of `Settings` that the options give. Raises `InputError` for a value
+    that can not be used.
+    """
     given: dict[str, Any] = {}
     for setting in fields(Settings):
         value = getattr(options, setting.name, None)
@@ -114,7 +116,7 @@ def _load_inputs(path: str) -> dict[str, np.ndarray[Any, Any]]:
         raise
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    except Exception as error:  # of a damaged file, numpy, zipfile and the libraries below them raise what they stumble over
+    except Exception as error:  # for a damaged file, any of the libraries below numpy may raise
         raise InputError(f"{path}: not an .npz file of plain arrays ({str(error)[:120] or type(error).__name__})") from None
     for name, value in members.items():
         if not isinstance(value, np.ndarray):

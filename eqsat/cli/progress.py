@@ -8,13 +8,13 @@ from contextlib import contextmanager
 
 
 def _silent(stage: str) -> None:
-    """Progress that nobody watches."""
+    """Ignores progress."""
 
 
 @contextmanager
 def shown_progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
-    """A function that names the stage a run is in: shown on a terminal, if the run takes over a
-    second.
+    """Yields a function that shows the current stage of a run on a terminal. Without a terminal, or
+    if `quiet`, the function does nothing.
     """
     if quiet or not sys.stderr.isatty():
         yield _silent

@@ -28,7 +28,7 @@ def _seed(text: str) -> int:
 
 
 def add_rules(commands: Any) -> None:
-    """Adds `rules` and all that it can do to the commands of a parser."""
+    """Adds `rules` and its actions to the commands of a parser."""
     rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
     actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
 
@@ -160,7 +160,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _save(verdicts: Sequence[Verdict], folder: str | None) -> dict[str, str]:
-    """By rule, the file that holds its counterexample."""
+    """Writes the counterexamples. Returns, by rule, the file that holds its counterexample."""
     refuted = [verdict for verdict in verdicts if verdict.counterexample is not None]
     if not refuted:
         return {}
@@ -232,7 +232,9 @@ def _format(options: argparse.Namespace) -> int:
 
 
 def _rewrite(path: Path, text: str) -> None:
-    """The file has this text, or its old one if anything goes wrong; a link stays a link."""
+    """Writes the text of a file, which keeps its old text if anything goes wrong. A link stays a
+    link.
+    """
     from eqsat.model.write import replacing
 
     try:
@@ -265,8 +267,9 @@ def _why(options: argparse.Namespace) -> int:
 
 
 def _present(members: Sequence[Resolved], source: Path, library: Library) -> list[Resolved]:
-    """The members of a family that have a chance: the model has their own operators, as far as they
-    look for them, and nodes with as many outputs. A rule that is no family is always asked for.
+    """The members of a family that may match: the model has those of their chosen operators that a
+    direction looks for, and a node with as many outputs as the member has results. A rule that is
+    no family is always returned.
     """
     if len(members) == 1:
         return list(members)

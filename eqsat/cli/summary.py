@@ -35,7 +35,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
 
 
 def details(report: Mapping[str, Any]) -> list[str]:
-    """A line for each rule, the slowest first, and one for each step of the saturation, in order."""
+    """A line for each rule, the slowest first, then one for each step of the saturation."""
     lines = ["", "rule                                matches  seconds"]
     for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
         lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
@@ -46,14 +46,14 @@ def details(report: Mapping[str, Any]) -> list[str]:
 
 
 def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
-    """The rules that fired and are not known to be of no use, those with most matches first."""
+    """The rules that fired and are not known to be useless, those with most matches first."""
     useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
     names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
     return _some(names)
 
 
 def _tuned(tune: Mapping[str, Any]) -> str:
-    """What was kept, and how long it runs in comparison with the original."""
+    """The kept model, and its time in comparison with the original's."""
     rows = {row["name"]: row for row in tune["candidates"]}
     kept, original = rows[tune["kept"]], rows["original"]
     if kept["measured"] is None:
@@ -88,7 +88,7 @@ def verification(verdict: Mapping[str, Any]) -> str:
     outputs = verdict.get("outputs", [])
     bitwise = all(output.get("bitwise", True) for output in outputs)
     idle = [output["name"] for output in outputs if output.get("exercised") is False]
-    text = "equal, bit by bit" if bitwise else f"equal within the original's own sensitivity (largest error {verdict.get('max_error')})"
+    text = "equal, bit by bit" if bitwise else f"equal up to float rounding (largest error {verdict.get('max_error')})"
     if not verdict.get("runs"):
         text = "equal: the changes are correct without a run"
     elif verdict.get("regions") is not None:

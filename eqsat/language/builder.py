@@ -128,7 +128,8 @@ class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
 
     def conditions(self, children: Children) -> tuple[syntax.Condition, ...]:
         found: list[syntax.Condition] = []
-        names: list[str] = []  # lone names, each followed by a comma, right before the next condition
+        # Lone names, each followed by a comma, right before the next condition.
+        names: list[str] = []
         for condition, separator in zip(children[1::2], [*children[2::2], None], strict=True):
             if isinstance(condition, syntax.Definition) and names:
                 place = self._span(found[-len(names)], condition)

@@ -57,7 +57,7 @@ class Building:
     def __init__(self, compiled: Compiled, terms: Terms, derivation: Derivation, handles: tuple[int, ...], environment: Environment, joins: bool) -> None:
         self._compiled = compiled
         self._construction = compiled.construction
-        self._items: tuple[int, ...] = ()  # for one item of lists, the facts of the values it is made of
+        self._items: tuple[int, ...] = ()  # in a loop body, the facts of the current items
         self._shared: tuple[int, ...] = ()
         self._lists: list[tuple[tuple[int, ...], ...]] = []
         self._terms = terms

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from eqsat.language.resolve import Resolved
 
 
-_ITEMS = 2  # the assumed length of a mapped list; for one item a rule is not worth it
+_ITEMS = 2  # the assumed length of a mapped list; a rule does not pay for one item
 
 
 class Direction(Protocol):
-    """One direction of a rule as a run lists it. The rest is read only if the graph has its
+    """One direction of a rule as a run lists it. A run reads `compiled` only if the graph has the
     operators.
     """
 
     @property
     def name(self) -> str:
-        """The rule's."""
+        """The rule's name."""
         ...
 
     @property
@@ -40,7 +40,7 @@ class Direction(Protocol):
 
     @property
     def compiled(self) -> Compiled:
-        """The direction itself."""
+        """The compiled direction."""
         ...
 
 
@@ -55,12 +55,12 @@ class Compiled:
 
     @property
     def name(self) -> str:
-        """The rule's."""
+        """The rule's name."""
         return self.rule.name
 
     @property
     def operators(self) -> frozenset[str]:
-        """Those that a graph must have for a match."""
+        """The operators that a graph must have for a match."""
         return self.pattern.operators
 
     @property
@@ -75,11 +75,10 @@ class Compiled:
 
     @functools.cached_property
     def growth(self) -> int:
-        """How many more nodes the right side has than the left, without nodes made of constants
-        only. A rule with a value below 0 terminates by itself.
+        """How many more nodes the right side has than the left. Nodes made of constants only do not
+        count. A rule with a value below 0 terminates by itself.
 
-        A node that stands for each item of a list counts once per item of a list of the assumed
-        length.
+        A node that is mapped over a list counts once for each item of the assumed length.
         """
         constant = {self.pattern.classes[c.name] for c in self.rule.conditions if isinstance(c, syntax.Const) and c.name in self.pattern.classes}
         mapped = len(self.pattern.nodes) - sum(isinstance(atom, NodeAtom) for atom in self.pattern.atoms)

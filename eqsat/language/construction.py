@@ -1,4 +1,4 @@
-"""Construction: the nodes that a right side makes, each after those it needs.
+"""Construction: the nodes that a right side makes, each after its inputs.
 
 The input is the lines of a rule. Nothing is computed here: attributes and parameters stay
 expressions, which are evaluated when the rule fires. Every node and literal has its place among the
@@ -97,7 +97,7 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class LiteralRecipe:
-    """A parameter of rank 0 or 1 made of integers, or (`dtype`) a scalar of a data type."""
+    """An integer parameter of rank 0 or 1, or, with a `dtype`, a scalar of that data type."""
 
     value: syntax.Expression
     rank: int
@@ -107,7 +107,7 @@ class LiteralRecipe:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A list that is made from others, item by item. `body` makes one item, the root "", from
+    """A list that is made from others, item by item. `body` makes one item, its root "", from
     `Item` and `Shared` references.
     """
 
@@ -257,8 +257,8 @@ class _Body(_Right):
         self.shared: dict[Reference, Shared] = {}
 
     def value(self, expression: syntax.Expression) -> Reference:
-        """The reference for an expression in the place of a tensor. A named value from outside is
-        made there, once.
+        """The reference for an expression in the place of a tensor. The outer right side makes a
+        named value from outside, once.
         """
         if not isinstance(expression, syntax.Name) or expression.name in self.bound:
             return super().value(expression)

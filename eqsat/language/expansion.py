@@ -1,9 +1,9 @@
 """Expansion: the plain rules that a rule as written stands for.
 
-A call of a file's `def` is replaced by the body of the `def`. A family becomes its members, one for
-each choice of operators, in which the operands of mirrored ones change places. A list of results
-becomes one rule for each length. All of this happens on the syntax tree, so no later stage knows of
-it. An expanded `def` has the place of its call.
+The body of a `def` replaces each call of it. A family becomes its members, one for each choice of
+operators; a mirrored operator has its operands exchanged. A list of results becomes one rule for
+each length. All of this happens on the syntax tree, so later stages see plain rules only. An
+expanded `def` has the place of its call.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from eqsat.language.values import DTYPES
 from eqsat.traits import COMMUTATIVE, NEWEST, SYMMETRIC
 
 MEMBER_LIMIT = 1_000  # of one family
-_NODE_LIMIT = 2_000  # of the tree that one call of a `def` expands to
+_NODE_LIMIT = 2_000  # of the trees that all calls in one rule, or in one `def`, expand to
 _LISTS = (syntax.Spread, syntax.Mapped)
-_EITHER_WAY = COMMUTATIVE | SYMMETRIC  # of two operands these match in either order, so they are their own mirror images
+# Operators whose two operands match in either order, so they are their own mirror images.
+_EITHER_WAY = COMMUTATIVE | SYMMETRIC
 
 
 def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
@@ -158,7 +159,8 @@ class Definitions:
     """The definitions of a file by name, each with its calls inlined, and their problems."""
 
     found: Mapping[str, FileDefinition]
-    broken: frozenset[str]  # those with problems, which the rules that call them would only repeat
+    # Definitions with problems, which would show again in each rule that calls them.
+    broken: frozenset[str]
     problems: tuple[Problem, ...]
 
 

@@ -82,7 +82,7 @@ class _Evaluation:
             raise NoValue(f"this takes more than {STEP_LIMIT} steps")
 
     def _operate(self, *operands: Value | None) -> None:
-        # Numbers are paid for by the step that each expression costs.
+        # Each expression costs a step, which pays for numbers.
         if any(isinstance(operand, tuple) for operand in operands):
             self._spend(effort(operands))
 
@@ -159,7 +159,7 @@ class _Evaluation:
             inner[expression.target] = item
             kept = every(condition(self.value(test, inner)) for test in expression.conditions)
             if kept is not False:
-                # If the condition is unknown, the item must have a value all the same.
+                # Even if the condition is unknown, the item must have a value.
                 found.append(self.value(expression.item, inner))
                 whole = whole and kept is True
         return self._list(found) if whole else None

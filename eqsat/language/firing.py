@@ -1,9 +1,9 @@
 """Firing: the columns of a right side for the columns of a structural match, or the reason why the
 rule does not fire.
 
-A right side that ONNX would reject does not fire. A right side that is legal but can not have the
-left's type proves the rule wrong; the reason is remembered and the sides are never joined. The same
-columns always give the same answer, so every answer is remembered.
+A rule whose right side ONNX would reject does not fire. A right side that is legal but can not have
+the left's type proves the rule wrong: the firing keeps the reason and never joins the sides. The
+same columns always give the same answer, so every answer is kept.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Firing:
         special: Callable[[Fact], bool] = lambda fact: False,
         trial: bool = False,
     ) -> None:
-        """The rule fires only if it promises at least `least`. `special` tells whether a value is
-        known to hold a NaN or an infinity.
+        """The rule fires only if it promises at least `least`. `special` tells, by a value's fact,
+        whether the value is known to hold a NaN or an infinity.
         """
         self.compiled = compiled
         self.refusals: Counter[Refusal] = Counter()
@@ -74,12 +74,12 @@ class Firing:
 
     def item(self, number: int, listed: int, position: int, index: int) -> int:
         """One column of an item of a list that a firing makes. `listed` is the number of the list
-        among those of the right side.
+        on the right side.
         """
         return self._columns[number].lists[listed][position][index]
 
     def check(self, atom: MappedAtom) -> Callable[..., bool]:
-        """Returns a check of whether the left side admits an item with these sources in a list."""
+        """A predicate on sources: whether the left side admits an item with them in a list."""
         known: dict[tuple[int, ...], bool] = {}
 
         def admits(*handles: int) -> bool:
@@ -124,8 +124,8 @@ class Firing:
         return None
 
     def _folds(self, fact: Knowledge) -> bool:
-        """Whether other forms of a value would only make the graph larger, because it is a constant
-        that folds, or already a literal.
+        """Whether a value needs no other form: it is a literal, or it is a constant, which folds,
+        and the rule does not shrink the graph.
         """
         return isinstance(fact, Fact) and ((fact.const and self.compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
 

@@ -83,7 +83,7 @@ def _absolute(x: Number) -> Value | None:
 
 
 def _given(value: Value | None) -> bool:
-    return True  # `expressions` itself answers for a name without a value
+    return True  # for a name without a value, `expressions` answers False itself
 
 
 def _known(value: Value | None) -> bool:
@@ -97,34 +97,32 @@ _TABLE = (
     Function("shape", (TENSOR,), LIST, "the sizes of all axes", tensors.shape),
     Function("dtype", (TENSOR,), DTYPE, "the data type", tensors.dtype),
     Function("elements", (TENSOR,), INTEGER, "the number of elements", tensors.elements),
-    Function("constant", (TENSOR,), BOOLEAN, "whether the tensor is known to be made of constants; false where it is not known", tensors.constant),
-    Function("uniform", (TENSOR,), None, "the one value that all elements equal; not known where they differ or there are none", tensors.uniform),
+    Function("constant", (TENSOR,), BOOLEAN, "whether the tensor is known to be constant; false if that is unknown", tensors.constant),
+    Function("uniform", (TENSOR,), None, "the value that all elements equal; unknown if they differ or there are none", tensors.uniform),
     Function("values", (TENSOR,), LIST, "the elements of a small tensor, in row-major order", tensors.values),
     # of data types
-    Function("floating", (DTYPE,), BOOLEAN, "whether the data type is of floats", tensors.is_floating),
-    Function("integral", (DTYPE,), BOOLEAN, "whether the data type is of integers; bool is not", tensors.is_integral),
-    Function("signed", (DTYPE,), BOOLEAN, "whether the data type has numbers below 0", tensors.is_signed),
+    Function("floating", (DTYPE,), BOOLEAN, "whether the data type is floating-point", tensors.is_floating),
+    Function("integral", (DTYPE,), BOOLEAN, "whether the data type is an integer type; bool is not", tensors.is_integral),
+    Function("signed", (DTYPE,), BOOLEAN, "whether the data type has negative numbers", tensors.is_signed),
     Function("bits", (DTYPE,), INTEGER, "the bits that an element takes", tensors.bits, partial=True),
     Function("lowest", (DTYPE,), None, "the least finite number of the data type", tensors.lowest, partial=True),
     Function("highest", (DTYPE,), None, "the greatest finite number of the data type", tensors.highest, partial=True),
-    Function(
-        "lossless", (DTYPE, DTYPE), BOOLEAN, "whether the second data type has every value of the first, so that a Cast to it loses nothing", tensors.lossless
-    ),
+    Function("lossless", (DTYPE, DTYPE), BOOLEAN, "whether a Cast from the first data type to the second keeps every value", tensors.lossless),
     Function(
         "positionless",
         (TEXT, DTYPE),
         BOOLEAN,
-        "whether each element of the operator's result has bits that depend on its operands alone, not on its place, in this data type",
+        "whether, for this operator and data type, the bits of a result element depend on its operands alone, not on its position",
         tensors.is_positionless,
     ),
     # of numbers
-    Function("abs", (FLOAT,), None, "the number without its sign", _absolute),
+    Function("abs", (FLOAT,), None, "the absolute value", _absolute),
     Function("sqrt", (FLOAT,), FLOAT, "the square root", functools.partial(floating, np.sqrt)),
     Function("exp", (FLOAT,), FLOAT, "e to this power", functools.partial(floating, np.exp)),
     Function("log", (FLOAT,), FLOAT, "the natural logarithm", functools.partial(floating, np.log)),
-    Function("floor", (FLOAT,), INTEGER, "the greatest integer that is not above", functools.partial(_rounded, np.floor)),
-    Function("ceil", (FLOAT,), INTEGER, "the least integer that is not below", functools.partial(_rounded, np.ceil)),
-    Function("round", (FLOAT,), INTEGER, "the nearest integer, of two the even one", functools.partial(_rounded, np.rint)),
+    Function("floor", (FLOAT,), INTEGER, "the number, rounded down", functools.partial(_rounded, np.floor)),
+    Function("ceil", (FLOAT,), INTEGER, "the number, rounded up", functools.partial(_rounded, np.ceil)),
+    Function("round", (FLOAT,), INTEGER, "the nearest integer; halves round to the even one", functools.partial(_rounded, np.rint)),
     Function("float", (FLOAT,), FLOAT, "the number as a float", functools.partial(floating, np.positive)),
     Function("min", (None,), None, "the least of several numbers, or of a list", functools.partial(lists.extreme, "min"), variadic=True, takes_unknown=True),
     Function("max", (None,), None, "the greatest of several numbers, or of a list", functools.partial(lists.extreme, "max"), variadic=True, takes_unknown=True),
@@ -134,26 +132,26 @@ _TABLE = (
     Function("prod", (LIST,), None, "the product of the items", lists.product),
     Function("sorted", (LIST,), LIST, "the numbers in ascending order", lists.in_order, partial=True),
     Function("reversed", (LIST,), LIST, "the items from last to first", lists.backwards),
-    Function("unique", (LIST,), LIST, "the items that differ, each where it is first", lists.unique, degree=2),
+    Function("unique", (LIST,), LIST, "the distinct items, in the order of their first occurrences", lists.unique, degree=2),
     Function("all", (LIST,), BOOLEAN, "whether all conditions hold", lists.all_hold),
     Function("any", (LIST,), BOOLEAN, "whether a condition holds", lists.one_holds),
     Function("index", (LIST, None), INTEGER, "the position of the first item that equals the value", lists.first_index, partial=True),
-    Function("count", (LIST, None), INTEGER, "how many items equal the value", lists.count),
+    Function("count", (LIST, None), INTEGER, "the number of items that equal the value", lists.count),
     Function(
         "range",
         (INTEGER, INTEGER, INTEGER),
         LIST,
-        "the integers from 0 to below the number; or from the first to below the second, by steps of the third",
+        "as in Python: the integers from 0 to below the number, or from the first to below the second in steps of the third",
         lists.steps,
         optional=2,
         partial=True,
     ),
-    Function("repeat", (None, INTEGER), LIST, "a list of the value so many times", lists.repeat),
-    Function("ones", (None,), LIST, "so many ones, or as many as the list has items", functools.partial(lists.filled, 1)),
-    Function("zeros", (None,), LIST, "so many zeros, or as many as the list has items", functools.partial(lists.filled, 0)),
+    Function("repeat", (None, INTEGER), LIST, "a list that holds the value this many times", lists.repeat),
+    Function("ones", (None,), LIST, "a list of ones: this many, or one for each item of the list", functools.partial(lists.filled, 1)),
+    Function("zeros", (None,), LIST, "a list of zeros: this many, or one for each item of the list", functools.partial(lists.filled, 0)),
     # of axes and sizes
     Function(
-        "normalized", (None, INTEGER), None, "an axis, or a list of axes, of a tensor of this rank, counted from the front", sizes.normalized, partial=True
+        "normalized", (None, INTEGER), None, "an axis, or a list of axes, of a tensor of this rank, as counts from the front", sizes.normalized, partial=True
     ),
     Function("is_permutation", (LIST, INTEGER), BOOLEAN, "whether the list holds each integer from 0 to below the number once", sizes.is_permutation),
     Function("inverse", (LIST,), LIST, "the permutation that undoes this one", sizes.inverse, partial=True, degree=2),
@@ -169,18 +167,18 @@ _TABLE = (
         "bound",
         (INTEGER, INTEGER),
         INTEGER,
-        "a start or end of a forward Slice of an axis of this size, counted from the front and within the axis",
+        "a start or end of a forward Slice of an axis of this size, counted from the front and clamped to the axis",
         sizes.bound,
     ),
-    Function("broadcast", (LIST,), LIST, "the sizes that tensors of these sizes broadcast to together", sizes.broadcast, variadic=True, partial=True),
+    Function("broadcast", (LIST,), LIST, "the sizes to which tensors of these sizes broadcast together", sizes.broadcast, variadic=True, partial=True),
     Function("broadcasts_to", (LIST, LIST), BOOLEAN, "whether a tensor of the first sizes broadcasts to exactly the second", sizes.broadcasts_to),
-    Function("same_without_ones", (LIST, LIST), BOOLEAN, "whether two lists of sizes are the same but for ones", sizes.same_without_ones),
+    Function("same_without_ones", (LIST, LIST), BOOLEAN, "whether two lists of sizes are equal without their ones", sizes.same_without_ones),
     Function(
         "regroup",
         (LIST, LIST),
         LIST,
-        "for a Reshape from the first sizes to the second, pairs [m, n]: m sizes in a row make up as many elements as n "
-        "sizes in a row there; the finest grouping that is known, which may be finer where sizes are known",
+        "the groups of a Reshape from the first sizes to the second, as pairs [m, n]: m consecutive sizes have the same product as n "
+        "consecutive sizes of the result. The grouping is the finest that is known; it may be finer if more sizes are known",
         sizes.regroup,
         partial=True,
         degree=2,

@@ -1,5 +1,5 @@
-"""Test lines: checks of a rule's statements about its tensors and values. A missing, unknown or
-impossible statement becomes a problem.
+"""Test lines: checks of the types and values that `test` lines give. A missing, unknown or
+impossible entry becomes a problem.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from eqsat.language.sorting import Sorter
 from eqsat.language.sorts import Sort
 from eqsat.language.values import DTYPES
 
-_AXES = 32  # the most that any runtime takes
+_AXES = 32  # the highest rank that any runtime takes
 
 
 def check_tests(tests: Iterable[syntax.Test], left: Left, names: Names, measured: set[str]) -> None:
-    """Reports each test line that does not give exactly what an instance needs. `measured` are
+    """Reports each test line that gives more or less than an instance needs. `measured` are the
     names that types determine.
     """
     for test in tests:

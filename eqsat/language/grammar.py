@@ -1,7 +1,8 @@
-"""The grammar at work: the syntax tree of one rule or `def`, or a `TokenError` with a message in
+"""Parsing of one rule or `def` by the grammar: its syntax tree, or a `TokenError` with a message in
 our own words.
 
-`grammar.lark` is read at the first rule; until then nothing of lark is loaded.
+`parse` imports this module, and with it lark, only when there is a rule to parse. The first rule
+reads `grammar.lark`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LENGTHENING = frozenset("+ - * / // % ** == != < <= >= in not and or if for ? [
 class _Parser:
     parse: Callable[[Chunk], Rule | FileDefinition]
     builder: Builder
-    words: Mapping[str, str]  # by terminal, the text of those that are always written the same
+    words: Mapping[str, str]  # by terminal with a fixed text, that text
 
 
 @functools.cache

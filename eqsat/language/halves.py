@@ -15,8 +15,8 @@ from eqsat.language.query import Atom, FactAtom, MappedAtom, NodeAtom, OutputAto
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """A part of a query that is matched by itself: its atoms, its class variables (lists apart),
-    and the sources that it reads.
+    """A part of a query that is matched by itself: its atoms, its class variables (those in `lists`
+    are of lists), and the sources that it reads.
     """
 
     root: str
@@ -49,8 +49,8 @@ def shared(found: tuple[Half, ...]) -> tuple[str, ...]:
 
 
 def shared_attributes(found: tuple[Half, ...]) -> tuple[int, ...]:
-    """The attributes that all halves read. Facts are left out, because the halves may
-    have read different facts of a shared class.
+    """The attributes that all halves read. Facts are left out, because the halves may have read
+    different facts of a shared class.
     """
     first, *rest = found
     facts = {source for half in found for source in half.facts}

@@ -28,16 +28,26 @@ from eqsat.traits import PARAMETERS
 class Left:
     """The contents of a left side, apart from the sorts of its names."""
 
-    targets: dict[str, syntax.Line] = field(default_factory=dict[str, syntax.Line])  # the names of its lines
-    tensors: dict[str, None] = field(default_factory=dict[str, None])  # names of inputs that come from outside
-    optional: dict[str, None] = field(default_factory=dict[str, None])  # tensors, parameters and attributes that may be absent
-    lists: dict[str, None] = field(default_factory=dict[str, None])  # `..xs`
-    together: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])  # lists that are mapped over together; none is empty
-    values: dict[str, None] = field(default_factory=dict[str, None])  # names that attributes and parameters bind
-    wildcards: int = 0  # inputs written `_`
-    rest: bool = False  # inputs written `.._`
-    carried: dict[str, syntax.Term] = field(default_factory=dict[str, syntax.Term])  # by name, the first term that `..p` stands in
-    complete: bool = True  # no wrong term hides the meaning of its names
+    # By each name that a line defines, the line.
+    targets: dict[str, syntax.Line] = field(default_factory=dict[str, syntax.Line])
+    # Names of inputs that come from outside.
+    tensors: dict[str, None] = field(default_factory=dict[str, None])
+    # Tensors, parameters and attributes that may be absent.
+    optional: dict[str, None] = field(default_factory=dict[str, None])
+    # Names of lists, `..xs`.
+    lists: dict[str, None] = field(default_factory=dict[str, None])
+    # Lists that are mapped over together; none is empty.
+    together: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    # Names that attributes and parameters bind.
+    values: dict[str, None] = field(default_factory=dict[str, None])
+    # The number of inputs written `_`.
+    wildcards: int = 0
+    # Whether some inputs are written `.._`.
+    rest: bool = False
+    # By name p, the first term with `..p`.
+    carried: dict[str, syntax.Term] = field(default_factory=dict[str, syntax.Term])
+    # False if a wrong term hides the meaning of its names.
+    complete: bool = True
 
 
 class LeftReader:
@@ -182,7 +192,7 @@ class LeftReader:
                 self.report.add(item.place, f"{shown(item)} is no tensor; a computed number is matched by `~`")
 
     def _mapped(self, mapped: syntax.Mapped) -> None:
-        """Binds the names of a term that matches each item of the rest of the inputs."""
+        """Binds the names of a term that must match each of the remaining inputs."""
         check_mapped(mapped, self.report)
         for place, text in _common(mapped.item):
             self.report.add(place, text)
@@ -269,7 +279,7 @@ def _lists_in(value: Expression | None) -> Iterator[Place]:
 
 
 def _common(value: Expression | None) -> Iterator[tuple[Place, str]]:
-    """The parts of a term for each item of a list that could differ from item to item."""
+    """The parts of a mapped term that could differ from item to item, each with a message."""
     match value:
         case syntax.Term():
             for attribute in value.attributes:

@@ -1,7 +1,7 @@
 """Tokens: the text of one rule as tokens of the grammar, each with its place in the file.
 
 The grammar defines the form of each token. The lexer settles the line structure: which line breaks
-count, and whether every bracket is closed. It also bounds the nesting, so that no later stage
+are tokens, and whether every bracket is closed. It also bounds the nesting, so that no later stage
 recurses too deep.
 """
 
@@ -17,15 +17,16 @@ from lark.lexer import Lexer, PatternStr, Token
 
 from eqsat.language.syntax import Place
 
-NAME_LIMIT = 100  # characters; names are shown in messages, and name files
+NAME_LIMIT = 100  # characters; names appear in messages and in file names
 NESTING_LIMIT = 100  # of brackets, and of operators on the way into them
 
 _CLOSED_BY = {"(": ")", "[": "]", "<": ">"}
-_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})  # their text may start with line breaks
+# Tokens whose text may start with line breaks.
+_LINE_STARTS = frozenset({"FORWARD", "BOTH", "WHERE", "EXACT_IF", "TEST", "NEWLINE"})
 _RANGES = re.compile(r"for\b[^:]*", re.ASCII)
 _VARIABLES = re.compile(r"(?:\b([A-Z][0-9]*)|\(([^()]*)\))\s*in\b", re.ASCII)
 _VARIABLE = re.compile(r"\b[A-Z][0-9]*\b", re.ASCII)
-_APPLIED = re.compile(r" *[(<]")  # after a name in the place of an operator
+_APPLIED = re.compile(r" *[(<]")  # the text after a name in the place of an operator
 _DEEPENING = frozenset("+ - * / // % ** not if".split())
 _CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
 
@@ -104,7 +105,7 @@ class Brackets:
 class RuleLexer(Lexer):
     """Splits a `Chunk` into tokens; raises `TokenError` if that fails."""
 
-    __future_interface__ = 2  # lark's mark of a lexer that takes its state, and so a text of any kind
+    __future_interface__ = 2  # makes lark pass its lexer state, whose text may be any object
 
     def __init__(self, lexer_conf: LexerConf) -> None:
         self._words: dict[str, str] = {}

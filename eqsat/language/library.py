@@ -213,8 +213,8 @@ def load(sources: Iterable[Source], base: Library | None = None) -> Library:
 
 @functools.cache
 def built_in() -> Library:
-    """The project's own rules. Parsed and compiled rules are cached between runs, by everything
-    that decides the result.
+    """The project's own rules. Parsed and compiled rules are cached between runs; the key covers
+    everything that decides the result.
     """
     store = cached("rules", _sources(), _compiled)
 
@@ -269,8 +269,8 @@ def rule_files(paths: Iterable[Path]) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a rule file. Raises `InputError` if there is none. It reads no more than the size
-    limit of rule files.
+    """The text of a rule file. Raises `InputError` if there is none. Reads at most one byte more
+    than the size limit of rule files.
     """
     try:
         with path.open("rb") as file:
@@ -284,6 +284,6 @@ def _text(source: Source) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return source, "rules"
     path = Path(source)
-    # A built-in file has the same name wherever the package is installed, as its compiled form
-    # does.
+    # Installations share compiled rules, so the name of a built-in file does not tell where the
+    # package is installed.
     return read_text(path), f"rules/{path.name}" if path.parent == RULES else str(source)

@@ -40,7 +40,7 @@ def length(items: Value) -> int:
 
 def total(items: List) -> Value | None:
     """`sum`."""
-    # All at once, so that the sum is known even if only a partial sum leaves int64.
+    # `dims.add` takes all at once, so the sum is known even if a partial sum leaves int64.
     integers = [item for item in items if item is None or is_integer(item)]
     return dims.add(*integers) if len(integers) == len(items) else functools.reduce(_adder("+", "sum"), items, 0)
 

@@ -29,7 +29,7 @@ def number_of(fact: Fact) -> tuple[float | int, float] | None:
     value = float(element)
     if not math.isfinite(value):
         return value, 0.0
-    # An extended type of numpy has no `spacing`; its neighbour is found by its bits.
+    # numpy's `spacing` lacks the extended types, so the bits give the next number.
     width = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}[kind.itemsize]
     bits = np.abs(np.array(element, kind)).reshape(1).view(width)
     following = float((bits + width(1)).view(kind)[0])

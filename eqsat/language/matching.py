@@ -1,5 +1,5 @@
-"""Matching: the names and values of a left side for the facts of the matched classes, or the reason
-why they are no match.
+"""Matching: the values of a left side's names, from the facts of the matched classes, or the reason
+why the classes do not match.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Refusal:
 
 
 def match(steps: Sequence[Step], terms: Terms, handles: tuple[int, ...]) -> Environment | Refusal:
-    """The names of a left side if every step is known to hold for these columns; otherwise the
-    first step that is not.
+    """The values of a left side's names if every step is known to hold for these columns; otherwise
+    the refusal by the first step that is not.
     """
     matching = _Matching(terms, handles)
     for step in steps:

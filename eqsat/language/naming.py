@@ -24,15 +24,19 @@ def with_article(sort: Sort) -> str:
 
 
 class Names:
-    """The names of a rule, or of one side of a `<=>`. Sort None: something else is wrong with it,
-    which was reported.
+    """The names of a rule, or of one side of a `<=>`. A name has the sort None if another problem
+    with it was reported.
     """
 
     def __init__(self, report: Report) -> None:
         self.report = report
-        self.made: set[str] = set()  # tensors that the rule makes, which have no value during matching
-        self.absent: set[str] = set()  # names that may be absent, `x?`; an absent one has no value, and can be handed on
-        self.alone: dict[str, str] = {}  # names that are bound in one place, each with a reason
+        # Tensors that the rule makes, which have no value during matching.
+        self.made: set[str] = set()
+        # Names that may be absent, `x?`; an absent name has no value, but the right side can pass
+        # it on.
+        self.absent: set[str] = set()
+        # Names that only one place may bind, each with the reason.
+        self.alone: dict[str, str] = {}
         self._sorts: dict[str, Sort | None] = {}
         self._uses: dict[str, dict[int, Place]] = {}
 
@@ -46,7 +50,7 @@ class Names:
         self._uses.setdefault(name, {})[id(node)] = place
 
     def uses(self, name: str) -> list[Place]:
-        """The places where a name stands, those that bind it included."""
+        """The places that mention a name, including those that bind it."""
         return list(self._uses[name].values())
 
     def bind(self, name: str, sort: Sort, node: object, place: Place) -> None:
@@ -69,14 +73,16 @@ class Names:
                 self.report.add(place, f"{name} is {with_article(sort)} here and {with_article(known)} elsewhere")
 
     def bind_alone(self, name: str, sort: Sort, node: object, place: Place, reason: str) -> None:
-        """Binds `name` as `bind` does, where nothing else may bind it; messages quote `reason`."""
+        """Binds `name`, which no other place may bind. A message about another binding quotes
+        `reason`.
+        """
         if name in self._sorts:
             self.report.add(place, f"{name} {reason}")
         self.bind(name, sort, node, place)
         self.alone[name] = reason
 
     def open(self, name: str, sort: Sort, node: object, place: Place) -> None:
-        """Binds a name in a part of the rule only, until `close`."""
+        """Binds a name for a part of the rule: until `close`."""
         if name in self._sorts or name in DTYPES:
             self.report.add(place, f"{name} means something else outside this list; choose another name")
         else:

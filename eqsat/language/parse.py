@@ -1,8 +1,9 @@
 """Parsing: the `RuleFile` of a text, or `RuleErrors` with the problems of each of its rules.
 
-The file is cut into definitions and rules at their first lines. The grammar parses each by itself,
-so an error in one hides none in another. Every text gives one of the two results, in time that
-grows with its length. The output of `printer` is read as the same syntax tree, comments included.
+The parser cuts the file into definitions and rules at their first lines. The grammar parses each by
+itself, so an error in one hides none in another. Every text gives one of the two results, in time
+that grows with its length. Parsing the output of `printer` gives the printed tree again, comments
+included.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ class _Piece:
     begin: int
     end: int
     documentation: tuple[str, ...]
-    open: bool  # the rule of a `for` line is still to come
+    open: bool  # the piece is a `for` line whose rule is still to come
 
 
 @dataclass(slots=True)
@@ -106,7 +107,7 @@ def _cut(lines: list[str], file: str) -> _Parts:
     """
     parts = _Parts((), [], [])
     block: list[int] = []  # the comment lines right above
-    top, strange = True, False  # nothing above; text above that is no rule
+    top, strange = True, False  # no text was seen yet; text outside of any rule was reported
     for number, line in enumerate([*lines, ""]):
         if found := _FORBIDDEN.search(line):
             what = "a tab; write blanks" if found.group() == "\t" else f"U+{ord(found.group()):04X} is no character of a text"

@@ -42,7 +42,7 @@ def newest(term: syntax.Term) -> Operator:
 
 
 def outputs_of(operator: Operator, count: int) -> tuple[int, ...] | None:
-    """The hidden column of an operator with any number of outputs; None if there is none."""
+    """The hidden attribute that counts the outputs of a variadic operator; None for any other."""
     schema = operator.schema
     assert schema is not None
     variadic = bool(schema.outputs) and schema.outputs[-1].option == defs.OpSchema.FormalParameterOption.Variadic
@@ -208,7 +208,7 @@ class _Left:
         own_columns = {column for atom in found.atoms if isinstance(atom, NodeAtom) for column in atom.attributes}
         for name, (operator, columns) in found.carried.items():
             if not own_columns.issuperset(found.sources[at] for at in columns.values()):
-                continue  # its column is elsewhere
+                continue  # a node outside of the list has its columns
             attributes.update((found.sources[at], None) for at in columns.values())
             self.out.carried[name] = (operator, {key: self.source(found.sources[at]) for key, at in columns.items()})
         parts: list[tuple[str, str]] = []
@@ -216,7 +216,7 @@ class _Left:
             parts.append((variable, self.named(source)))
             self.listed(self.named(source), source, mapped.place)
             if source in self.constants:
-                # If operands may stand in either order, the name refers to the constant one.
+                # If the operands match in either order, the name refers to the constant one.
                 checks.append(Holds(syntax.Const(target, mapped.place), mapped.place))
         rest = self.variable("l")
         classes = tuple(dict.fromkeys(outside))

@@ -110,15 +110,16 @@ class BindAttribute:
 
 @dataclass(frozen=True, slots=True)
 class CheckAttribute:
-    """The attribute in column `source` equals an expression. Axes are counted from the front to
-    compare them.
+    """The attribute in column `source` equals an expression. Axes are compared as counts from the
+    front.
     """
 
     source: int
     operator: Operator
     attribute: str
     value: syntax.Expression | None  # None: the default
-    inputs: tuple[int, ...]  # the facts of the node's inputs, or of their list, which resolve negative axes
+    # The facts of the node's inputs, or of their list, which resolve negative axes.
+    inputs: tuple[int, ...]
     place: syntax.Place
 
 
@@ -158,8 +159,8 @@ class MatchParameter:
 
 @dataclass(frozen=True, slots=True)
 class MatchNumber:
-    """The elements of a non-empty constant all equal a number, and it does not broadcast the other
-    inputs up.
+    """The elements of a non-empty constant all equal a number, and broadcasting with the constant
+    does not enlarge the other inputs.
     """
 
     source: int
@@ -171,7 +172,7 @@ class MatchNumber:
 
 @dataclass(frozen=True, slots=True)
 class AreSizes:
-    """The integers of a Reshape are the sizes of its result; none is a 0 that copies a size of the
+    """The integers of a Reshape are the sizes of its result: none is a 0 that copies a size of the
     data.
     """
 
@@ -196,13 +197,18 @@ class Pattern:
     """A left side that is ready to be matched."""
 
     atoms: list[Atom] = field(default_factory=list[Atom])
-    sources: list[str] = field(default_factory=list[str])  # query variables that steps read: attributes and facts
+    # Query variables that steps read: attributes and facts.
+    sources: list[str] = field(default_factory=list[str])
     steps: list[Step] = field(default_factory=list[Step])
-    classes: dict[str, str] = field(default_factory=dict[str, str])  # class variables by name of a tensor, parameter or list
-    facts: dict[str, int] = field(default_factory=dict[str, int])  # sources that are facts, by class variable
+    # Class variables by name of a tensor, parameter or list.
+    classes: dict[str, str] = field(default_factory=dict[str, str])
+    # Sources that are facts, by class variable.
+    facts: dict[str, int] = field(default_factory=dict[str, int])
     carried: dict[str, tuple[Operator, dict[str, int]]] = field(default_factory=dict[str, tuple[Operator, dict[str, int]]])
-    roots: dict[str, str] = field(default_factory=dict[str, str])  # class variables by name ("" for a lone expression)
-    tensors: list[int] = field(default_factory=list[int])  # the facts of all tensors, for rules that must keep every bit
+    # Class variables by name ("" for a lone expression).
+    roots: dict[str, str] = field(default_factory=dict[str, str])
+    # The facts of all tensors, for rules that must keep every bit.
+    tensors: list[int] = field(default_factory=list[int])
 
     @functools.cached_property
     def nodes(self) -> tuple[NodeAtom, ...]:

@@ -76,8 +76,8 @@ def resolve(file: syntax.RuleFile, problems: Iterable[Problem] = ()) -> list[Res
 
 
 def _of_all(written: syntax.Rule, found: list[list[Problem]]) -> list[Problem]:
-    """The problems of the members of a family. A problem that all members share is reported once,
-    as the family's own. Of the others the first at each place is reported.
+    """The problems to report about a rule as written, from those of its members. A problem that all
+    members share counts once, as the family's own. Of the others, the first at each place counts.
     """
     if not is_family(written):
         return [problem for problems in found for problem in problems]

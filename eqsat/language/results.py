@@ -1,9 +1,9 @@
 """Lists of results: a rule about `..ys = Split(x, s)` stands for one plain rule for each length.
 
 The input is a rule without calls of definitions and without families. The output is its members,
-whose lists of results are written out: `ys_1, ys_2 = Split(x, s)`. Lists that the rule goes through
-together with results have the same length, so they are written out, too. This happens on the
-syntax tree, so no later stage knows of lists of results.
+whose lists of results are written out: `ys_1, ys_2 = Split(x, s)`. Lists that are mapped over
+together with results have the same length, so they are written out, too. This happens on the syntax
+tree, so later stages never see lists of results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from eqsat.language.syntax import Expression, Line, Name, Rule
 from eqsat.language.trees import introduced, nodes, rebuilt, rebuilt_rule
 
 LENGTHS = range(2, 9)
-"""How many results a list may have. Each length is a rule of its own, so there is an end."""
+"""The lengths that a list of results may have. Each is a rule of its own, so there is a maximum."""
 
 
 def has_results(rule: Rule) -> bool:
@@ -61,7 +61,7 @@ def of_each_length(rule: Rule, report: Report) -> list[Rule]:
 
 
 def _lists(rule: Rule, report: Report) -> frozenset[str]:
-    """The names of all lists that are as long as the results."""
+    """The names of all lists that have the length of the results."""
     lines = (*rule.left, *rule.right)
     found = {target for line in lines for target in _targets(line)}
     together: list[tuple[str, ...]] = []
@@ -111,7 +111,7 @@ def _item(name: str, number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Written(syntax.Items):
-    """The items of a list of results, where the list stands in a tree that is being rebuilt."""
+    """The items of a list of results, in place of the list, while a tree is rebuilt."""
 
 
 class _Member:
@@ -164,8 +164,8 @@ class _Member:
                 return node
 
     def _split(self, lines: Sequence[Line]) -> Iterator[Line]:
-        """The lines with names for the items of their lists. A list that is made item by item has a
-        line for each.
+        """The lines with names for the items of their lists. A list that is made item by item
+        becomes a line for each item.
         """
         for line in lines:
             names = [name for target in _targets(line) for name in self._names(target)]

@@ -30,7 +30,7 @@ class RightReader:
         self.sorter = sorter
         self.names = sorter.names
         self.report = sorter.report
-        self.complete = True  # no term has an unknown operator, so all names were seen
+        self.complete = True  # False if a wrong term or attribute hides some names
         self._waiting: set[str] = set()  # names that lines of the right side are about to define
 
     def side(self, lines: tuple[syntax.Line, ...]) -> None:

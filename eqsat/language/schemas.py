@@ -1,5 +1,5 @@
-"""The facts of ONNX's schemas about terms in rules: operators, attributes, numbers of inputs and
-outputs, and all sorts.
+"""Terms in rules by ONNX's schemas: known operators, the sorts of attributes and parameters, and
+the problems of terms that a schema forbids.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ _ITEMS = {_TYPES.FLOATS: Sort.FLOAT, _TYPES.STRINGS: Sort.STRING}
 
 @functools.cache
 def standard_operators() -> tuple[str, ...]:
+    """The names of ONNX's own operators in the newest opset."""
     names = {schema.name for schema in defs.get_all_schemas_with_history() if not schema.domain}
     return tuple(sorted(name for name in names if find_operator("", name, NEWEST).schema is not None))
 

@@ -142,7 +142,9 @@ def regroup(a: List, b: List) -> List:
 
 
 def _group(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[int, int] | None:
-    """The fewest first sizes on either side with equal products; a lone 1 is a group of its own."""
+    """The fewest first sizes on either side with equal products. If only one side begins with a 1,
+    that 1 is a group of its own.
+    """
     ones = (a[:1] == (1,), b[:1] == (1,))
     if ones[0] != ones[1]:
         return (int(ones[0]), int(ones[1]))

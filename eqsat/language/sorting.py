@@ -1,9 +1,9 @@
 """The sorts of expressions whose names are known. None stands for an expression that can have any
 sort.
 
-An expression without meaning for any values is reported: unknown names and functions, wrong numbers
-of arguments, and sorts that do not fit. The sort of a list does not tell the sort of its items, so
-an item can have any sort.
+The sorter reports expressions that no values can give a meaning: unknown names and functions, wrong
+numbers of arguments, and sorts that do not fit. The sort of a list does not tell the sort of its
+items, so an item can have any sort.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ class Sort(StrEnum):
     FLOAT = "float"
     STRING = "string"
     BOOLEAN = "condition"
-    LIST = "list"  # of integers in parameters and most attributes; of floats or strings in other attributes
+    # Of integers in parameters and most attributes; of floats or strings in other attributes.
+    LIST = "list"
     DTYPE = "data type"
     ATTRIBUTES = "attributes"  # bound by `..p` between angle brackets

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in a file: line and column count from 1, `length` covers the part in its first line.
+    """A place in a file. Line and column count from 1; `length` ends with the part's first line.
 
     A part from a `def` has the place of its call; `source` is the name of the `def`.
     """
@@ -39,7 +39,7 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Wildcard:
-    """`_`: any one thing."""
+    """`_`: any one value."""
 
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
@@ -367,12 +367,14 @@ class Rule:
     results: int | None = None
     file: str = field(default="", compare=False)
     place: Place = field(default=NOWHERE, compare=False, repr=False)
-    source: str = field(default="", compare=False, repr=False)  # the rule's own text, first line to last, without its documentation
-    begin: int = field(default=0, compare=False, repr=False)  # the line of the file on which that text begins
+    # The rule's own text, first line to last, without its documentation.
+    source: str = field(default="", compare=False, repr=False)
+    # The line of the file on which that text begins.
+    begin: int = field(default=0, compare=False, repr=False)
 
     @property
     def family(self) -> str:
-        """The name as written in the file: a member's name without what is in brackets."""
+        """The name as written in the file: a member's name without the part in brackets."""
         return self.name.partition("[")[0]
 
 

@@ -59,7 +59,7 @@ def constant(x: Tensor) -> bool:
 
 
 def _plain(content: bytes, code: int) -> List:
-    """The elements as they lie in memory; unknown for data types without numbers."""
+    """The elements of raw bytes; unknown for data types without numbers."""
     array: Array = np.frombuffer(content, helper.tensor_dtype_to_np_dtype(code).newbyteorder("<"))
     items: list[Any] = array.tolist()
     return tuple(item if isinstance(item, bool | float) else dims.whole(item) if isinstance(item, int) else None for item in items)
@@ -102,7 +102,7 @@ def is_signed(t: DType) -> bool:
 
 
 def is_positionless(operator: str, t: DType) -> bool:
-    """`positionless`. Without rounding no element depends on its position."""
+    """`positionless`. Without floats nothing rounds, so no element depends on its position."""
     return _NAMES[t.code].lower() in POSITIONLESS.get(operator, ()) if is_floating(t) else operator in ELEMENTWISE
 
 

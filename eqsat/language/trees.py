@@ -1,4 +1,4 @@
-"""Syntax trees as trees: all nodes of one, and the tree that is left of it after a change."""
+"""Syntax trees as plain trees: iteration over all nodes, and rebuilding with changed nodes."""
 
 from __future__ import annotations
 

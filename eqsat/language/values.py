@@ -161,14 +161,14 @@ def some(values: Iterable[bool | None]) -> bool | None:
 
 
 def condition(value: Value | None) -> bool | None:
-    """The value, which must be a condition."""
+    """The value itself, if it is a condition or unknown; otherwise raises `NoValue`."""
     if value is None or isinstance(value, bool):
         return value
     raise NoValue(f"{described(value)} is no condition")
 
 
 def concrete(value: Known, what: str) -> int:
-    """The integer, which must not be a symbolic size."""
+    """The integer itself; raises `NoValue` for a symbolic size."""
     if isinstance(value, int):
         return value
     raise NoValue(f"{what} is {dims.render(value)}, which is no number")
@@ -178,8 +178,8 @@ def concrete(value: Known, what: str) -> int:
 
 
 def equal(a: Value | None, b: Value | None) -> bool | None:
-    """Whether two values are equal; numbers by value, lists item by item. Values of sorts that do
-    not compare are `NoValue`.
+    """Whether two values are equal: numbers by value, lists item by item. Raises `NoValue` for
+    sorts that do not compare.
     """
     if a is None or b is None:
         return None
@@ -202,7 +202,7 @@ def at_most(a: Known, b: Known) -> bool | None:
     return True if lower is not None and lower >= 0 else False if upper is not None and upper < 0 else None
 
 
-# Each order, for integers by `at_most`, and for floats as in IEEE, where a NaN has no order.
+# By symbol, the comparison of integers, and that of floats as in IEEE 754, where NaN has no order.
 _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float, float], bool]]] = {
     "<": (lambda a, b: negation(at_most(b, a)), operator.lt),
     "<=": (at_most, operator.le),
@@ -212,7 +212,7 @@ _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float,
 
 
 def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
-    """`a < b` and the like, for numbers."""
+    """One of `< <= > >=`, for numbers."""
     if a is None or b is None:
         return None
     if not is_number(a) or not is_number(b):
@@ -242,8 +242,8 @@ def compare(symbol: str, a: Value | None, b: Value | None) -> bool | None:
 
 
 def common(a: Value | None, b: Value | None) -> Value | None:
-    """The knowledge that two values share, for a value that is one of them; lists of one length are
-    compared item by item.
+    """A value that is one of two, as far as it is known: None where the two differ. Lists of equal
+    length are merged item by item.
     """
     if is_list(a) and is_list(b) and len(a) == len(b):
         return tuple(map(common, a, b))

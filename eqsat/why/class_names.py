@@ -1,6 +1,6 @@
 """Class names: classes of an e-graph get the names of the model, and values a readable form.
 
-A class is called by the first node that makes a value of it, or by the value itself.
+A class has the name of the first node that makes a value of it, or of the value itself.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def label(node: Node) -> str:
 
 
 def show(value: Value | None) -> str:
-    """A value of the rule language, for people."""
+    """A value of the rule language, for messages."""
     if isinstance(value, Tensor):
         return show_fact(value.fact)
     if value is None or isinstance(value, Poly):

@@ -1,8 +1,8 @@
-"""Plain matching: a left side is matched at one value of a saturated e-graph, in plain Python.
+"""Plain matching: the matches of a left side at one value of a saturated e-graph, in plain Python.
 
-The result is the same as egglog's, but for one value at a time, and a partial match says how far it
-gets. Within the budget every assignment is found, operands in either order included. The work at
-one value is bounded, and no recursion depends on the depth of a model.
+The search finds the matches that egglog finds, for one value at a time, and also partial ones.
+Within the budget it finds every assignment, with operands in either order. The work at one value is
+bounded, and no recursion depends on the depth of a model.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Index:
         """The terms of `head` that have a value among their inputs or the first `cells` items of
         their list.
 
-        The list cells on the way come too.
+        The list cells on the way are included.
         """
         yield from self._users.get((eclass, head), ())
         for cell in self._users.get((eclass, CONS), ()) if cells else ():
@@ -56,7 +56,7 @@ class Index:
         return found, eclass
 
     def listed(self, items: Sequence[int]) -> int:
-        """The class of a list of these values, for which the e-graph gets a fact but no term."""
+        """A new class for a list of these values, which has a fact but no term."""
         tail = self.terms.absent
         for item in reversed(items):
             tail = self.terms.fact(Link(self.facts[item], tail))
@@ -147,7 +147,7 @@ class Assignments:
                 stack.append(self._extended(atom, via, found, lenient))
 
     def _extended(self, atom: Atom, via: str | None, assignment: Assignment, lenient: bool) -> Iterator[Assignment]:
-        """The assignments with one atom more."""
+        """The assignments with one more atom."""
         matched = 0
         if isinstance(atom, MappedAtom):
             for found in self._mapped(atom, assignment):

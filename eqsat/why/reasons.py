@@ -1,8 +1,8 @@
-"""Reasons: whether the rule fires on an assignment, or the place in the rule's text that stops it,
-and why.
+"""Reasons: for an assignment, whether the rule fires, or else the place in the rule's text that
+stops it, and why.
 
-Places are those of the rule, names those of the model. If the left side matches as a whole, the
-reason is the one of a run. Otherwise it is the first part that nothing matches.
+Places are those of the rule; names are those of the model. If the whole left side matches, the
+reason is that of a run. Otherwise it is the first part that nothing matches.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from eqsat.terms.terms import OUTPUTS, Terms
 from eqsat.why.class_names import Landmarks, show
 from eqsat.why.plain_matching import Assignment, Assignments, Mismatch
 
-_TERMS = 64  # terms of a value, or of its users, among which the closest one is looked for
+_TERMS = 64  # terms of a value, or of its users, that the search for the closest one looks at
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """The stop of a rule: the place in its text, the reason, and the values there."""
+    """The obstacle to a rule: its place in the rule's text, the reason, and the values there."""
 
     place: syntax.Place
     reason: str
@@ -40,8 +40,8 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome for columns that match a whole left side: how many steps hold, the names that
-    they bind, and why it does not fire, if so.
+    """The outcome for columns that match a whole left side: how many steps hold, the values that
+    they bind, and the refusal if the rule does not fire.
     """
 
     passed: int

@@ -2,9 +2,9 @@
 `Answer`.
 
 Each graph is encoded and saturated with the laws alone, so that the rule meets the model as it is
-written. At each node of the operator at the rule's left root, the answer says whether the rule
-fires, or how far it gets and what stops it. The work is bounded, and the answer says where a bound
-ended it.
+written. At each node with the operator of the rule's left root, the answer says whether the rule
+fires, or how much of it matches and what stops it. The work is bounded, and the answer says where a
+bound ended it.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ MEMORY = 1 << 30  # bytes for evaluating constants
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place where the rule was looked for: a node of the model, and all nodes that compute the
-    same.
+    """A place where the search looked for the rule: a node of the model, and all nodes that compute
+    the same.
 
-    `matched` of the left side's nodes were found.
+    `matched` of the `of` nodes of the left side were found.
     """
 
     node: str
@@ -74,7 +74,7 @@ class Spot:
 
     @property
     def near(self) -> bool:
-        """Whether the rule does not fire, but more than its root is there."""
+        """Whether the rule does not fire, although more than its root matches."""
         return self.stop is not None and (self.passed >= 0 or self.matched > 1)
 
 
@@ -117,7 +117,7 @@ class Answer:
         """The answer for a terminal: a summary, then the best places."""
         order = sorted(self.spots, key=lambda spot: (spot.stop is not None, -spot.passed, -spot.matched))
         firing = [spot for spot in order if spot.stop is None]
-        # Someone who asks why wants to see the missing part, beside an example that fires.
+        # Users who ask why want to see the missing part, besides an example that fires.
         shown = firing[: SHOWN - 2] + order[len(firing) :]
         lines = [self._summary()]
         if self.others is not None:
@@ -167,8 +167,8 @@ def _looked(spots: Sequence[Spot]) -> str:
 
 
 def why(resolved: Resolved, source: Path, others: Library | None = None) -> Answer:
-    """Where the rule fires on the model in a file; with `others` also how often it fires among
-    them.
+    """The places where the rule fires on the model in a file, and what stops it elsewhere. With
+    `others`, also how often it fires together with them.
 
     Raises `InputError` for a bad model.
     """

@@ -45,7 +45,7 @@ from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
 from eqsat.operators import AttributeValue
 
 _LENGTHS = 16  # no list that a rule prescribes is longer
-_FAR = 1 << 31  # beyond it an integer is neither a size nor a place in a tensor
+_FAR = 1 << 31  # beyond it an integer is neither a size nor an index of a tensor
 
 
 class Open(NamedTuple):
@@ -98,14 +98,14 @@ class Bindings:
     deferred: tuple[tuple[Expression, Setting], ...] = ()
     # By name of a list of tensors, the names of its items.
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    broken: Place | None = None  # where in the rule's text a broken condition is
+    broken: Place | None = None  # the place of a broken condition in the rule's text
 
     def copy(self) -> Bindings:
         """Bindings that can be changed without changing these."""
         return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred, self.lists)
 
     def leave_out(self, absent: frozenset[str]) -> None:
-        """An optional name that is absent here has no value, so no condition waits for it."""
+        """Makes no condition wait for the optional names that are absent and never get a value."""
         self.pending = tuple(Open(condition, needs - absent) for condition, needs in self.pending)
 
     def set_dtypes(self, dtypes: Mapping[Key, int]) -> None:
@@ -115,7 +115,7 @@ class Bindings:
                 self.values[key[1]] = DType(code)
 
     def slot(self, pattern: Expression, given: Mapping[str, Setting]) -> Slot | None:
-        """The present constraints of `pattern` on a value; None if it can have no value."""
+        """The constraints that `pattern` has on a value so far; None if it can have no value."""
         match pattern:
             case Wildcard():
                 return Slot(carried=True)
@@ -141,7 +141,7 @@ class Bindings:
                 return None if value is None else Slot(value)
 
     def _near(self, read: Expression) -> tuple[int, ...]:
-        """Integers that are compared with the one which `read` reads."""
+        """The integers with which conditions compare the integer that `read` reads."""
         if not isinstance(read, Name | Index):
             return ()
         rivals = numbers_in(rival for symbol, rival in self.rivals(read) if symbol != "in")
@@ -224,7 +224,7 @@ class Bindings:
         return self.broken is None
 
     def _decide(self, condition: Judgement | Definition | Guard) -> bool | None:
-        """Whether a condition holds, all of whose names have values; None if that is unknown."""
+        """Whether a condition holds; None if that is unknown. All its names must have values."""
         match condition:
             case Judgement(name, type_):
                 found = self.values.get(name)
@@ -250,7 +250,9 @@ class Bindings:
                 return found is not False
 
     def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
-        """The values that open conditions compare with `read`, and how; None is unknown."""
+        """The comparison symbols and values with which open conditions compare `read`. None stands
+        for an unknown value.
+        """
         unknown = {name for name in _mentioned(read) or () if name not in self.values}
         found: list[tuple[str, Value | None]] = []
         for condition, needs in self.pending:
@@ -267,7 +269,9 @@ def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
 
 
 def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Expression]]:
-    """The expressions that are compared with `read`; in a condition on all items, a list."""
+    """The expressions that a condition compares with `read`, each with the symbol. A condition on
+    all items gives a list.
+    """
     match expression:
         case Comparison((left, right), (symbol,)) if read in (left, right):
             yield symbol, (right if left == read else left)
@@ -280,7 +284,7 @@ def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Exp
 
 @functools.lru_cache(maxsize=1 << 12)
 def _mentioned(expression: Expression) -> frozenset[str] | None:
-    """The names that an expression needs before it has a value; None if it stands for anything."""
+    """The names that an expression needs before it has a value; None if it matches anything."""
     if isinstance(expression, Wildcard) or _has_wildcard(expression):
         return None
     return _free(expression)
@@ -297,7 +301,7 @@ def _has_wildcard(expression: Expression) -> bool:
 
 
 def setting(value: Value | None) -> Setting | None:
-    """A value of the language as one of an attribute or parameter; None if it can not be."""
+    """A value of the language as that of an attribute or parameter; None if it can not be one."""
     if isinstance(value, DType):
         return value.code
     if isinstance(value, tuple):

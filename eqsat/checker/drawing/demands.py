@@ -1,7 +1,7 @@
 """Demands: the laws of ONNX for a node that its shape inference does not check.
 
 The input is a node whose inputs all have known shapes; the output is the law that it breaks, in
-words. A forbidden node runs in no implementation, or has another meaning in each.
+words. A node that breaks a law runs in no implementation, or differs between implementations.
 """
 
 from __future__ import annotations
@@ -55,8 +55,9 @@ def _convolution(weights: int) -> Callable[[Node], bool]:
 def _same_pads(node: Node, kernel: tuple[int, ...], least: int) -> bool:
     """Whether SAME adds `least` pads or more along each axis.
 
-    The number is negative if the stride is longer than the kernel. -1 is one row at the end that no
-    window reaches; only pools refuse it. Below -1, each runtime cuts off another part at the head.
+    The number of pads is negative if the stride is longer than the kernel. At -1 no window reaches
+    the last row, which only pools refuse. Below -1 runtimes differ in the part that they cut off at
+    the head.
     """
     if not node.text("auto_pad", "NOTSET").startswith("SAME"):
         return True
@@ -96,7 +97,7 @@ def _vectors(node: Node) -> bool:
 
 
 def _instances(node: Node) -> bool:
-    # The mean of nothing: ONNX Runtime ends the process.
+    # ONNX Runtime crashes on the mean of no elements.
     return _vectors(node) and len(_sizes(node, 0)) > 2 and 0 not in _sizes(node, 0)
 
 
@@ -152,7 +153,7 @@ def _elements(node: Node) -> bool:
         return False
     if any(size > wide for place, (size, wide) in enumerate(zip(indices, data, strict=True)) if place != axis):
         return False
-    # Two updates of one place have no order, so only reductions that need no order are defined.
+    # Two updates of one element have no order, so only reductions that need no order are defined.
     scatter = node.operator.name == "ScatterElements"
     return (data[axis] > 0 or 0 in indices) and (not scatter or (node.shape(2) == indices and (indices[axis] <= 1 or node.text("reduction", "none") != "none")))
 
@@ -174,7 +175,7 @@ def _quantization(node: Node) -> bool:
 
 
 def _place(node: Node) -> bool:
-    """Whether there are elements to choose from: the maximum of nothing has no index."""
+    """Whether there are elements to choose from: a maximum of no elements has no index."""
     data, axis = _sizes(node, 0), node.integer("axis", 0)
     return -len(data) <= axis < len(data) and data[axis] > 0
 
@@ -220,20 +221,20 @@ def _reshaped(node: Node) -> bool:
 
 _WINDOWED: Final = frozenset("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split())
 _CONVOLVED: Final = (
-    "the data has as many channels as the weights have for all groups, a multiple of the groups are made, a bias is a vector of as many, "
-    "kernel_shape is that of the weights, and SAME pads no axis by less than nothing"
+    "the data has as many channels as the weights have for all groups, the groups divide the output channels, a bias has one element for each of these, "
+    "kernel_shape is that of the weights, and SAME adds no negative padding"
 )
 _POOLED: Final = (
-    "the kernel has an axis for each one behind batch and channels, pads are smaller than it, SAME windows are not dilated, and no axis but the batch is empty"
+    "the kernel has one size for each spatial axis, pads are smaller than the kernel, SAME windows are not dilated, and no axis but the batch is empty"
 )
-_EMPTY: Final = Law("nothing has no mean and no largest element: no axis is empty", _not_empty)
+_EMPTY: Final = Law("no axis is empty: no elements have neither a mean nor a maximum", _not_empty)
 _SCALED: Final = Law("the normalized axes are not empty, and scale and bias broadcast to them", _scale)
-_CHOSEN: Final = Law("of no elements none is the largest", _place)
+_CHOSEN: Final = Law("the axis is not empty: no elements have no maximum", _place)
 _INDEXED: Final = Law(
-    "indices have the rank of the data and no longer axes, updates have their shape; several updates of one place need a reduction", _elements
+    "indices have the rank of the data and no longer axes, updates have the shape of the indices; several updates of one element need a reduction", _elements
 )
 _QUANTIZED: Final = Law(
-    "scale and zero point have one shape: a scalar, a vector as long as the axis, or, by blocks, the data's with the axis divided by block_size", _quantization
+    "scale and zero point have one shape: a scalar, a vector as long as the axis, or that of the data with the axis divided by block_size", _quantization
 )
 
 _LAWS: Final[Mapping[str, Law]] = {
@@ -247,22 +248,22 @@ _LAWS: Final[Mapping[str, Law]] = {
     "BatchNormalization": Law("all inputs but the data are vectors of one element for each channel", _vectors),
     "Clip": Law("the bounds are scalars", _scalars),
     "ConvTranspose": Law(
-        "the weights begin with the channels of the data, which the groups divide, output_padding is smaller than the stride, "
-        "and a bias has one element for each channel that is made",
+        "the first axis of the weights is the channels of the data, which the groups divide, output_padding is smaller than the stride, "
+        "and a bias has one element for each output channel",
         _transposed,
     ),
-    "Gather": Law("an axis without elements has none to be chosen", _gather),
-    "GatherND": Law("the last axis of the indices is no longer than the data has axes behind batch_dims, and the batches are alike", _places),
+    "Gather": Law("an axis without elements takes no indices", _gather),
+    "GatherND": Law("the last axis of the indices is at most the rank of the data without batch_dims, and the batches are alike", _places),
     "GroupNormalization": Law("the groups divide the channels, and scale and bias have one element for each channel", _groups),
     "InstanceNormalization": Law("scale and bias have one element for each channel, and no axis of the image is empty", _instances),
-    "Mod": Law("floats have one remainder, that of fmod = 1", _remainder),
+    "Mod": Law("floats need fmod = 1", _remainder),
     "PRelu": Law("the slope broadcasts to the data", _onto),
-    "Pad": Law("a scalar has no axis to pad, and other modes than constant neither cut off nor pad what is empty", _pad),
+    "Pad": Law("a scalar has no axis to pad, and modes other than constant take no negative pads and no empty data", _pad),
     "QLinearConv": Law(_CONVOLVED, _convolution(3)),
     "ReverseSequence": Law("batch_axis and time_axis are 0 and 1, in either order, and not empty", _sequences),
-    "Reshape": Law("the elements of the data fill the shape, of which one size may be -1", _reshaped),
-    "ScatterND": Law("the updates have the shape of the chosen places, and several of one place need a reduction", _scattered),
+    "Reshape": Law("the elements of the data fill the shape, in which one size may be -1", _reshaped),
+    "ScatterND": Law("the updates have the shape of the chosen elements, and several updates of one element need a reduction", _scattered),
     "Slice": Law("a scalar has no axis to slice", _has_axes),
-    "Squeeze": Law("implementations differ on an empty list of axes: none, or all", _names_axes),
+    "Squeeze": Law("axes is not an empty list, which some implementations read as none, and others as all", _names_axes),
     "Transpose": Law("perm names each axis of the data once", _permutation),
 }

@@ -1,10 +1,10 @@
-"""Domains: the elements that a tensor may hold: indices in range, nonzero divisors, nonnegative
-variances.
+"""Domains: the elements that a tensor may hold, such as indices in range, nonzero divisors and
+nonnegative variances.
 
 The input is the nodes of an instance with the facts of their inputs. The output is a `Domain` for
-each tensor that reaches, perhaps moved about, an input at which other elements have no meaning.
-Only elements are excluded for which ONNX leaves the result open, so that every way for a rule to be
-wrong remains.
+each tensor whose elements reach an input at which other elements have no meaning, directly or
+through operators that only move them. A domain excludes only elements for which ONNX leaves the
+result open, so it hides no way for a rule to be wrong.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One draw of a left side, node by node, from leaf shapes and data types to a fully known graph.
 
 The input is a flat left side, suggested shapes of its leaves, types, and the bindings of the rule's
-names. The output is a `Drawing` with the nodes as they will be written, or None if no legal one was
-found. ONNX's inference accepts every node with concrete shapes, no tensor is large, and no
+names. The output is a `Drawing` with the nodes as they will be written, if its `run` finds a legal
+draw. Then ONNX's inference accepts every node with concrete shapes, no tensor is large, and no
 condition is known to be broken.
 """
 
@@ -60,8 +60,8 @@ class Placed:
 class Drawing:
     """A draw in progress.
 
-    A `plain` draw is a test line, whose shapes and values stay. In a `symbolic` draw some sizes
-    will have names.
+    A `plain` draw is that of a test line, whose shapes and values stay. In a `symbolic` draw some
+    sizes will have names.
     """
 
     left: Left
@@ -78,7 +78,7 @@ class Drawing:
     # The elements of initializers, once they are final.
     arrays: dict[str, Array] = field(default_factory=dict[str, Array])
     nodes: list[Placed] = field(default_factory=list[Placed])
-    refusal: Refusal | None = None  # for a test line, why the last node that was tried is not legal
+    refusal: Refusal | None = None  # for a test line, why the last node that was drawn is illegal
 
     def __post_init__(self) -> None:
         self._used = frozenset(name for step in self.left.steps for name in step.inputs)
@@ -111,7 +111,7 @@ class Drawing:
     def _place(self, place: int, drawn: DrawnNode, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
         """Draws one node.
 
-        `failed` are the choices for it that are known to break something; if this one does, it is
+        `failed` holds the choices for it that are known to break something. A choice that does is
         added.
         """
         bindings = self.bindings.copy()
@@ -130,7 +130,7 @@ class Drawing:
             return False
         written = frozenset(position for position in new if self._is_written(step, position))
         arrays: dict[str, Array] | None = None
-        # The facts of the inputs are cheaper than inference.
+        # Conditions on inputs come first: they need no inference, which is expensive.
         known = {name: fact for position, (name, fact) in enumerate(zip(step.inputs, drawn.inputs, strict=True)) if name and fact and position not in written}
         if bindings.settle(self._named(known)):
             arrays = self._new_arrays(step, drawn, written, settings, bindings)
@@ -282,8 +282,8 @@ class Drawing:
 
     def _spelled(self, step: Step, drawn: DrawnNode, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
         plain = Placed(step, settings, node)
-        # If sizes have names, rules see a Slice as written, and another spelling would bind its
-        # names to other values.
+        # If sizes have names, rules see a Slice as written, and another spelling would give the
+        # rule's names other values.
         if self.plain or (self.symbolic and step.operator.name == "Slice") or self.random.random() < 0.5:
             return plain
         weights = drawn.shape(1)[2:] if "Conv" in step.operator.name and step.operator.name != "QLinearConv" and drawn.present(1) else None
@@ -294,7 +294,7 @@ class Drawing:
         respell(self.random, spelling)
         again = _node(step, drawn, spelling.settings)
         same = infer(*again)
-        # A spelling that inference reads otherwise would be another node.
+        # A spelling for which inference finds other types would be another node.
         return Placed(step, spelling.settings, again) if [_type(fact) for fact in same] == [_type(fact) for fact in found] else plain
 
 

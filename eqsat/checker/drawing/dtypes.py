@@ -95,8 +95,8 @@ class Dtypes:
         return found
 
     def plain(self, given: Mapping[Key, int], place: int = 0) -> dict[Key, int] | None:
-        """The given types of tensors and type variables. The others are the possible type at
-        `place` of WEIGHTS, float at 0, or the last.
+        """The given types of tensors and type variables. Any other one gets the type at `place`
+        among its possible ones, in the order of WEIGHTS (float first), or the last of them.
         """
         found: dict[Key, int] = {}
         for keys, allowed in self._groups:
@@ -123,8 +123,8 @@ class Dtypes:
         self._allowed[root] = self._allowed.get(root, _ALL) & frozenset(codes)
 
     def _state(self, key: Key, dtype: str) -> None:
-        """`dtype` is the text of a judgement: a type variable of the rule, the name of a type, or
-        `_`.
+        """States that `key` has the type `dtype` of a judgement: a type variable of the rule, the
+        name of a type, or `_`.
         """
         if dtype in _CODES:
             self._restrict(key, (_CODES[dtype],))

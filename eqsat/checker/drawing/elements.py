@@ -23,9 +23,8 @@ from eqsat.facts.fact import Array
 # Numbers that guards distinguish and that keep arithmetic exact.
 _HALVES = (-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0)
 _LARGE = 1000.0
-_LARGEST = 60000.0  # all float types that a number is drawn for hold it
-# Share of the numbers read by a rule that are at the ends of their type, where its precision ends
-# too.
+_LARGEST = 60000.0  # no float type that is drawn has a smaller maximum
+# Share of the numbers read by a rule that are at the limits of their type's range or precision.
 _FAR = 0.25
 _BOUND = 1e60
 _BESIDE = (0.0, 0.0, -1.0, 1.0, -16.0, 16.0)  # distances from a number that it is compared with

@@ -18,8 +18,8 @@ _PLAIN = 32
 
 
 def is_plain(programs: Iterable[Program], free: frozenset[str]) -> bool:
-    """Whether all fixed floats are small halves of integers. No other number rounds to these, even
-    in bfloat16.
+    """Whether all fixed floats are small multiples of 1/2. Such a number is exact: it is not the
+    rounding of another one, even in bfloat16.
     """
     for array in _fixed(programs, free):
         if not is_float(array):

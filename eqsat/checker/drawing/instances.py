@@ -2,10 +2,10 @@
 
 The input is a resolved rule and a seed, or the number of one of its test lines. The output is
 `Instance`s, each a model that strict shape inference accepts. The same rule and seed give the same
-instances. They start from the test lines, or from shapes of their own where a rule has none, and
-vary size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so that
-they include cases the author overlooked. Draws avoid conditions that are known to be broken; the
-engine decides whether a rule fires.
+instances. Draws start from the test lines, or from random shapes if a rule has none. They vary
+size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so they include
+cases that the author overlooked. Draws avoid conditions that are known to be broken; the engine
+decides whether a rule fires.
 """
 
 from __future__ import annotations
@@ -38,19 +38,20 @@ from eqsat.language.values import DTYPES, Value
 from eqsat.operators import to_attribute
 from eqsat.traits import NEWEST
 
-# Draws without a legal one in a row after which a rule counts as having none.
+# After this many illegal draws in a row, a rule counts as having no more legal instances.
 _MOST_FAILURES: Final = 5000
 _SYMBOLIC: Final = 0.25  # share of the instances with named sizes
-# Share with named sizes if sizes decide the meaning or legality of an operator: a rule that errs
-# there fires on names.
+# Share with named sizes if sizes decide the meaning or legality of an operator. A wrong rule about
+# such an operator may fire on named sizes only.
 _STRICT: Final = 0.5
 _STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 # Share of the instances with named sizes in which one input has no known rank.
 _UNRANKED: Final = 0.15
-_CONSTANT: Final = 0.15
-_REPEATED: Final = 0.1  # of lists of inputs end with the tensor that they begin with
-_ATTEMPTS: Final = 100  # to draw the instance of a test line, with given data types
-_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]  # then with other data types for its letters
+_CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
+_REPEATED: Final = 0.1  # share of the lists of inputs that end with their first tensor
+_ATTEMPTS: Final = 100  # draws of a test line with the first possible types for its letters
+# Further draws with other types for the letters, by their place among the possible ones.
+_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]
 _IR_VERSION: Final = 10
 
 
@@ -93,9 +94,9 @@ def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
 def from_test(rule: Resolved, index: int, attempts: int = _ATTEMPTS) -> Instance:
     """The instance of a test line of `rule`.
 
-    The open parts are drawn, always in the same way. The letters of data types are floats where
-    that is legal; other types are tried only if it is not, as Mod needs them without fmod. Raises
-    `ValueError` if no instance is legal.
+    The open parts are drawn, always in the same way. A letter stands for float if that is legal,
+    and for another data type if it is not, as in Mod without fmod. Raises `ValueError` if no
+    instance is legal.
     """
     sketch = _Sketch(rule)
     random, generator = Random(index), np.random.default_rng(index)
@@ -174,7 +175,7 @@ class _Sketch:
         return found
 
     def draw(self, random: Random, generator: np.random.Generator) -> Drawing | None:
-        """A new draw around one of the test lines, if there are any; None if the first choices make
+        """A new draw near one of the test lines, if there are any; None if the first choices make
         no left side.
         """
         line = random.choice(self._lines) if self._lines else None
@@ -208,13 +209,13 @@ class _Sketch:
         return found
 
     def _own_shapes(self, random: Random, left: Left) -> dict[str, Sizes]:
-        """One shape for all tensors, as far as the rule does not give them another rank."""
+        """One shape for all tensors, changed in rank where a judgement of the rule demands it."""
         shape = first_shape(random)
         return {leaf.name: of_rank(random, shape, *self._ranks.get(leaf.given, (0, RANK_LIMIT))) for leaf in left.leaves}
 
     def test(self, random: Random, generator: np.random.Generator, index: int, place: int) -> Drawing | None:
-        """The draw of a test line, its letters at this place among data types; None if its types
-        make no left side.
+        """The draw of a test line, whose letters stand for the data type at `place`; None if its
+        types make no left side.
         """
         line = self._lines[index]
         counts = {key: self._count(line, key) for key in self._choices.spreads}
@@ -256,9 +257,9 @@ class _Sketch:
         return self._variants[key]
 
     def _count(self, line: _Line, key: str) -> int:
-        """How many tensors of a spread the line gives.
+        """The number of tensors that the line gives for a spread.
 
-        The types of `_` that single wildcards leave over are those of the first `.._`.
+        The first `.._` gets the types of `_` that single wildcards leave over.
         """
         if not key.startswith(".."):
             return len(line.shapes.get(key, ()))

@@ -24,7 +24,7 @@ UNIFORM, VALUES = "uniform", "values"  # the functions of the language that read
 class Leaf:
     """A tensor from outside.
 
-    `given` is its name in the rule, "_" for wildcards; `index` counts those of one name.
+    `given` is its name in the rule, "_" for wildcards; `index` numbers the leaves of one name.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Step:
     outputs: tuple[str, ...]
     slots: Mapping[str, Expression]
     parameters: Mapping[int, str]  # the key in `slots` by the position of the input
-    absent: frozenset[str]  # attributes that the rule mentions and that are not there
+    absent: frozenset[str]  # attributes that the rule mentions and this instance lacks
     carried: str | None
     place: Place
 
@@ -78,7 +78,8 @@ class Choices:
 
     optional: tuple[str, ...]
     spreads: tuple[str, ...]
-    together: tuple[tuple[str, ...], ...]  # of these spreads, those that are mapped over, one at least: none is empty, and all of one entry are equally long
+    # The spreads that are mapped over. Those of one entry are equally long, and none is empty.
+    together: tuple[tuple[str, ...], ...]
 
 
 def choices(rule: Resolved) -> Choices:
@@ -162,7 +163,8 @@ class _Flattening:
     present: frozenset[str]
     counts: Mapping[str, int]
     repeated: frozenset[str]
-    items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])  # by name of an item: its list, and the place in it
+    # By name of an item: its list, and its index there.
+    items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     leaves: list[Leaf] = field(default_factory=list[Leaf])
     steps: list[Step] = field(default_factory=list[Step])
     names: dict[str, str] = field(default_factory=dict[str, str])
@@ -217,7 +219,7 @@ class _Flattening:
         return outputs
 
     def present_value(self, value: Expression) -> Expression | None:
-        """An attribute or a parameter as this instance has it; None where it is absent."""
+        """An attribute or a parameter as this instance has it; None if it is absent."""
         if not isinstance(value, Maybe):
             return value
         return Name(value.name) if value.name in self.present else None

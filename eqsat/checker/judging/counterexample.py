@@ -1,8 +1,8 @@
 """Counterexamples: a readable form of a case that was judged different, and a model that shows it
 alone.
 
-Text and model hold exactly the values that tell the sides apart. The model is valid as far as its
-right side is.
+Text and model hold exactly the values that tell the sides apart. The model is valid if the right
+side is.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _terms(value: syntax.Expression | None) -> Iterator[syntax.Term]:
 
 
 def _named(term: syntax.Term) -> bool:
-    """Whether inputs of a term have names that can change places."""
+    """Whether a term has two named inputs, which can change places."""
     return len({item.name for item in term.inputs if isinstance(item, syntax.Name)}) > 1
 
 
@@ -115,7 +115,7 @@ def _both(left: onnx.ModelProto, right: onnx.ModelProto, free: frozenset[str], v
     del graph.node[:], graph.output[:], graph.input[:], graph.initializer[:], graph.value_info[:]
     common = {tensor.name: tensor for side in (left, right) for tensor in side.graph.initializer if tensor.name in free}
     for info in left.graph.input:
-        # If types alone tell the sides apart, any value does.
+        # If types alone tell the sides apart, any values will do.
         kind = onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
         blank = np.full([size.dim_value for size in info.type.tensor_type.shape.dim], "" if kind.kind == "O" else 0, kind)
         common[info.name] = numpy_helper.from_array(np.asarray(verdict.inputs.get(info.name, blank)), info.name)

@@ -1,27 +1,27 @@
-"""Differences: where two arrays differ, in bits or by more than rounding explains.
+"""Differences of two arrays: in bits, or by more than rounding explains.
 
 The input is an output of the left side and the same output of the right; then, for reals, both
-under disturbances. The output is the elements that differ without explanation. No constant is a
-knob:
+under disturbances. The output is the elements that differ without explanation. No constant is
+tuned:
 
     tolerance of an element = ROUNDING * spread + doubt
 
-`spread` is how far the element moved, relative to the disturbance. Every float that enters or
-leaves a rounding node is disturbed by a random relative delta. `spread` is the largest move of the
+`spread` measures how far the element moves, relative to the disturbance. A random relative delta
+disturbs every float that enters or leaves a rounding node. `spread` is the largest move of the
 element on either side, divided by delta. A sum of terms t moves by delta * |sum of random parts of
 t|, so the spread is, up to chance, the magnitude of the terms, however many nodes they passed and
 however much they cancelled later. A double rounds by 1.1e-16, and ROUNDING, 1e-12, allows nine
 thousand such errors in a row. Eight disturbances exclude chance: the probability that eight random
 sums all fall below a thousandth of their terms is 1e-24.
 
-`doubt` is how far the two sides moved apart when fixed numbers were off by up to four units in the
-last place of their type (eqsat/checker/kernels/noise.py). A rule that writes sqrt(2) writes a
+`doubt` measures how far the two sides move apart when fixed numbers are off by up to four units in
+the last place of their type (eqsat/checker/kernels/noise.py). A rule that writes sqrt(2) writes a
 rounding of it, half a unit off. Eight random choices from eight times that range do not all miss
-it. UNDERFLOW is where doubles lose their precision.
+it. The tolerance also allows UNDERFLOW, below which doubles lose precision.
 
-An element that leaves its kind under a disturbance (an integer or truth value that changes, a
-number that ceases to be finite) is a near-tie or near a pole, and decides nothing. Disturbances
-come in opposite pairs, so that one of the two crosses any border that runs through the values.
+A disturbance may change an integer or a truth value, or make a finite number infinite or NaN. Such
+an element is near a tie or a pole, and decides nothing. Disturbances come in opposite pairs, so one
+of the two crosses any border that runs through the values.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNDERFLOW: Final = 2.0**-970
 
 
 def unequal_bits(left: Array, right: Array) -> Array:
-    """Which elements differ in a bit. NaN is one value; -0 is not 0."""
+    """A mask of the elements that differ in a bit. All NaNs are equal; -0 is not 0."""
     if not is_float(left):
         return np.asarray(left != right)
     word = np.dtype(f"u{left.dtype.itemsize}")
@@ -46,7 +46,7 @@ def unequal_bits(left: Array, right: Array) -> Array:
 
 
 class Difference:
-    """One output of both sides, floats in double precision, and how far either moves."""
+    """One output of both sides, floats in double precision, and its moves under disturbances."""
 
     def __init__(self, left: Array, right: Array, poles: bool) -> None:
         """`poles`: an infinity occurred in finite computations.
@@ -80,13 +80,13 @@ class Difference:
         return not self._near.size or bool((comparable & ~self._near).any())
 
     def disturbed(self, side: int, array: Array, delta: float) -> None:
-        """Notes the output of a side (0: left) when rounding was disturbed by `delta`."""
+        """Notes the output of a side (0: left) under a disturbance of rounding by `delta`."""
         with np.errstate(over="ignore"):
             np.maximum(self._spread, self._moved(side, array) / delta, out=self._spread)
 
     def fixed_disturbed(self, left: Array, right: Array) -> None:
-        """Notes both outputs when fixed numbers were disturbed, equal ones alike, and how far they
-        moved apart.
+        """Notes how far both outputs moved apart under a disturbance of fixed numbers, which moves
+        equal numbers alike.
         """
         together = self._moved(0, left) + self._moved(1, right)
         if self._float and left.shape == right.shape == self._near.shape:
@@ -115,5 +115,5 @@ class Difference:
 
     @property
     def unexplained(self) -> Array:
-        """Which elements differ by more."""
+        """A mask of the elements that differ by more than the tolerance."""
         return (self.error > self.tolerance) & ~self._near

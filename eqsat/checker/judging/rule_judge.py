@@ -11,12 +11,12 @@ bits may (eqsat/checker/judging/runtime_sides.py).
 
 `finite`: both sides are computed in double precision. If all numbers on both sides are short
 (eqsat/checker/kernels/reference.py), the arithmetic was exact and any difference counts. So small
-integers judge polynomials, ties and poles. Otherwise a difference counts if rounding does not
+integers test polynomials, ties and poles. Otherwise a difference counts if rounding does not
 explain it (eqsat/checker/judging/differences.py). An element that is finite on one side alone
-counts, unless an infinity occurred in some step: that is an overflow or a pole, at which sides may
-differ. Values decide nothing if some step may have underflowed.
+counts, unless an infinity occurred in some step: an overflow or a pole, at which sides may differ.
+Values decide nothing if some step may have underflowed.
 
-`real`: the same, and then NaN and infinities are put in, one and two at a time
+`real`: as `finite`. Then NaN and infinities are put into the values, one and two at a time
 (eqsat/checker/judging/specials.py).
 
 Integers and truth values are compared by bits under each label.
@@ -42,7 +42,7 @@ from eqsat.checker.kernels.evaluate import Feeds, IllegalModel, Mode, Program, R
 from eqsat.facts.fact import dtype_name
 from eqsat.language.syntax import Label
 
-# The number of turns of each style.
+# The number of draws of each style.
 _EXACT_STYLES = {
     Style.SMALL: 1,
     Style.SIGNS: 1,
@@ -55,9 +55,9 @@ _EXACT_STYLES = {
     Style.SPECIAL: 1,
 }
 _REAL_STYLES = {Style.SMALL: 1, Style.SIGNS: 3, Style.NORMAL: 1, Style.POSITIVE: 1, Style.LANDMARKS: 3, Style.WIDE: 1, Style.EXTREME: 2}
-# The styles some of whose values runtimes compute, too.
+# The styles whose first draw runtimes compute, too.
 _RUN = frozenset({Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL})
-_REDRAWS = 6
+_REDRAWS = 6  # attempts to find values that the left side accepts
 SHARES = 6
 
 
@@ -65,8 +65,8 @@ def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verd
     """Whether the sides of `case` are equal as `label` claims.
 
     Many cases of one rule divide the draws among them: `share`, a number from 0, picks one of
-    `SHARES` parts. A part has some of the styles, and the special values are in every part. If the
-    part decides nothing, all values are drawn.
+    `SHARES` parts. A part has draws of some of the styles, and every part has special values. If
+    the part decides nothing, all values are drawn.
     """
     if share is not None:
         found = _judged(case, label, seed, share % SHARES)
@@ -125,7 +125,7 @@ class _Comparison:
         self._plain = is_plain((left, right), case.free)
 
     def verdict(self, label: Label) -> Verdict:
-        """The verdict; a difference is raised."""
+        """The verdict; raises `_Refuted` for a difference."""
         self._compare_types()
         if label is Label.EXACT:
             self._judge_bits()
@@ -170,7 +170,7 @@ class _Comparison:
                 if found is not None:
                     yield *found, style
                     if style is Style.SIGNS and not found[1].exact:
-                        break  # it is there for the ties and poles of exact arithmetic
+                        break  # this style tests only the ties and poles of exact arithmetic
 
     def _is_mine(self, number: int) -> bool:
         """Whether the draw of this number belongs to the share of the case."""
@@ -180,7 +180,7 @@ class _Comparison:
         """The first new draw that the left side accepts, and its outputs for it."""
         for feeds in draws:
             content = b"".join(array.tobytes() for array in feeds.values())
-            if content in seen:  # few elements, or none, soon repeat
+            if content in seen:  # draws of few elements, or of none, soon repeat
                 continue
             seen.add(content)
             try:
@@ -194,7 +194,7 @@ class _Comparison:
             run = self._sides.right.run(feeds, mode)
         except Illegal as error:
             if isinstance(error, Undefined) and not any(array.size for array in left.outputs):
-                return left  # no node reads the value
+                return left  # all outputs are empty, so nothing reads the undefined value
             reason = f"the right side fails where the left one does not: {error}"
             raise _Refuted(Verdict(Outcome.DIFFERENT, Kind.FAILS, reason, inputs=feeds, style=style, rounds=self._rounds)) from None
         self._rounds += 1
@@ -255,7 +255,7 @@ class _Comparison:
             self._refute(name, left, right, where, feeds, specials.described(special))
 
     def _refute(self, name: str, a: Array, b: Array, where: Array, feeds: Feeds, style: str, difference: Difference | None = None) -> None:
-        """Raises the first element of `where`, if there is one."""
+        """Raises `_Refuted` with the first element of the mask `where`, if there is one."""
         if not where.any():
             return
         position = tuple(int(place) for place in np.argwhere(where)[0])

@@ -27,12 +27,12 @@ from eqsat.facts.fact import INTEGERS
 from eqsat.runtime.session import OnnxRuntimeSession, ReferenceSession, Session
 
 _ENGINES = (OnnxRuntimeSession, ReferenceSession)
-# ONNX Runtime ends the process when it divides the least integer by -1.
+# ONNX Runtime crashes when it divides the least integer by -1.
 _DIVISIONS = frozenset({"Div", "Mod"})
 
 
 class Parted(NamedTuple):
-    """An output for which a runtime computes other bits on the right."""
+    """An output for which a runtime computes different bits on the two sides."""
 
     engine: str
     place: int
@@ -59,7 +59,7 @@ class Runtimes:
             self._sessions.append((first, names[0], second, names[1]))
 
     def parted(self, feeds: Feeds, outputs: Sequence[Array]) -> Iterator[Parted]:
-        """The outputs in which a runtime's bits differ.
+        """The outputs whose two sides differ in a bit when a runtime computes them.
 
         `outputs` are those of the left side by our own kernels, with the sizes and integers that
         ONNX defines.
@@ -82,7 +82,7 @@ def _divides_integers(sides: Sequence[onnx.ModelProto], types: dict[str, int]) -
 
 
 def _open(side: onnx.ModelProto, free: frozenset[str]) -> onnx.ModelProto:
-    """A side whose arbitrary constants are inputs."""
+    """A side with its arbitrary constants as inputs."""
     result = onnx.ModelProto()
     result.CopyFrom(side)
     graph = result.graph

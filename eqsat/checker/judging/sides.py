@@ -1,7 +1,7 @@
 """Sides: the two sides of an instance, run together and disturbed together.
 
-The input is two programs. The output is the outputs of both for values, and for differences between
-them, how far disturbances explain those. A run that a disturbance made illegal is skipped.
+The input is two programs and values. The output is the outputs of both, and how far disturbances
+explain the differences between them. A run that a disturbance makes illegal is skipped.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from eqsat.checker.kernels.call import Array, Illegal
 from eqsat.checker.kernels.evaluate import Feeds, Mode, Program
 from eqsat.checker.kernels.noise import FixedNumberNoise, Noise, Rounding
 
-_DELTA = 1e-9  # far above rounding, and far below where a function bends
-# Error of a fixed number in units: half a unit for its own rounding, one for a guard that matches
-# within rounding.
+_DELTA = 1e-9  # relative; far above rounding errors, far below the scale on which functions bend
+# Units in the last place by which fixed numbers are disturbed: more than their errors, half a unit
+# for rounding and one unit for a guard that matches within rounding.
 _UNITS = 4.0
-_PAIRS = 8
+_PAIRS = 8  # pairs of opposite disturbances
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Sides:
     right: Program
 
     def explain(self, feeds: Feeds, differences: Sequence[Difference], seed: Sequence[int]) -> None:
-        """Disturbs rounding and fixed numbers, both ways, until all differences are explained or
-        clearly can not be.
+        """Disturbs rounding and fixed numbers, both ways, until that explains all differences, at
+        most `_PAIRS` times.
         """
         for number in range(_PAIRS):
             for delta in (_DELTA, -_DELTA):

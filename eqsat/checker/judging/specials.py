@@ -12,9 +12,9 @@ and that NaN and infinities do not become numbers. For each element of an output
 * Infinity: the right side has that infinity, or NaN. a*(b+c) may be infinite where a*b + a*c is
   infinity minus infinity.
 
-An element that overflows or meets a pole without special values decides nothing. Nor do sides with
-empty tensors: a factor of an empty sum may stand before the sum or in each of its terms, of which
-there is none. A `finite` rule promises nothing here.
+An element that overflows or meets a pole without special values decides nothing. Sides with empty
+tensors decide nothing either: a factor may be outside of an empty sum, where it is read, or inside
+each of its terms, where it is not. A `finite` rule promises nothing here.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def described(specials: Specials) -> str:
 
 
 def placed(specials: Specials, feeds: Feeds) -> dict[str, Array]:
-    """The values with the special ones in their places."""
+    """The values, with the special ones at their positions."""
     found = dict(feeds)
     for special in specials:
         found[special.name] = found[special.name].copy()
@@ -70,7 +70,7 @@ def placed(specials: Specials, feeds: Feeds) -> dict[str, Array]:
 def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator[Specials]:
     """Special values to try: one alone in each of a few inputs, and two at once.
 
-    An infinity has its own place, and the sign that its domain admits.
+    Each has a random position. An infinity has a sign that its domain admits.
     """
     floats = [name for name, slot in slots.items() if 0 not in slot.shape and is_float_type(helper.tensor_dtype_to_np_dtype(slot.dtype))]
     generator.shuffle(floats)
@@ -93,9 +93,11 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
 
 
 def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) -> list[tuple[Array, Array, Array]]:
-    """For each output both sides under the special values, and the elements that refute the rule.
+    """For each output both sides under the special values, and a mask of the elements that refute
+    the rule.
 
-    Nothing if a side refuses the values.
+    The list is empty if a side refuses the values, holds an empty tensor, or has other shapes than
+    the other side.
     """
     try:
         plain, runs = ([program.run(values, Mode.REAL) for program in (sides.left, sides.right)] for values in (feeds, special))
@@ -114,12 +116,12 @@ def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) ->
 
 
 def _is_number(one: Array, other: Array) -> Array:
-    """Which elements are numbers on both sides."""
+    """A mask of the elements that are numbers on both sides."""
     return np.isfinite(one) & np.isfinite(other) if is_float(one) else np.ones(one.shape, np.bool_)
 
 
 def _parted(left: Array, right: Array) -> Array:
-    """Which elements are a number on one side alone, or opposite infinities."""
+    """A mask of the elements that are a number on one side alone, or opposite infinities."""
     if not is_float(left):
         return np.zeros(left.shape, np.bool_)
     return (np.isfinite(left) != np.isfinite(right)) | (np.isinf(left) & np.isinf(right) & (np.sign(left) != np.sign(right)))

@@ -1,6 +1,6 @@
-"""Trials: the right sides that the compiled rule itself makes of instances of its left side.
+"""Trials: the right sides that the compiled rule itself makes from instances of its left side.
 
-All instances go into one e-graph. The rule joins nothing there but records both sides. So each
+All instances go into one e-graph. There the rule records both sides and joins nothing. So each
 class holds only the terms of its instance, and the right side is the one that a model would get.
 """
 
@@ -45,7 +45,7 @@ class Trial:
 
 @dataclass
 class Trials:
-    """The results of a rule for a batch of instances, and why it did not fire on others."""
+    """The right sides for a batch of instances, and the reasons why matches did not fire."""
 
     fired: list[Trial] = field(default_factory=list[Trial])
     refusals: Counter[Refusal] = field(default_factory=Counter[Refusal])
@@ -54,7 +54,7 @@ class Trials:
 def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
     """The right sides of one direction of a rule for the instances on which it fires.
 
-    An instance that matches in several ways has several.
+    An instance that matches in several ways has several right sides.
     """
     batch = _batch(instances)
     model = normalize(batch, None, None)
@@ -161,7 +161,8 @@ class _Sides:
         for index, value in enumerate(values):
             name = f"right_{index}"
             graph.output.append(onnx.ValueInfoProto(name=name))
-            # An output needs a copying node only if no node of its own makes it.
+            # The node that makes an output takes its name. An output that no node makes, or that
+            # another output has renamed, needs an Identity.
             if value not in made or names.setdefault(value, name) != name:
                 graph.node.append(helper.make_node("Identity", [value], [name]))
         for node in graph.node:
@@ -190,7 +191,7 @@ class _Writing:
         self.symbolic: set[str] = set()
 
     def value(self, eclass: int) -> str:
-        """The name of a class's value; writes the value and all that it needs."""
+        """The name of a class's value. Writes the value and its inputs if they are new."""
         name = self.known.get(eclass)
         if name is None:
             name = self.known[eclass] = self._written(eclass)
@@ -233,7 +234,7 @@ class _Writing:
             inputs.pop()
         values = term_attributes(terms, term.head, term.data)
         if signature.operator.name == "Reshape" and inputs[1] in self.symbolic:
-            values["allowzero"] = 1  # a named size of 0 is a size here
+            values["allowzero"] = 1  # a named size may be 0 here, which must not copy a size
         name = f"value_{eclass}"
         named = term_outputs(terms, term.head, term.data)
         count = self.sides.outputs.get(eclass, 1) if named is None else len(named)

@@ -34,10 +34,11 @@ class Style(StrEnum):
     LANDMARKS = "landmarks"  # the fixed numbers of the sides, and their neighbours
     WIDE = "wide"  # reals of many magnitudes, from a thousandth to a thousand
     FULL = "full"  # reals of all magnitudes of the type
-    EXTREME = "extreme"  # the ends of the integers' range
+    EXTREME = "extreme"  # integers at the ends of their range
     # NaN, infinities, signed zeros, denormals, the largest numbers; many at once, by chance.
     SPECIAL = "special"
-    # The specials in turn: in five turns each of the first five is the first element of each input.
+    # The same values in turn: in five turns, each of the five most telling ones is the first
+    # element of each input once.
     TOUR = "tour"
 
 
@@ -63,12 +64,12 @@ class Values:
         self._seed = seed
 
     def draw(self, style: Style, turn: int) -> dict[str, Array]:
-        """An array for each slot. Elements keep to their domains, except NaN, which compares with
-        nothing.
+        """An array for each slot. Elements stay in their domains, except NaN, which no bound
+        excludes.
         """
         generator = np.random.default_rng([self._seed, _STYLES[style], turn])
-        # All turns of a tour share one order, and each slot has another, so that turns pair
-        # specials with others.
+        # All turns of a tour share one order, and each slot has another one, so that special values
+        # meet different ones.
         order = np.random.default_rng(self._seed) if style in (Style.TOUR, Style.LANDMARKS) else generator
         with np.errstate(all="ignore"):
             return {name: self._array(self._kinds[name], slot, style, turn, generator, order) for name, slot in self.slots.items()}
@@ -92,7 +93,7 @@ class Values:
         low, high, count = int(information.min), int(information.max), prod(slot.shape)
         word = np.dtype(np.uint64 if high >> 63 else np.int64)
         if style in (Style.NORMAL, Style.WIDE, Style.FULL):
-            # A random number of bits, so that small and large numbers meet.
+            # Numbers of random bit lengths, so that small and large ones meet.
             shifts = cast(Array, generator.integers(0, high.bit_length(), count))
             drawn = cast(Array, generator.integers(low, high, count, word, endpoint=True))
             elements = [int(number) >> int(shift) for number, shift in zip(drawn, shifts, strict=True)]

@@ -25,9 +25,9 @@ class Case:
     """Two models of the newest opset with the same graph inputs, of concrete shapes, whose outputs
     have to be equal pairwise.
 
-    `free` names the initializers, held by both, whose elements are arbitrary and may be drawn
-    again. `domains` has, by the name of an input or free initializer, the elements that ONNX gives
-    a meaning.
+    `free` names the initializers of both models whose elements are arbitrary and may be drawn
+    again. `domains` has, by the name of an input or free initializer, the elements to which ONNX
+    gives a meaning.
     """
 
     left: onnx.ModelProto
@@ -55,7 +55,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer for one case; of a difference, the first element that shows it, and all inputs."""
+    """The answer for one case; for a difference, the first element that shows it and all inputs."""
 
     outcome: Outcome
     kind: Kind | None = None
@@ -67,8 +67,8 @@ class Verdict:
     error: float = 0.0
     tolerance: float = 0.0  # the difference that rounding explains
     inputs: Mapping[str, Array] = field(default_factory=dict[str, Array])
-    style: str = ""  # of the values that showed it
-    rounds: int = 0  # how many sets of values were compared
+    style: str = ""  # of the values that show the difference
+    rounds: int = 0  # the number of sets of values that were compared
 
 
 def explain(verdict: Verdict) -> str:

@@ -1,11 +1,11 @@
 """Calls: one application of an operator to arrays, as the kernels of this package take it.
 
 The input is an operator, its attributes in normal form, its inputs as arrays, and the data types
-that the model declares for inputs and outputs. The output is a `Call`, which answers the questions
-of kernels. A kernel computes in the data types of its arrays, so that it serves both modes of
-evaluation. With arrays of the declared types it rounds as the model does; with all floats as
-float64 it computes with reals. Declared types matter only for operators that exist to round: casts
-and quantization.
+that the model declares for inputs and outputs. The output is a `Call`, from which a kernel reads
+inputs and attributes. A kernel computes in the data types of its arrays, so that it serves both
+modes of evaluation. With arrays of the declared types it rounds as the model does; with all floats
+as float64 it computes with reals. Declared types matter only for operators that exist to round:
+casts and quantization.
 """
 
 from __future__ import annotations

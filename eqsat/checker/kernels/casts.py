@@ -1,10 +1,9 @@
 """Casts and quantization: the operators that exist to round.
 
 The input is a `Call`, with the data types that the model declares; the output is its results. A
-float keeps its value if it is cast to a type that holds all values of its declared type, so that
-reals pass through; to any other type it is rounded. NaN and numbers out of range have no integer.
-To cast them to an integer type is `Illegal`. To quantize them saturates, except for NaN, which is
-`Illegal` too.
+cast to a type that holds all values of the declared type keeps a float, so that reals pass through.
+A cast to any other type rounds. Casting NaN or a number out of range to an integer type is
+`Illegal`. Quantizing saturates numbers out of range; quantizing NaN is `Illegal`.
 """
 
 from __future__ import annotations
@@ -45,8 +44,8 @@ def _cast(call: Call) -> list[Array]:
         return [x]
     if is_float(x) and is_integer(np.empty(0, kind)):
         whole = np.trunc(x.astype(np.float64))
-        # The upper bound of the widest integers is no double, so the first number that is too large
-        # is compared instead.
+        # No double equals the upper bound of the widest integers, so the comparison is with the
+        # first number that is too large.
         if not ((whole >= float(np.iinfo(kind).min)) & (whole < float(int(np.iinfo(kind).max) + 1))).all():
             raise Undefined("a float out of the range of the integer type it is cast to")
         return [whole.astype(kind)]
@@ -67,7 +66,7 @@ def _limits(kind: np.dtype[Any]) -> tuple[int, int]:
 
 
 def _saturated(x: Array, dtype: int) -> Array:
-    """Whole numbers, held as floats or wide integers, in the integer type `dtype`."""
+    """Whole numbers, held as floats or wide integers, clipped to the integer type `dtype`."""
     kind = helper.tensor_dtype_to_np_dtype(dtype)
     if "int" not in kind.name:
         raise Unsupported("quantization to floats is left to the runtimes")
@@ -77,7 +76,7 @@ def _saturated(x: Array, dtype: int) -> Array:
 
 
 def _along(call: Call, parameter: Array, x: Array) -> Array:
-    """A scale or zero point, laid out to broadcast to `x`: one number, one for each place of an
+    """A scale or zero point, laid out to broadcast to `x`: one number, one for each index of an
     axis, or one for each block.
     """
     axis = call.integer("axis", 1)
@@ -108,7 +107,8 @@ def _dequantize(call: Call) -> list[Array]:
     if is_float(x):
         raise Unsupported("quantized floats are left to the runtimes")
     steps = x.astype(np.int64) if zero is None else x.astype(np.int64) - _along(call, zero, x).astype(np.int64)
-    # The result is declared to be the scale's type, or another in which the product is formed.
+    # The declared type of the result, of the scale or another, is that of the product. Reals stay
+    # in double precision.
     kind = scale.dtype if scale.dtype == np.float64 else helper.tensor_dtype_to_np_dtype(call.results[0])
     return [np.asarray(steps.astype(kind) * _along(call, scale, x).astype(kind))]
 

@@ -1,9 +1,9 @@
 """Convolutions, and the windows that they share with pools.
 
 The input is a `Call` for Conv or ConvTranspose of any number of spatial axes, or the parts of one;
-the output is its result. Padding is zeros that are multiplied like any other number. A sum runs
-over channels, then over places of the kernel, each in order, and begins with the bias, if there is
-one. That of ConvTranspose runs over places first.
+the output is its result. Padding is zeros, which are multiplied like any other number. A sum begins
+with the bias, if there is one, and runs over channels, then over positions in the kernel, each in
+order. The sum of ConvTranspose runs over positions first.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Windows:
         return tuple((length - 1) * dilation + 1 for length, dilation in zip(self.kernel, self.dilations, strict=True))
 
     def of(self, x: Array, fill: Array) -> Array:
-        """The elements under each window: batch, channels, places of windows, places of the kernel.
-        Padding is `fill`.
+        """The elements under each window, with axes for batch, channels, positions of the window,
+        and positions in it. Padding is `fill`.
         """
         rank = len(self.kernel)
         # A last window that begins inside may end beyond the padding.
@@ -96,8 +96,8 @@ def convolve(call: Call, x: Array, w: Array, bias: Array | None) -> Array:
     places = windows(call, x.shape[2:], kernel)
     under = places.of(x, np.zeros((), x.dtype))
     batch, channels = x.shape[:2]
-    # The terms come first: channels of a group, then places of the kernel. After them: batch,
-    # group, filter of the group, places of windows.
+    # The axes of the terms come first: channels of a group, positions in the kernel. Then come
+    # batch, group, filter of the group, positions of the window.
     under = under.reshape(batch, group, channels // group, *places.counts, *kernel)
     under = under.transpose(2, *range(3 + rank, 3 + 2 * rank), 0, 1, *range(3, 3 + rank))
     filters = w.reshape(group, w.shape[0] // group, channels // group, *kernel).transpose(2, *range(3, 3 + rank), 0, 1)
@@ -141,7 +141,7 @@ def _transposed(call: Call) -> list[Array]:
         )
         result[(..., *target)] += total(np.asarray(grouped * tap))
     result = result.reshape(batch, group * filters, *full)
-    # An output_shape may extend beyond the reach of the kernel; only the bias is there.
+    # An output_shape may extend beyond the reach of the kernel, where only the bias is added.
     beyond = [max(head + size - length, 0) for head, size, length in zip(heads, sizes, full, strict=True)]
     before = [max(-head, 0) for head in heads]
     if any(beyond) or any(before):
@@ -155,7 +155,7 @@ def _transposed(call: Call) -> list[Array]:
 
 
 def _cut(call: Call, spatial: tuple[int, ...], full: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Where the result of a ConvTranspose begins in the full result, and its sizes."""
+    """The start of a ConvTranspose's result inside of the full result, and its sizes."""
     rank, mode = len(spatial), call.text("auto_pad", "NOTSET")
     output_shape = call.integers("output_shape")
     if output_shape is None and mode not in SAME:

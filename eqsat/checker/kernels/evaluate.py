@@ -1,12 +1,12 @@
-"""Evaluation: a model is read once and computed many times, node by node, on other inputs and in
-two modes.
+"""Evaluation: a model is read once and computed many times, node by node, on different inputs and
+in two modes.
 
 The input is a model of the newest opset without bodies, and arrays for its inputs. The output is a
-`Program`, and for each run of it a `Run`: the outputs, and what happened on the way. In the mode
-`BITS` every node computes in the types that the model declares. In the mode `REAL` floats are held
-in double precision throughout: only casts and quantization round to a declared type. The first
-engine that has a node computes it: eqsat/checker/kernels/reference.py, ONNX Runtime, the reference
-of onnx.
+`Program`, and for each run of it a `Run`: the outputs, and events such as an infinity. In the mode
+`BITS` every node computes in the types that the model declares. In the mode `REAL` floats have
+double precision throughout: only casts and quantization round to a declared type. The first engine
+that supports a node computes it: eqsat/checker/kernels/reference.py, ONNX Runtime, the reference of
+onnx.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Step(NamedTuple):
 class Run:
     """The outputs of one run of a program, and events in it.
 
-    Events are noted in undisturbed runs with reals.
+    Only undisturbed runs with reals note all events.
     """
 
     outputs: list[Array]
@@ -146,7 +146,8 @@ class Program:
     def run(self, feeds: Feeds, mode: Mode, noise: Noise | None = None) -> Run:
         """The outputs for `feeds`, which may redefine constants.
 
-        Raises `Illegal` if a node gives them no meaning, `Unsupported` if no engine has it.
+        Raises `Illegal` if a node gives them no meaning, `Unsupported` if no engine supports a
+        node.
         """
         run = Run([])
         values: dict[str, Array] = {}
@@ -176,7 +177,7 @@ class Program:
         call = Call(step.operator, attributes, tuple(inputs), step.dtypes, step.results)
         results = self._computed(call, step, mode)
         if mode is Mode.BITS:
-            # Statistics of a normalization come in the type that they were computed in.
+            # A normalization returns its statistics in the type in which it computed them.
             results = [_as_declared(x, dtype) for x, dtype in zip(results, step.results, strict=False)]
         else:
             results = [_as_real(x) for x in results]
@@ -191,7 +192,7 @@ class Program:
                 return [np.asarray(x) for x in step.kernel(call)]
             except Unsupported:
                 pass  # a runtime may have this form of the operator
-            # numpy raises them for shapes that do not fit.
+            # numpy raises these for shapes that do not fit.
             except (ValueError, IndexError) as error:
                 raise Illegal(str(error)) from None
         return foreign.compute(call if mode is Mode.BITS else _in_double(call))
@@ -202,8 +203,8 @@ def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
     try:
         return _inferred(model, propagates=True)
     except IllegalModel as error:
-        # Integer elements wrap. An overflow during data propagation concerns no size, so it is no
-        # objection.
+        # Integer elements wrap, so an overflow during data propagation is no error: it concerns no
+        # size.
         if "during data propagation" not in str(error):
             raise
     return _inferred(model, propagates=False)
@@ -232,8 +233,8 @@ def _as_declared(array: Array, dtype: int) -> Array:
 
 
 def _in_double(call: Call) -> Call:
-    """The call for a runtime: floats stay double if the operator admits that, else they are rounded
-    to their declared type.
+    """The call for a runtime. Floats stay double if the operator admits that; otherwise they are
+    rounded to their declared type.
     """
     schema = call.operator.schema
     assert schema is not None

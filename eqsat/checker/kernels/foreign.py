@@ -1,9 +1,10 @@
-"""Foreign kernels: ONNX Runtime with its optimizations off, and else the reference of onnx.
+"""Foreign kernels: ONNX Runtime with its optimizations off, or else the reference of onnx.
 
 They compute the operators that our own kernels lack. The input is a `Call` whose arrays have the
-types to compute in; the output is its results. Each node is a model of its own, whose inputs have
-no declared shape, so that one session serves all shapes; the sessions used last are kept. A node
-that no runtime takes is `Unsupported`; one that ONNX Runtime takes and fails to run is `Illegal`.
+types to compute in; the output is its results. Each node becomes a model of its own, whose inputs
+have no declared shape, so that one session serves all shapes. The sessions used last are kept. A
+node that no runtime accepts is `Unsupported`; one that ONNX Runtime accepts and fails to run is
+`Illegal`.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ IGNORED: Final[Mapping[tuple[str, str], frozenset[str]]] = {
     (REFERENCE, "RNN"): _RECURRENT,
 }
 
-# Operators of the reference that replace infinities by numbers.
+# Operators in which the reference replaces infinities by numbers.
 _OF_NUMBERS: Final = frozenset({"Resize"})
 
-# Attributes as they are hashed: messages by their bytes.
+# Attributes in a form that can be hashed: messages as bytes.
 _Items: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 def compute(call: Call) -> list[Array]:
-    """A node's results by the first runtime that takes it. Raises `Unsupported` or `Illegal`."""
+    """A node's results by the first runtime that accepts it. Raises `Unsupported` or `Illegal`."""
     items: _Items = tuple(
         (name, value.SerializeToString(deterministic=True) if isinstance(value, onnx.AttributeProto) else value) for name, value in call.attributes.items()
     )
@@ -63,8 +64,8 @@ def compute(call: Call) -> list[Array]:
 
 
 def run(model: bytes) -> list[Array]:
-    """The outputs of a model without inputs by ONNX Runtime alone. Raises `Unsupported` if it does
-    not run it.
+    """The outputs of a model without inputs by ONNX Runtime alone. Raises `Unsupported` if ONNX
+    Runtime does not run the model.
     """
     _quiet()
     try:
@@ -75,7 +76,7 @@ def run(model: bytes) -> list[Array]:
 
 @functools.lru_cache(maxsize=_SESSIONS)
 def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> Session | str:
-    """A session, or why there is none."""
+    """A session, or the reason why there is none."""
     operator = find_operator(domain, name, opset)
     model = _model(operator, items, dtypes, wanted)
     _quiet()
@@ -119,8 +120,8 @@ def _kind(operator: Operator, attribute: str) -> int:
 
 @functools.lru_cache(maxsize=1)
 def _quiet() -> None:
-    """Silences ONNX Runtime, which writes every refusal to the error stream; here a refusal is an
-    answer.
+    """Silences ONNX Runtime, which writes every refusal to the error stream. Here a refusal is an
+    expected answer.
     """
     runtime: Any = importlib.import_module("onnxruntime")
     runtime.set_default_logger_severity(4)

@@ -34,7 +34,7 @@ def _flatten(call: Call) -> list[Array]:
     x, axis = call.input(0), call.integer("axis", 1)
     if not -x.ndim <= axis <= x.ndim:
         raise Illegal(f"Flatten at axis {axis} of a tensor of rank {x.ndim}")
-    # A count from the end of rank 0 is 0, which is the front.
+    # At rank 0 the only axis is 0, however it is counted.
     front = axis + x.ndim if axis < 0 else axis
     return [x.reshape(math.prod(x.shape[:front]), math.prod(x.shape[front:]))]
 
@@ -159,7 +159,7 @@ def _pad(call: Call) -> list[Array]:
 
 
 def _padded_places(size: int, head: int, tail: int, mode: str) -> Array:
-    """For each place of a padded axis, the place it copies."""
+    """For each index of a padded axis, the index that it copies."""
     places = np.arange(-head, size + tail)
     if mode == "edge":
         return np.clip(places, 0, max(size - 1, 0))

@@ -1,4 +1,4 @@
-"""Noise: disturbances of the size that rounding may have caused.
+"""Noise: random disturbances of floats, which show how far rounding can move the outputs.
 
 The input is arrays on their way through a program; the output is the same arrays, disturbed at
 random. The moves of the outputs show how far two equal sides may lie apart
@@ -22,15 +22,15 @@ class Noise(Protocol):
     """A disturbance of a run."""
 
     def rounding(self, array: Array) -> Array:
-        """An array that enters or leaves a rounding node."""
+        """Disturbs an array that enters or leaves a rounding node."""
         ...
 
     def constant(self, array: Array) -> Array:
-        """A constant that can not be drawn again, in its declared type."""
+        """Disturbs a constant that can not be drawn again, given in its declared type."""
         ...
 
     def attributes(self, attributes: Attributes) -> Attributes:
-        """The attributes of a node."""
+        """Disturbs the attributes of a node."""
         ...
 
 
@@ -64,8 +64,8 @@ class FixedNumberNoise:
     """Moves every fixed number by up to `units` in its last place: constants, and attributes, which
     are 32-bit floats.
 
-    Equal numbers move equally, wherever they are, so that numbers on both sides move both alike.
-    Zeros stay.
+    Equal numbers move equally, so a number that occurs on both sides moves alike on both. Zeros
+    stay.
     """
 
     def __init__(self, generator: np.random.Generator, units: float) -> None:

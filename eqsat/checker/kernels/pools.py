@@ -1,7 +1,7 @@
 """Pools: the maximum, the mean or a norm of the elements under a window.
 
 The input is a `Call` for MaxPool, AveragePool, LpPool or one of their global forms; the output is
-its results. Padding takes no part, unless AveragePool has to count it. A maximum follows IEEE
+its results. Padding does not count, unless AveragePool has to count it. A maximum follows IEEE
 754-2019, so that a NaN under a window is its maximum.
 """
 
@@ -24,7 +24,7 @@ def _windows(call: Call) -> Windows:
 
 
 def _terms(places: Windows, x: Array, fill: Array) -> Array:
-    """The elements under each window, its places in front, in order."""
+    """The elements under each window, with the positions in the window as the first axis."""
     under = places.of(x, fill)
     rank = len(places.kernel)
     return in_front(under, tuple(range(2 + rank, 2 + 2 * rank)))
@@ -35,7 +35,7 @@ def _lowest(x: Array) -> Array:
 
 
 def _inside(places: Windows, x: Array) -> Array:
-    """Which places under each window belong to the image."""
+    """A mask of the positions in each window that lie inside of the image."""
     return _terms(places, np.ones((1, 1, *x.shape[2:]), np.bool_), np.asarray(False))
 
 
@@ -48,7 +48,7 @@ def _max_pool(call: Call) -> list[Array]:
     result = largest(terms)
     if len(call.results) < 2 or not call.results[1]:
         return [result]
-    # The place of the first maximum, counted through the whole tensor, rows or columns first.
+    # The index of the first maximum in the whole tensor, in row-major or column-major order.
     spatial = x.shape[2:]
     plane = cast(Array, np.arange(math.prod(spatial))).reshape(spatial, order="F" if call.integer("storage_order") else "C")
     numbers = math.prod(spatial) * cast(Array, np.arange(math.prod(x.shape[:2]))).reshape(*x.shape[:2], *(1,) * len(spatial)) + plane
@@ -61,7 +61,7 @@ def _average_pool(call: Call) -> list[Array]:
     places = _windows(call)
     terms = _terms(places, x, np.zeros((), x.dtype))
     if call.integer("count_include_pad"):
-        # Padding counts, but not the part of a last window beyond it.
+        # Padding counts, but the part of a last window beyond the padding does not.
         padded = tuple(head + size + tail for head, size, tail in zip(places.heads, x.shape[2:], places.tails, strict=True))
         none = (0,) * len(padded)
         whole = Windows(places.kernel, places.strides, places.dilations, none, none, places.counts)

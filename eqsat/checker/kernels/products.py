@@ -1,4 +1,4 @@
-"""Matrix products and their kin.
+"""Matrix products: MatMul, Gemm and Einsum.
 
 The input is a `Call`; the output is its result. Each element is a sum of products in the order of
 the inner index (eqsat/checker/kernels/sums.py). If an operator adds a bias of its own, the sum

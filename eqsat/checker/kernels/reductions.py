@@ -1,8 +1,8 @@
-"""Operators that reduce axes, run along one, or pick by order along one.
+"""Operators that reduce axes, run along one axis, or pick elements along one by their order.
 
 The input is a `Call`; the output is its results. Sums run in row-major order over the reduced axes
-(eqsat/checker/kernels/sums.py). Of equal elements ArgMax, ArgMin and TopK pick the first, unless
-told otherwise.
+(eqsat/checker/kernels/sums.py). Of equal elements, ArgMax, ArgMin and TopK pick the first, unless
+an attribute says otherwise.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def reduced(x: Array, axes: tuple[int, ...], fold: Fold, keepdims: bool) -> Arra
 
 
 def mean_of(terms: Array) -> Array:
-    """The mean over the first axis; that of integers is rounded towards zero."""
+    """The mean over the first axis; a mean of integers is rounded towards zero."""
     count = len(terms)
     if not is_integer(terms):
         return np.asarray(total(terms) / np.asarray(count).astype(terms.dtype))
@@ -123,7 +123,7 @@ def _top(call: Call) -> list[Array]:
     terms = np.moveaxis(x, axis, 0)
     plain = terms if terms.dtype.kind in "iuf" else terms.astype(np.float64)
     if call.integer("largest", 1):
-        # Sorted backwards, so that of equal elements the first comes first after the reversal.
+        # Sorting the reversed terms puts the first of equal elements first after the reversal.
         order = len(terms) - 1 - np.argsort(plain[::-1], axis=0, kind="stable")[::-1]
     else:
         order = np.argsort(plain, axis=0, kind="stable")

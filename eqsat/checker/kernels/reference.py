@@ -30,7 +30,8 @@ KERNELS: Final[dict[str, Kernel]] = {
     **rotary.KERNELS,
 }
 
-# Results are operands, integers or truth values: nothing rounds but operators that exist to round.
+# Operators without rounding errors: the results are operands, integers or truth values, or rounding
+# is the operator's purpose.
 _NEVER_ROUNDS: Final = frozenset(moves.KERNELS) | frozenset(
     """
     Abs And ArgMax ArgMin BitCast BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil CenterCropPad Clip Compress Equal
@@ -40,7 +41,7 @@ _NEVER_ROUNDS: Final = frozenset(moves.KERNELS) | frozenset(
 )
 _SCATTERS: Final = frozenset({"ScatterElements", "ScatterND"})
 
-# Sums, products, quotients and square roots, and nothing else.
+# Operators made of sums, products, quotients and square roots alone.
 _ARITHMETIC: Final = frozenset(
     """
     Add AveragePool Conv ConvTranspose CumSum Div Einsum Gemm GlobalAveragePool MatMul Mean Mul Range Reciprocal ReduceL1 ReduceMean ReduceSum
@@ -55,7 +56,7 @@ _NEVER_ZERO: Final = frozenset("Exp Sigmoid Softmax Softplus".split())
 _ZERO_OF_ZEROS: Final = frozenset("Div Mul Pow Reciprocal".split())
 _TINY: Final = float(np.finfo(np.float64).tiny)
 
-# Operators of an order, in which ONNX gives a NaN no place.
+# Operators that order elements. ONNX does not say where a NaN belongs in the order.
 ORDERED: Final = frozenset("ArgMax ArgMin Hardmax NonMaxSuppression TopK Unique".split())
 
 # Float inputs that are settings rather than data: the smallest change may change a shape.
@@ -77,9 +78,9 @@ def exact_where_short(name: str, attributes: Attributes) -> bool:
     """Whether every short result of the operator on short operands is exact.
 
     Two short numbers have a product of 40 bits, and 8192 of those have a sum of 53 bits: sums of
-    products are exact in any order. A rounded quotient or root that is short leaves a remainder
-    which is a multiple of 2**-16, and below it, so there is none. An infinity or a NaN among the
-    results is a pole, since short numbers do not overflow.
+    products are exact in any order. If a rounded quotient or root is short, its remainder is a
+    multiple of 2**-16 and smaller than that, so it is 0. An infinity or a NaN among the results is
+    a pole, since short numbers do not overflow.
     """
     return name in _ARITHMETIC or not rounds(name, attributes)
 
@@ -99,7 +100,7 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
 
 
 def is_short(array: Array) -> bool:
-    """Whether there are not too many elements, and each float is a multiple of 1/256 of at most
+    """Whether there are at most 8192 elements, and each float is a multiple of 1/256 of at most
     4096 in magnitude, or not finite.
     """
     finite = array[np.isfinite(array)]

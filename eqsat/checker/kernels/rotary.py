@@ -11,7 +11,7 @@ from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel
 
 
 def _rotary(call: Call) -> list[Array]:
-    """Rotates pairs of elements of each head by the angle of their position; elements behind
+    """Rotates pairs of elements of each head by the angle of their position. Elements beyond
     `rotary_embedding_dim` stay.
     """
     x, cos, sin, places = call.input(0), call.input(1), call.input(2), call.given(3)

@@ -37,7 +37,9 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """The smaller of two numbers, likewise: a NaN wins, and -0 is below +0."""
+    """The smaller of two numbers by IEEE 754-2019, in either operand order: a NaN wins, and -0 is
+    below +0.
+    """
     smaller: Array = np.minimum(a, b)
     return np.where((a == 0) & (b == 0), -(-a + -b), smaller).astype(smaller.dtype) if smaller.dtype.kind not in "biu" else smaller
 

@@ -1,10 +1,11 @@
 """Attribute draws: every attribute of every operator that a rule may name, and the values drawn for
 it.
 
-Values in the table are drawn from, whatever the shapes are. The operator's sampler draws a `FITTED`
-attribute, which has to agree with shapes or with other attributes. A `Kept` attribute keeps ONNX's
-default, for the given reason. A test fails if the table lacks an attribute of ONNX, if an attribute
-is not drawn although the table says so, or if a value makes no difference to the engines.
+An attribute with values in the table gets one of them, whatever the shapes are. The operator's
+sampler draws a `FITTED` attribute, which has to agree with shapes or with other attributes. A
+`Kept` attribute keeps ONNX's default, for the given reason. A test fails if the table lacks an
+attribute of ONNX, if an attribute is not drawn although the table says so, or if a value makes no
+difference to the engines.
 """
 
 from __future__ import annotations

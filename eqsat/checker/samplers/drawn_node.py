@@ -36,7 +36,7 @@ class Slot:
     given: Setting | None = None  # the value in a test line
     # The integers that guards compare an integer with, or each item of a list.
     rivals: tuple[tuple[int, ...], ...] = ()
-    carried: bool = False  # one of "all the other attributes": it may be left out
+    carried: bool = False  # one of the attributes of `..p` or `_`, which may be omitted
 
 
 @dataclass
@@ -59,8 +59,8 @@ class DrawnNode:
     # bound.
     lists: Sequence[Sizes]
     from_test: bool = False  # whether it comes from a test line, whose shapes stay
-    # Whether sizes will have names; rules then see parameters as written, since named sizes do not
-    # normalize them.
+    # Whether sizes will have names. Rules then see parameters as written, because normalizing them
+    # needs known sizes.
     symbolic: bool = False
     chosen: dict[str, Setting] = field(default_factory=dict[str, Setting])
 
@@ -95,9 +95,7 @@ class DrawnNode:
         return key in self.slots
 
     def length(self, *keys: str) -> int | None:
-        """The length of the lists `keys`, which belong together, if one of them has a prescribed
-        one.
-        """
+        """The common length of the lists `keys`, if the rule prescribes it for one of them."""
         for key in keys:
             slot = self.slots.get(key)
             if slot is not None and slot.items is not None:
@@ -113,7 +111,7 @@ class DrawnNode:
         return default(self.operator, key)
 
     def again(self, low: int, high: int) -> int:
-        """An integer in the range: often a size of another tensor, or the rest beside it."""
+        """An integer in the range: often a size of another tensor, or its mirror image there."""
         known = [size for sizes in self.lists for size in sizes if low <= size <= high] if self.chance(0.5) else []
         if not known:
             return self.random.randint(low, high)
@@ -130,8 +128,8 @@ class DrawnNode:
         return default if value is None else value
 
     def integers(self, key: str, draw: Callable[[], Sequence[int]], count: int | None = None) -> Sizes | None:
-        """Likewise a list of `count` integers (None: of any number); None if it is left out and has
-        no default.
+        """A list of `count` integers (None: any number), chosen as by `integer`; None if the rule
+        omits it and it has no default.
         """
         value = self._settle(key, lambda: tuple(draw()), count)
         if value is None:
@@ -141,26 +139,26 @@ class DrawnNode:
         return tuple(int(item) for item in value)
 
     def texts(self, key: str, draw: Callable[[], Sequence[str]], count: int) -> tuple[str, ...] | None:
-        """Likewise a list of `count` strings."""
+        """A list of `count` strings, chosen as by `integers`."""
         value = self._settle(key, lambda: tuple(draw()), count)
         return tuple(str(item) for item in value) if isinstance(value, tuple) else None
 
     def floats(self, key: str, draw: Callable[[], Sequence[float]]) -> None:
-        """Likewise a list of floating-point numbers, which the rule must mention."""
+        """Draws a list of floats unless it is prescribed. The rule must mention it."""
         if self.slots[key].value is None:
             self.chosen[key] = tuple(draw())
 
     def text(self, key: str, words: Sequence[str]) -> str:
-        """Likewise a string, drawn from `words`, the most usual of which stand first."""
+        """A string, chosen as by `integer`, or drawn from `words`, often the first of them."""
         value = self._settle(key, lambda: words[0] if self.chance(0.4) else self.random.choice(words))
         return value if isinstance(value, str) else ""
 
     def number(self, key: str, numbers: Sequence[float]) -> None:
-        """Likewise a floating-point attribute, drawn from `numbers`."""
+        """Chooses a floating-point attribute as `integer` does, or draws one of `numbers`."""
         self._settle(key, lambda: float(self.random.choice(numbers)))
 
     def choose(self, key: str, values: Sequence[int] | Sequence[float] | Sequence[str]) -> None:
-        """Likewise one of the values."""
+        """Chooses an attribute as `integer` does, or draws one of `values`."""
         schema = self.operator.schema
         assert schema is not None
         real = schema.attributes[key].type == defs.OpSchema.AttrType.FLOAT

@@ -1,4 +1,4 @@
-"""Samplers for operators whose inputs broadcast, and for those that take scalars or vectors beside
+"""Samplers for operators whose inputs broadcast, and for those that take scalars or vectors besides
 their data.
 
 They give the new inputs of a node shapes that broadcast with the others in all the ways of ONNX:
@@ -70,8 +70,8 @@ def together(node: DrawnNode, *positions: int) -> None:
         movable.remove(first)
         target = node.shape(first)
     for position in movable:
-        # A number that makes the other operand larger does not match its pattern; one draw in
-        # twenty shows that.
+        # A number that enlarges the other operand must not match its pattern. One draw in twenty
+        # tests that.
         shape = narrowed(node, target) if position in node.numbers and not node.chance(0.05) else widened(node, target)
         node.fit(position, shape)
         target = joined((target, shape)) or target
@@ -102,7 +102,7 @@ def sample_prelu(node: DrawnNode) -> None:
 
 
 def sample_quantize(node: DrawnNode) -> None:
-    """QuantizeLinear and DequantizeLinear: one scale, one for each place along the axis, or one for
+    """QuantizeLinear and DequantizeLinear: one scale, one for each index of the axis, or one for
     each block.
     """
     x = node.shape(0)
@@ -127,7 +127,7 @@ def sample_quantize(node: DrawnNode) -> None:
 
 
 def sample_mod(node: DrawnNode) -> None:
-    """Mod: floats have one of the two remainders."""
+    """Mod: floats only with fmod."""
     together(node)
     whole = node.inputs[0] is not None and node.inputs[0].dtype in INTEGERS
     node.integer("fmod", lambda: node.random.randint(0, 1) if whole else 1)

@@ -2,7 +2,7 @@
 
 The input is a node in the plain spelling of the samplers, with the facts of its inputs and output.
 The output is the same node in one of the spellings that models use, with the same meaning. Rules
-see one spelling of all of them, so that the names of a rule keep their values.
+see all of them in one spelling, so the names of a rule keep their values.
 """
 
 from __future__ import annotations

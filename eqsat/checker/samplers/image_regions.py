@@ -13,7 +13,7 @@ from eqsat.checker.samplers.multiplied import spatial, spread
 
 
 def sample_columns(node: DrawnNode) -> None:
-    """Col2Im: a column for each place that a block takes in an image of two axes."""
+    """Col2Im: a column for each position of the block in the image."""
     random = node.random
     count = node.length("image_shape", "block_shape", "dilations", "strides") or 2
     block = node.integers("block_shape", lambda: spread(node, count, (1, 2, 2, 3)), count) or ()
@@ -32,8 +32,8 @@ def sample_columns(node: DrawnNode) -> None:
 
 
 def sample_deformed(node: DrawnNode) -> None:
-    """DeformConv: two coordinates of an offset for each place of the kernel, at each place of the
-    result.
+    """DeformConv: an offset of two coordinates for each position in the kernel and each element of
+    the result.
     """
     random = node.random
     batch, channels, *sizes = (*node.shape(0), *(draw_size(random, 1) for _ in range(4)))[:4]
@@ -61,7 +61,7 @@ def sample_deformed(node: DrawnNode) -> None:
 
 
 def sample_region(node: DrawnNode) -> None:
-    """RoiAlign: four coordinates and the number of an image for each region."""
+    """RoiAlign: for each region, four coordinates and the index of an image."""
     spatial(node, 2)
     if len(node.shape(0)) != 4:
         node.fit(0, node.shape(0)[:4])
@@ -71,7 +71,7 @@ def sample_region(node: DrawnNode) -> None:
 
 
 def sample_unpool(node: DrawnNode) -> None:
-    """MaxUnpool: a place for each element."""
+    """MaxUnpool: an index for each element."""
     sizes = spatial(node)
     count = len(sizes)
     kernel = node.integers("kernel_shape", lambda: spread(node, count, (1, 2, 2, 3)), count)

@@ -42,7 +42,7 @@ def sample_gather_elements(node: DrawnNode) -> None:
 
 
 def sample_gather_nd(node: DrawnNode) -> None:
-    """GatherND: the last axis of the indices counts axes of the data."""
+    """GatherND: the last axis of the indices is as long as the number of indexed axes."""
     if not node.shape(0):
         node.fit(0, (draw_size(node.random, 1),))
     shape = node.shape(0)
@@ -55,7 +55,7 @@ def sample_gather_nd(node: DrawnNode) -> None:
 
 
 def sample_scatter_nd(node: DrawnNode) -> None:
-    """ScatterND: updates have the shape of the chosen places."""
+    """ScatterND: updates have the shape of the elements or slices that they replace."""
     if not node.shape(0):
         node.fit(0, (draw_size(node.random, 1),))
     shape = node.shape(0)
@@ -75,7 +75,7 @@ def sample_compress(node: DrawnNode) -> None:
 
 
 def sample_one_hot(node: DrawnNode) -> None:
-    """OneHot: depth is a scalar, the values are two."""
+    """OneHot: a scalar depth and two values."""
     rank = len(node.shape(0)) + 1
     node.integer("axis", lambda: node.random.randrange(rank))
     node.fit(1, node.random.choice(((), (1,))))
@@ -89,8 +89,8 @@ def sample_unique(node: DrawnNode) -> None:
 
 
 def sample_tensor_scatter(node: DrawnNode) -> None:
-    """TensorScatter: updates are shorter along the axis, which is not the batch's, and begin at a
-    place for each batch entry.
+    """TensorScatter: updates that are no longer than the axis, which is not the batch, and an index
+    for each batch entry.
     """
     x = (*node.shape(0), *(draw_size(node.random, 1) for _ in range(3)))[: max(3, len(node.shape(0)))]
     node.fit(0, x)

@@ -16,7 +16,7 @@ Sizes: TypeAlias = tuple[int, ...]
 ELEMENT_LIMIT: Final = 4096  # larger tensors make an instance slow and show nothing more
 RANK_LIMIT: Final = 8
 
-_DEEP: Final = 5  # axes more than any author thinks of
+_DEEP: Final = 5  # additional axes, more than an author thinks of
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
 _WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
@@ -43,8 +43,8 @@ def draw_shapes(random: Random, shapes: Mapping[str, Sizes], reduced: bool = Fal
     """Shapes for the same tensors: classes of equal sizes get new sizes; sometimes ranks or single
     sizes change.
 
-    If axes are `reduced`, one class has size 0 more often, because authors easily overlook
-    reductions of nothing.
+    If axes are `reduced`, one class has size 0 more often, because authors easily overlook empty
+    reductions.
     """
     found = dict(shapes) if random.random() < 0.15 else _relabelled(random, shapes)
     sizes = sorted({size for shape in found.values() for size in shape})
@@ -63,7 +63,7 @@ def draw_shapes(random: Random, shapes: Mapping[str, Sizes], reduced: bool = Fal
 
 
 def limited(random: Random, shape: Sizes) -> Sizes:
-    """`shape` with axes cut until its elements are few."""
+    """`shape` with its largest axes shortened until it has at most `ELEMENT_LIMIT` elements."""
     sizes = list(shape[:RANK_LIMIT])
     while _count(sizes) > ELEMENT_LIMIT:
         largest = max(range(len(sizes)), key=sizes.__getitem__)

@@ -14,7 +14,7 @@ from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_size
 
 
 def axis_of(node: DrawnNode, position: int = 0, key: str = "axis", extra: int = 0) -> int:
-    """An axis of an input (`extra`: that many places more), counted from the front."""
+    """An axis of an input with `extra` more axes, counted from the front."""
     rank = len(node.shape(position)) + extra
     if not rank:
         raise Unfit
@@ -70,7 +70,7 @@ def sample_split(node: DrawnNode) -> None:
 def sample_slice(node: DrawnNode) -> None:
     """Slice: bounds inside the tensor, mostly not empty, steps of both signs.
 
-    If sizes have names, bounds may also lie beyond it, or count from the end.
+    If sizes have names, bounds may also lie beyond the tensor, or count from the end.
     """
     shape = node.shape(0)
     count = node.length("axes", "starts", "ends", "steps")
@@ -92,14 +92,14 @@ def sample_slice(node: DrawnNode) -> None:
     ends: list[int] = []
     for axis, step in zip(axes, steps, strict=True):
         size = shape[axis]
-        # Half of the slices stay inside a part, often one that was joined or cut before.
+        # Half of the slices stay inside of a part, often one that a Concat or Split made.
         first, last = (0, size) if node.chance(0.5) else sorted((node.random.choice((0, node.again(0, size))), node.again(0, size)))
         low, high = sorted((node.random.randint(first, last), node.random.randint(first, last)))
         if low == high and last > first and node.chance(0.8):
             low, high = max(first, low - 1), min(last, high + 1)
         low, high = (first if node.chance(0.2) else low), (last if node.chance(0.3) else high)
-        # Backwards the last element comes first, and only a large negative number means the end
-        # "before 0".
+        # Backwards, the last element comes first, and only a large negative number means the end
+        # before element 0.
         starts.append(max(low if step > 0 else high - 1, 0))
         ends.append(high if step > 0 else low - 1 if low > 0 else -size - 1)
         if node.symbolic and step > 0:
@@ -109,11 +109,11 @@ def sample_slice(node: DrawnNode) -> None:
 
 
 def _unbounded(node: DrawnNode, start: int, end: int, size: int) -> tuple[int, int]:
-    """Perhaps bounds that are plain only if the axis has a known size: an end beyond the last
-    element, or a bound counted from it.
+    """The bounds, perhaps in a form that is plain only if the size of the axis is known: with an
+    end beyond the last element, or a bound counted from it.
     """
-    # For a fresh tensor, rules overlook negative bounds; for one that was cut before, an end beyond
-    # that cut.
+    # Rules easily overlook negative bounds on a fresh tensor, and, on one that was cut before, an
+    # end beyond that cut.
     weights = (0.25, 0.15, 0.05, 0.15, 0.4) if 0 in node.fresh else (0.1, 0.6, 0.15, 0.08, 0.07)
     match node.random.choices(("inside", "beyond", "open", "end", "start"), weights)[0]:
         case "beyond":
@@ -169,7 +169,7 @@ def sample_reshape(node: DrawnNode) -> None:
     found = node.integers("shape", draw)
     node.integer("allowzero", lambda: node.random.choice((0, 0, 1)))
     if found is not None and 0 in found:
-        # The only way to write a size of 0; equivalent forms use zeros that copy.
+        # A size of 0 needs it; `equivalent_forms` writes zeros that copy.
         node.chosen["allowzero"] = 1
     if found is not None and 0 in node.fresh and all(size > 0 for size in found) and prod(found) != prod(shape):
         node.fit(0, found if node.chance(0.5) else (prod(found),))
@@ -254,7 +254,7 @@ def sample_tile(node: DrawnNode) -> None:
 
 
 def sample_pad(node: DrawnNode) -> None:
-    """Pad: pads of both signs, modes whose pads stay inside the data."""
+    """Pad: pads of both signs in the mode constant; in other modes, pads that fit the data."""
     shape = node.shape(0)
     mode = node.text("mode", ("constant", "reflect", "edge", "wrap"))
     length = node.length("pads")
@@ -294,7 +294,7 @@ def sample_shape(node: DrawnNode) -> None:
 
 
 def sample_filled(node: DrawnNode) -> None:
-    """ConstantOfShape: any shape, the scalar's among them."""
+    """ConstantOfShape: any shape, that of a scalar included."""
     count = node.length("input")
     node.integers("input", lambda: [draw_size(node.random) for _ in range(node.random.randint(0, 3) if count is None else count)])
 
@@ -320,7 +320,7 @@ def sample_trilu(node: DrawnNode) -> None:
 
 
 def sample_reverse_sequence(node: DrawnNode) -> None:
-    """ReverseSequence: batch and time are the first two axes, either way round."""
+    """ReverseSequence: batch and time are the first two axes, in either order."""
     if len(node.shape(0)) < 2:
         node.fit(0, (draw_size(node.random, 1), draw_size(node.random, 1)))
     batch = node.integer("batch_axis", lambda: node.random.randint(0, 1), 1)

@@ -1,8 +1,8 @@
-"""Samplers for products: MatMul and its kin, Gemm, Einsum, and convolutions.
+"""Samplers for products (MatMul and its integer forms, Gemm, Einsum), convolutions and pools.
 
 They give new inputs shapes that agree with the others (rows with columns, channels with groups),
-and draw windows that fit. Batches broadcast, operands have one axis, groups have unequal channel
-counts, pads are uneven.
+and draw windows that fit. The draws include batches that broadcast, operands of one axis, different
+numbers of channels in a group's input and output, and uneven pads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _multiply(node: DrawnNode, first: int, second: int) -> None:
     for position in (first, second):
         if not node.shape(position):
             node.fit(position, (draw_size(node.random),))
-    # Square matrices, which have other legal products as well.
+    # Square matrices make other products legal, too, which a wrong rule may form.
     if first in node.fresh and node.chance(0.2):
         node.fit(first, (*node.shape(first)[:-2], *node.shape(first)[-1:] * 2))
     a, b = node.shape(first), node.shape(second)
@@ -132,7 +132,7 @@ def window(node: DrawnNode, sizes: Sizes, kernel: Sizes | None, pool: bool) -> S
     """
     count = len(sizes)
     pads_slot = node.slots.get("pads")
-    # A rule that names the pads sees them written out.
+    # A rule that names the pads reads them from `pads`, without `auto_pad`.
     written = pads_slot is not None and not pads_slot.carried
     mode = node.text("auto_pad", ("NOTSET",) if written else ("NOTSET", "NOTSET", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")) or "NOTSET"
     strides = node.integers("strides", lambda: spread(node, count, (1, 1, 2, 3)), count)
@@ -251,7 +251,9 @@ def _beside(node: DrawnNode, outputs: int) -> None:
 
 
 def sample_conv_transpose(node: DrawnNode) -> None:
-    """ConvTranspose: weights by input channels first, output paddings below the stride."""
+    """ConvTranspose: weights whose first axis is the input channels, and output padding below the
+    stride.
+    """
     sizes = spatial(node)
     count = len(sizes)
     channels, old = node.shape(0)[1], node.shape(1)
@@ -282,7 +284,7 @@ def sample_conv_transpose(node: DrawnNode) -> None:
         node.integers("pads", lambda: heads + tails, 2 * count)
         padding = node.integers("output_padding", lambda: [node.random.randint(0, step - 1) for step in strides], count)
         if padding is None or not any(padding):
-            # ONNX's inference loses track of results that are smaller than the image.
+            # ONNX's inference is unreliable for results that are smaller than the image.
             shaped = [max(size, extent + 1 - node.random.choice((0, 0, 1))) for size, extent in zip(sizes, full, strict=True)]
             node.integers("output_shape", lambda: shaped, count)
     node.integers("kernel_shape", lambda: weight[2:])
@@ -295,5 +297,5 @@ def sample_pool(node: DrawnNode) -> None:
 
 
 def sample_global_pool(node: DrawnNode) -> None:
-    """GlobalMaxPool and its kin: batch, channels, and space of any rank."""
+    """GlobalMaxPool, GlobalAveragePool and GlobalLpPool: any number of spatial axes."""
     spatial(node)

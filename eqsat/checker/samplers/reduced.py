@@ -1,5 +1,5 @@
-"""Samplers for operators along axes: reductions, normalizations, running sums, choices of the
-largest.
+"""Samplers for operators along axes: reductions, normalizations, running sums, and choices of the
+largest elements.
 
 They draw axes, and shapes of scales and biases that agree with the channels.
 """
@@ -21,7 +21,7 @@ def needs_rank(node: DrawnNode, least: int) -> None:
 
 
 def sample_reduce(node: DrawnNode) -> None:
-    """ReduceSum and its kin: some axes, all, or none; with and without kept dimensions."""
+    """ReduceSum and the other reductions: some axes, all, or none."""
     rank = len(node.shape(0))
     length = node.length("axes")
     if length is not None and length > rank:
@@ -43,13 +43,13 @@ def sample_arg(node: DrawnNode) -> None:
 
 
 def sample_axis(node: DrawnNode) -> None:
-    """Softmax and its kin: one axis."""
+    """Softmax, LogSoftmax, Hardmax and LpNormalization: one axis."""
     needs_rank(node, 1)
     axis_of(node)
 
 
 def sample_cumulative(node: DrawnNode) -> None:
-    """CumSum and CumProd: a scalar axis, either way, with or without the element itself."""
+    """CumSum and CumProd: a scalar axis."""
     needs_rank(node, 1)
     axis_of(node)
 
@@ -97,7 +97,7 @@ def sample_layer_normalization(node: DrawnNode) -> None:
 
 
 def sample_local_response(node: DrawnNode) -> None:
-    """LRN: a window over the channels of images, the only data that runtimes have it for."""
+    """LRN: a window over the channels of images; runtimes support no other data."""
     needs_rank(node, 4)
     if 0 in node.fresh:
         node.fit(0, node.shape(0)[:4])

@@ -1,6 +1,6 @@
 """Samplers for operators that resample: Resize and GridSample.
 
-They draw sizes or scales for the axes, and modes that go together.
+They draw sizes or scales for the axes, and modes that are legal together.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel
 
 
 def sample_resize(node: DrawnNode) -> None:
-    """Resize: space of any rank, by sizes or by scales, larger and smaller."""
+    """Resize: any number of spatial axes, sizes or scales, larger and smaller results."""
     sizes = spatial(node)
     rank = len(sizes) + 2
     mode = node.text("mode", ("nearest", "linear", "cubic"))

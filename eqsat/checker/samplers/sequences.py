@@ -2,7 +2,7 @@
 over classes.
 
 They draw shapes of weights and caches that agree with the sequence, and the few attributes that all
-runtimes have.
+runtimes support.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def sample_recurrent(node: DrawnNode) -> None:
 
 
 def _draw_activations(node: DrawnNode, count: int) -> None:
-    """Activation functions of the gates; those with parameters get them, unless the rule does not
-    mention parameters.
+    """Draws activation functions of the gates, and their parameters. Functions with parameters are
+    drawn only if the rule mentions the parameters.
     """
     scaled = node.open("activation_alpha") and node.open("activation_beta")
     names = node.texts("activations", lambda: [node.random.choice(_SCALED if scaled and node.chance(0.5) else _PLAIN) for _ in range(count)], count)
@@ -55,7 +55,7 @@ def _draw_activations(node: DrawnNode, count: int) -> None:
 def sample_attention(node: DrawnNode) -> None:
     """Attention over four axes: batch, heads, positions, head size; keys may have fewer heads.
 
-    With three axes, an attribute has the number of heads.
+    If the data has three axes, attributes give the numbers of heads.
     """
     random = node.random
     if node.open("q_num_heads") and node.open("kv_num_heads") and len(node.inputs) == 3 and {0, 1, 2} <= node.fresh and node.chance(0.3):
@@ -100,7 +100,7 @@ def sample_rotary(node: DrawnNode) -> None:
 
 
 def sample_loss(node: DrawnNode) -> None:
-    """The losses: a class for each place of the scores, and weights of the classes."""
+    """The losses: a class for each sample and position, and weights of the classes."""
     scores = node.shape(0)
     if len(scores) < 2 or not scores[1]:
         scores = (*(scores or (draw_size(node.random),))[:1], draw_size(node.random, 2), *scores[2:])

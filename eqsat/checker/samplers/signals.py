@@ -16,7 +16,7 @@ def sample_scalars(node: DrawnNode) -> None:
 
 
 def sample_transform(node: DrawnNode) -> None:
-    """DFT: real or complex; half of the result is enough if the signal is real."""
+    """DFT: real or complex signals; a one-sided result only of real ones."""
     shape = node.shape(0) if len(node.shape(0)) >= 3 else (draw_size(node.random, 1), draw_size(node.random, 2), 1)
     inverse = node.integer("inverse", lambda: node.random.randint(0, 1))
     onesided = node.integer("onesided", lambda: node.random.randint(0, 1) if not inverse else 0)
@@ -25,7 +25,7 @@ def sample_transform(node: DrawnNode) -> None:
 
 
 def sample_short_transform(node: DrawnNode) -> None:
-    """STFT: a real signal, a window no longer than it."""
+    """STFT: a real signal, and a window that is no longer than the signal."""
     length = node.random.randint(2, 6)
     node.fit(0, (draw_size(node.random, 1), length + node.random.randint(0, 8), 1))
     if node.present(2):
