@@ -20,11 +20,12 @@ from onnx import defs
 
 from eqsat.errors import InputError
 from eqsat.facts.inference import is_equation
-from eqsat.model.model import Constant, Function, FunctionKey, Graph, Model, Node, attribute_graphs, callees_first, function_key
+from eqsat.model.model import Constant, Function, FunctionKey, Graph, Model, Node, NodeCount, attribute_graphs, callees_first, function_key
 from eqsat.model.names import stored_names
 from eqsat.model.tensors import constant_value, read_tensor
 from eqsat.operators import attribute_spellings, find_operator, may_train, normal_domain, read_attributes
 
+_MOST_UNFOLDED = 1 << 20  # nodes; runtimes need some kilobytes for each
 _TEXT_FORMATS = {".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"}
 
 
@@ -112,6 +113,8 @@ class _Reader:
         for key in callees_first(self.protos):
             self._function(key)
         graph = self._graph(self.proto.graph, self.opsets, frozenset(), "the graph", top=True)
+        if self.protos and (unfolded := NodeCount(self.proto.functions).nodes(self.proto.graph.node)) > _MOST_UNFOLDED:
+            raise InputError(f"the calls of functions unfold to {unfolded:,} nodes; runtimes inline them all, and load at most {_MOST_UNFOLDED:,}")
         return Model(self.proto, graph, self.functions, self.folder)
 
     def _function(self, key: FunctionKey) -> None:

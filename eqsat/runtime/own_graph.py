@@ -20,7 +20,7 @@ from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 if TYPE_CHECKING:
     import onnx
 
-_SECONDS = 120.0
+_SECONDS = 30.0
 _SMALL = 1024  # bytes of an initializer that may decide a shape
 _KERNEL = "_kernel_time"
 

@@ -32,9 +32,10 @@ _HEADROOM = 4
 _RUNTIME_BYTES = 1 << 29  # memory that the runtime itself may need, for any model
 _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
+_MOST_TIMEOUTS = 2
 
 
-@dataclass(frozen=True)
+@dataclass
 class Examiner:
     """Runs the models of one verification, with its seed, its limits and its worker."""
 
@@ -44,6 +45,7 @@ class Examiner:
     seed: int = 0
     time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
+    _timeouts: int = 0  # of models at no edge
 
     def request(
         self, original: LoadedModel, optimized: LoadedModel, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True
@@ -79,8 +81,11 @@ class Examiner:
         )
 
     def ask(self, request: Request) -> Judgement:
-        """The judgement of two models, at the edges too."""
-        if request.edges:
+        """The judgement of two models, at the edges too.
+
+        Models that need the time limit up are likely to do so again: after some, none is run.
+        """
+        if request.edges and not self._timeouts:
             try:
                 return self._call(request)
             except (WorkerTimeout, WorkerDied, RemoteError):
@@ -108,8 +113,11 @@ class Examiner:
         alone runs.
         """
         try:
+            if self._timeouts == _MOST_TIMEOUTS:
+                raise WorkerTimeout(self.time_limit)
             return self._call(request)
         except WorkerTimeout as failure:
+            self._timeouts = min(self._timeouts + 1, _MOST_TIMEOUTS)
             return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
         except (WorkerDied, RemoteError) as failure:
             try:

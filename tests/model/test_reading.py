@@ -7,14 +7,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import eqsat
 from tests.support.models import assert_same, nodes, operators, parse, random_feeds, run, run_reference, same, signature
 
 ONE = np.array([1.5, -2.0], np.float32)
 
 
 def optimize(model: object, **options: object) -> onnx.ModelProto:
-    import eqsat
-
     result = eqsat.optimize(model, **options)  # type: ignore[arg-type]
     assert result.report["verify"]["status"] == "equal", result.report["verify"]
     return result.model
@@ -178,6 +177,28 @@ def test_functions_are_inlined_on_request() -> None:
     assert not optimized.functions
     assert not operators(optimized)["twice"]
     assert_same(model, optimized, {"x": ONE})
+
+
+def nested(depth: int) -> onnx.ModelProto:
+    """A function that calls another twice, which calls another twice, and so on."""
+    inner = "".join(
+        f'<opset_import: ["" : 18, "f" : 1], domain: "f"> F{i} (a) => (b) {{ c = f.F{i + 1}(a) b = f.F{i + 1}(c) }}' for i in range(depth)
+    )
+    last = f'<opset_import: ["" : 18], domain: "f"> F{depth} (a) => (b) {{ b = Relu(a) }}'
+    return parse(f'<ir_version: 9, opset_import: ["" : 18, "f" : 1]> g (float[2] x) => (float[2] y) {{ y = f.F0(x) }} {inner} {last}')
+
+
+def test_calls_that_unfold_to_more_than_runtimes_load_are_refused() -> None:
+    with pytest.raises(eqsat.InputError, match=r"^the calls of functions unfold to 16,777,216 nodes; .* at most 1,048,576$"):
+        eqsat.optimize(nested(24))
+    model = nested(5)
+    assert_same(model, optimize(model), {"x": ONE})
+
+
+def test_a_function_that_calls_itself_is_refused() -> None:
+    text = '<ir_version: 9, opset_import: ["" : 18, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.F(x) }'
+    with pytest.raises(eqsat.InputError, match=r"^function f\.F calls itself$"):
+        eqsat.optimize(parse(text + '<opset_import: ["" : 18, "f" : 1], domain: "f"> F (a) => (b) { c = f.F(a) b = Relu(c) }'))
 
 
 def test_a_function_with_a_random_node_does_not_merge() -> None:
