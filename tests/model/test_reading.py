@@ -181,9 +181,7 @@ def test_functions_are_inlined_on_request() -> None:
 
 def nested(depth: int) -> onnx.ModelProto:
     """A function that calls another twice, which calls another twice, and so on."""
-    inner = "".join(
-        f'<opset_import: ["" : 18, "f" : 1], domain: "f"> F{i} (a) => (b) {{ c = f.F{i + 1}(a) b = f.F{i + 1}(c) }}' for i in range(depth)
-    )
+    inner = "".join(f'<opset_import: ["" : 18, "f" : 1], domain: "f"> F{i} (a) => (b) {{ c = f.F{i + 1}(a) b = f.F{i + 1}(c) }}' for i in range(depth))
     last = f'<opset_import: ["" : 18], domain: "f"> F{depth} (a) => (b) {{ b = Relu(a) }}'
     return parse(f'<ir_version: 9, opset_import: ["" : 18, "f" : 1]> g (float[2] x) => (float[2] y) {{ y = f.F0(x) }} {inner} {last}')
 
