@@ -73,6 +73,6 @@ FAMILIES: Final = {family.name: family for family in _TABLE}
 
 
 def members(*names: str) -> frozenset[str]:
-    """The operators that are in all of the families."""
+    """Returns the operators that are in all of the families."""
     first, *others = names
     return frozenset(FAMILIES[first].members).intersection(*(FAMILIES[name].members for name in others))

@@ -201,8 +201,8 @@ def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tu
 
 
 def to_attributes(operator: Operator, values: Mapping[str, AttributeValue | None]) -> list[AttributeProto]:
-    """The attributes of a node with these values; those that are absent or the default are left
-    out.
+    """Return the attributes of a node with these values; those that are absent or the default are
+    left out.
     """
     defaults = _defaults(operator)
     return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and defaults.get(name) != value]

@@ -51,8 +51,8 @@ class Result:
 
 
 def run(source: Source, settings: Settings) -> Result:
-    """The optimized form of a model; raises `InputError` for mistakes of the caller, and nothing
-    else on purpose.
+    """Returns the optimized form of a model; raises `InputError` for mistakes of the caller, and
+    nothing else on purpose.
     """
     shared().start()  # the worker loads its libraries while this process reads
     this = Run(settings)
@@ -70,7 +70,7 @@ def run(source: Source, settings: Settings) -> Result:
 
 
 def _read_rules(this: Run) -> tuple[Library, Job]:
-    """The rules that the settings name, and the plan by which they run."""
+    """Returns the rules that the settings name, and the plan by which they run."""
     settings = this.settings
     everything = load_rules(settings.rules, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
@@ -81,7 +81,9 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
 
 
 def _read_model(source: Source, settings: Settings) -> Original:
-    """The model in normal form, with all that the settings ask of it before it is optimized."""
+    """Returns the model in normal form, with all that the settings ask of it before it is
+    optimized.
+    """
     path = str(source) if isinstance(source, (str, Path)) else None
     proto, folder = load(source)
     bake(proto, settings.dims)
@@ -92,7 +94,9 @@ def _read_model(source: Source, settings: Settings) -> Original:
 
 
 def _reported(this: Run) -> Result:
-    """The result of a run, its report, and the e-graph where the settings want it in a file."""
+    """Returns the result of a run, its report, and the e-graph where the settings want it in a
+    file.
+    """
     checked, settings = this.checked, this.settings
     if settings.needed:
         this.needed = needed_rules(this.original.model, this.made_by, this.library, checked.found, frozenset(checked.left))

@@ -86,7 +86,7 @@ class Run:
 
 
 def report_of(run: Run) -> Report:
-    """The changes to the model, the reasons, and the times."""
+    """Returns the changes to the model, the reasons, and the times."""
     original, checked, found = run.original.proto, run.checked, run.checked.found
     changed = found.model is not original
     trace = found.trace
@@ -112,13 +112,14 @@ def report_of(run: Run) -> Report:
 
 
 def _bound(run: Run) -> float:
-    """A lower bound on the nodes of every choice, where costs count nodes and it is proved."""
+    """Returns a lower bound on the nodes of every choice, where costs count nodes and it is proved.
+    """
     valuation = run.job.valuation
     return run.checked.found.trace.bound if valuation.objective == "launches" or (valuation.objective == "time" and valuation.target.counts) else 0.0
 
 
 def _cost(run: Run) -> dict[str, Any]:
-    """The price of the model on the target, before and after."""
+    """Returns the price of the model on the target, before and after."""
     valuation, folder = run.job.valuation, run.original.folder
     models = run.original.proto, run.checked.found.model
     both = valuation.both(*models, folder)
@@ -127,7 +128,9 @@ def _cost(run: Run) -> dict[str, Any]:
 
 
 def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> dict[str, Any]:
-    """The figures of a model; on a target that knows of launches only, no others of the runtime."""
+    """Returns the figures of a model; on a target that knows of launches only, no others of the
+    runtime.
+    """
     totals = asdict(figures.totals)
     if valuation.target.counts:
         totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
@@ -137,7 +140,7 @@ def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, fol
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:
-    """Each rule that fired, and each that was left out because its result did not pass
+    """Returns each rule that fired, and each that was left out because its result did not pass
     verification.
     """
     trace = run.checked.found.trace
@@ -150,7 +153,8 @@ def _rules(run: Run) -> list[dict[str, Any]]:
 
 
 def _saturation(trace: Trace) -> dict[str, Any]:
-    """Sizes and matches, summed over the graphs of the model, and each step of each graph."""
+    """Returns sizes and matches, summed over the graphs of the model, and each step of each graph.
+    """
     matches: Counter[str] = Counter()
     for record in trace.records:
         matches.update(record.matches)
@@ -160,7 +164,7 @@ def _saturation(trace: Trace) -> dict[str, Any]:
 
 
 def _extraction(method: str, trace: Trace) -> dict[str, Any]:
-    """How the main graph was chosen; without figures where the original stayed."""
+    """Returns how the main graph was chosen; without figures where the original stayed."""
     choice = trace.choice
     figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "cost", "bound", "gap")}
     return {"method": method, **figures}

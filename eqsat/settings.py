@@ -126,24 +126,26 @@ class Settings:
 
 
 def option_of(setting: Field[Any]) -> Option | None:
-    """How the command line writes a setting; None for one that only Python has."""
+    """Returns how the command line writes a setting; None for one that only Python has."""
     return setting.metadata.get("option")
 
 
 def flag_of(setting: Field[Any]) -> str:
-    """The name of a setting's option on the command line."""
+    """Returns the name of a setting's option on the command line."""
     option = option_of(setting)
     assert option is not None
     return option.flag or "--" + setting.name.replace("_", "-")
 
 
 def keyword_of(setting: Field[Any]) -> str:
-    """How Python says the same as the option: a flag that turns a setting off is its value False."""
+    """Returns how Python says the same as the option: a flag that turns a setting off is its value
+    False.
+    """
     return f"{setting.name}=False" if setting.default is True else setting.name
 
 
 def described_settings() -> str:
-    """The settings as the docstring of `optimize` lists them."""
+    """Returns the settings as the docstring of `optimize` lists them."""
     lines: list[str] = []
     for setting in fields(Settings):
         option = option_of(setting)

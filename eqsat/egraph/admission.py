@@ -93,17 +93,17 @@ class Admission:
             emit_apply(self._program, self.firings[number], number, self.candidates[number].halves)
 
     def shrinking(self, phase: Phase) -> list[str]:
-        """The rulesets that run until nothing changes in a phase."""
+        """Returns the rulesets that run until nothing changes in a phase."""
         groups = [group for group in self._kinds if phase.has(group)]
         settling = [group for group in groups if phase.settles(group)]
         return list(dict.fromkeys([*(f"{SIMPLIFY}_{self._kinds[group]}" for group in groups), *(f"{SETTLE}_{self._kinds[group]}" for group in settling)]))
 
     def searching(self, phase: Phase) -> list[str]:
-        """The rulesets that search in a phase."""
+        """Returns the rulesets that search in a phase."""
         return list(dict.fromkeys(f"{SEARCH}_{kind}" for group, kind in self._kinds.items() if phase.has(group)))
 
     def growing(self, phase: Phase) -> dict[int, Candidates]:
-        """The candidates of the growing rules of a phase, by the number of the rule."""
+        """Returns the candidates of the growing rules of a phase, by the number of the rule."""
         return {number: one for number, one in self.candidates.items() if phase.has(self._ruleset.group(number))} if phase.rounds else {}
 
     def _enter(self, number: int) -> None:

@@ -114,7 +114,7 @@ class Candidates:
         return [(*(member.numbers[0] for member in candidate.members), candidate.firing) for candidate in picked]
 
     def _members(self, half: Half, rows: list[Row], place: Mapping[Hashable, int]) -> list[_Member]:
-        """The matches that were not taken, in the order of the model."""
+        """Returns the matches that were not taken, in the order of the model."""
         numbers: dict[tuple[Hashable, ...], list[int]] = {}
         for row in sorted(rows, key=lambda row: row.number):
             numbers.setdefault(row.classes, []).append(row.number)
@@ -130,7 +130,7 @@ class Candidates:
         return [_Candidate(member.place, (member,), self._firing(*self._found[member.numbers[0]])) for member in members]
 
     def _pairs(self, firsts: list[_Member], seconds: list[_Member]) -> list[_Candidate]:
-        """Disjoint pairs that fire, among half-matches that share the same classes."""
+        """Returns disjoint pairs that fire, among half-matches that share the same classes."""
         groups: dict[tuple[Hashable, ...], deque[_Member]] = {}
         for member in seconds:
             groups.setdefault(self._shared(1, member), deque()).append(member)
@@ -159,7 +159,9 @@ class Candidates:
         return found
 
     def _shared(self, half: int, member: _Member) -> tuple[Hashable, ...]:
-        """The classes and attributes that a half-match must have in common with its partner."""
+        """Returns the classes and attributes that a half-match must have in common with its
+        partner.
+        """
         classes, attributes = self._common[half]
         found = self._found[member.numbers[0]]
         return (*(member.classes[position] for position in classes), *(found[position] for position in attributes))
@@ -173,7 +175,9 @@ class Candidates:
 
 
 def _in_turns(found: list[_Candidate], size: int, budget: int) -> list[_Candidate]:
-    """At most `budget` candidates, one from each region in turn; within a region in model order."""
+    """Returns at most `budget` candidates, one from each region in turn; within a region in model
+    order.
+    """
     regions: dict[int, list[_Candidate]] = {}
     for candidate in found:
         regions.setdefault(candidate.place * REGIONS // max(size, 1), []).append(candidate)

@@ -47,17 +47,21 @@ def emit_apply(program: Program, firing: Firing, number: int, parts: Sequence[Ha
 
 
 def half_name(number: int, half: int) -> str:
-    """The relation of a half's recorded matches: a number, then the classes of its variables."""
+    """Returns the relation of a half's recorded matches: a number, then the classes of its
+    variables.
+    """
     return f"half_{number}_{half}"
 
 
 def pick_name(number: int) -> str:
-    """The relation of the picked matches: the numbers of the half-matches and of the firing."""
+    """Returns the relation of the picked matches: the numbers of the half-matches and of the
+    firing.
+    """
     return f"pick_{number}"
 
 
 def rule_text(compiled: Compiled) -> str:
-    """The egglog text of a direction, laid out for people.
+    """Returns the egglog text of a direction, laid out for people.
 
     Callbacks appear by name, and comments explain the numbers.
     """
@@ -93,7 +97,7 @@ def _shown(value: AttributeValue | None) -> str:
 
 
 def _laid_out(text: str) -> Iterator[str]:
-    """A rule with each part of its query and of its action on its own line."""
+    """Yields a rule with each part of its query and of its action on its own line."""
     depth, line = 0, ""
     for character in text:
         if character == "(" and depth == 2:
@@ -105,7 +109,9 @@ def _laid_out(text: str) -> Iterator[str]:
 
 
 def trial_name(number: int) -> str:
-    """The relation of the classes that a trial would have joined: left roots, then right roots."""
+    """Returns the relation of the classes that a trial would have joined: left roots, then right
+    roots.
+    """
     return f"fired_{number}"
 
 
@@ -182,7 +188,7 @@ class _Emission:
             self.node(index, made)
 
     def take(self) -> str:
-        """The next column of the firing."""
+        """Returns the next column of the firing."""
         self.next += 1
         return f"({self.column} (py-from-int {self.next - 1}))"
 
@@ -236,8 +242,8 @@ class _Emission:
             self.actions.append(f"(let r{index}_{output} (Projection {output} r{index})) (set (fact r{index}_{output}) {self.take()})")
 
     def mapped(self, atom: MappedAtom) -> str:
-        """The lists that another one is a list of terms of, as laws find them: from the last item
-        to the first.
+        """Returns the lists that another one is a list of terms of, as laws find them: from the
+        last item to the first.
 
         Of several that an item may stand for one is kept, or there would be as many lists as there
         are ways to choose.
@@ -284,7 +290,7 @@ class _Emission:
 
 
 def _items(name: str, variable: str, keys: Sequence[str], lists: Sequence[str]) -> str:
-    """The query for the lists behind the items of another."""
+    """Returns the query for the lists behind the items of another."""
     return f"(= (lists_{name} {' '.join(lists)}) (items_{name} {' '.join([variable, *keys])}))"
 
 

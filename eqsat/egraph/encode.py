@@ -53,7 +53,7 @@ class Outer:
     kept: frozenset[str] = frozenset()
 
     def only(self, names: Iterable[str]) -> Outer:
-        """The part of it that a body sees which uses just these names."""
+        """Returns the part of it that a body sees which uses just these names."""
         kept = [name for name in names if name in self.facts]
         first: dict[str, str] = {}
         same = {name: first.setdefault(self.same.get(name, name), name) for name in kept}
@@ -81,13 +81,14 @@ class Encoding:
     captured: set[int] = field(default_factory=set[int])  # contents that an outer graph stores
 
     def fact(self, name: str) -> Fact:
-        """The fact of a named value."""
+        """Returns the fact of a named value."""
         knowledge = self.terms.facts.get(self.facts[self.values[name]])
         return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
 
 def constant_fact(tensor: Tensor) -> Fact:
-    """The fact of a stored constant. The elements of large or external ones are not read."""
+    """Returns the fact of a stored constant. The elements of large or external ones are not read.
+    """
     if tensor.external is None and tensor.nbytes <= _LOOKED_AT and tensor.dtype != TensorProto.STRING:
         try:
             return from_array(tensor.array())
@@ -264,7 +265,7 @@ class _Encoder:
         self.out.nodes[reference] = node
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
-        """The references of a node and of its named outputs, these with their positions."""
+        """Returns the references of a node and of its named outputs, these with their positions."""
         results = tuple(self._sharpen(node, index, fact) for index, fact in enumerate(results))
         prefixes = (*node.outputs, *("" for _ in results[len(node.outputs) :]))
         named = tuple(with_symbols(fact, name) if name else fact for fact, name in zip(results, prefixes, strict=True))
@@ -273,7 +274,7 @@ class _Encoder:
         return reference, [(index, self._bind(name, self.terms.fact(named[index] if index < len(named) else UNKNOWN))) for index, name in outputs]
 
     def _normal(self, form: Form, inputs: list[int], outputs: int) -> _NormalTerm:
-        """The term of a normal form over the references of the original's inputs."""
+        """Returns the term of a normal form over the references of the original's inputs."""
         sources = [self._source(source, inputs) for source in form.inputs]
         signature = Signature.of(form.operator)
         head, handles = self._columns(signature, form.attributes, outputs)
@@ -319,7 +320,7 @@ class _Encoder:
         return (knowledge,) if isinstance(knowledge, Fact) else knowledge
 
     def _columns(self, signature: Signature, attributes: Mapping[str, AttributeValue], outputs: int) -> tuple[int, tuple[int, ...]]:
-        """The head and the attribute columns of a term in normal form."""
+        """Returns the head and the attribute columns of a term in normal form."""
         hidden: dict[str, AttributeValue] = {OUTPUTS: (1,) * outputs}
         values = {**attributes, **hidden}
         return self.terms.signature(signature), tuple(self.terms.attribute(values.get(name)) for name in signature.attributes)
@@ -340,7 +341,7 @@ class _Encoder:
     def _signature(
         self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool, kept: bool
     ) -> tuple[Signature, int, tuple[int, ...]]:
-        """The form of a node as written, its head and its attribute columns."""
+        """Returns the form of a node as written, its head and its attribute columns."""
         schema = operator.schema
         opaque = kept or bool(node.bodies) or node.function is not None
         names = set(attributes)
@@ -374,7 +375,8 @@ class _Encoder:
 
 
 def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
-    """Whether the node has the inputs of its normal form, so that one term stands for both."""
+    """Tells whether the node has the inputs of its normal form, so that one term stands for both.
+    """
     assert operator.schema is not None and form.operator.schema is not None
     written = [position if name else None for position, name in enumerate(node.inputs)]
     while written and written[-1] is None:
@@ -383,7 +385,7 @@ def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
 
 
 def _is_training(node: Node, attributes: Mapping[str, AttributeValue], facts: Sequence[Fact | None]) -> bool:
-    """Whether a node is, or may be, in training mode; `facts` are those of its inputs."""
+    """Tells whether a node is, or may be, in training mode; `facts` are those of its inputs."""
     mode = facts[2] if len(facts) > 2 else None
     if node.operator.name == "Dropout" and node.operator.version >= 12 and (mode is None or mode.ints == (0,)):
         return False

@@ -64,12 +64,12 @@ class Engine:
         return self._bindings.freeze().functions
 
     def integer(self, value: Any) -> int:
-        """The integer in a column of egglog integers or of Python objects."""
+        """Returns the integer in a column of egglog integers or of Python objects."""
         result: int = self._bindings.value_to_i64(value)
         return result
 
     def number(self, value: Any) -> int:
-        """The integer in a column of Python objects."""
+        """Returns the integer in a column of Python objects."""
         result: int = self._bindings.value_to_pyobject(value)
         return result
 

@@ -36,8 +36,8 @@ class Finiteness:
                 self._constants.setdefault((tensor.dtype, tensor.dims), []).append(tensor)
 
     def special(self, fact: Fact) -> bool:
-        """Whether a value is known to hold a NaN or an infinity, or a constant of its type and
-        sizes does.
+        """Tells whether a value is known to hold a NaN or an infinity, or a constant of its type
+        and sizes does.
         """
         if not _may_be_infinite(fact.dtype) or fact.shape is None:
             return False
@@ -53,7 +53,7 @@ class Finiteness:
 
 
 def _may_be_infinite(dtype: int) -> bool:
-    """Whether a data type has a NaN or an infinity."""
+    """Tells whether a data type has a NaN or an infinity."""
     return dtype not in INTEGERS and dtype not in _PACKED and dtype not in (TensorProto.UNDEFINED, TensorProto.STRING)
 
 

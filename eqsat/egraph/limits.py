@@ -82,7 +82,8 @@ class Watch:
         return fire
 
     def reached(self, nodes: int) -> str | None:
-        """The limit that an e-graph of `nodes` e-nodes reaches between iterations, or None."""
+        """Returns the limit that an e-graph of `nodes` e-nodes reaches between iterations, or None.
+        """
         if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
             return "time"
         if self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
@@ -102,6 +103,6 @@ class Watch:
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds now; 0 where the system does not report it."""
+    """Returns the memory that this process holds now; 0 where the system does not report it."""
     statistics = Path("/proc/self/statm")
     return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0

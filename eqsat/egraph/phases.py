@@ -36,19 +36,21 @@ class Phase:
     nodes: tuple[float, float] = UNLIMITED
 
     def has(self, group: str) -> bool:
-        """Whether the rules of a group take part."""
+        """Tells whether the rules of a group take part."""
         return EVERYTHING in self.groups or group in self.groups
 
     def settles(self, group: str) -> bool:
-        """Whether size-preserving rules of a group run until nothing changes."""
+        """Tells whether size-preserving rules of a group run until nothing changes."""
         return self.has(group) and (EVERYTHING in self.settle or group in self.settle)
 
     def most_firings(self, size: int) -> int:
-        """How often a growing rule may fire in a round, if the phase began with `size` e-nodes."""
+        """Returns how often a growing rule may fire in a round, if the phase began with `size`
+        e-nodes.
+        """
         return int(self.firings[0] + self.firings[1] * size)
 
     def most_nodes(self, size: int) -> int:
-        """The e-nodes up to which the phase may grow an e-graph of `size` e-nodes."""
+        """Returns the e-nodes up to which the phase may grow an e-graph of `size` e-nodes."""
         return int(size + self.nodes[0] + self.nodes[1] * size)
 
 
@@ -73,8 +75,8 @@ class Plan:
 
 
 def load(effort: str = "normal", path: Path | None = None) -> Plan:
-    """The plan of an effort, from a file or from the project's own. Raises a one-line `InputError`
-    for a bad file.
+    """Returns the plan of an effort, from a file or from the project's own. Raises a one-line
+    `InputError` for a bad file.
     """
     source = BUILT_IN if path is None else path
     try:

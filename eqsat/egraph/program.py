@@ -83,8 +83,8 @@ class Program:
         self._own.clear()
 
     def readable(self, beginning: str, inside: str) -> list[str]:
-        """The commands that start with `beginning` and hold `inside`, with names in place of
-        callbacks.
+        """Returns the commands that start with `beginning` and hold `inside`, with names in place
+        of callbacks.
         """
         found = [text for text in self._text if text.startswith(beginning) and inside in text]
         for token, name in self._names.items():
@@ -92,7 +92,7 @@ class Program:
         return found
 
     def callback(self, function: Callable[..., object], name: str) -> str:
-        """The global that rules use to refer to a Python function.
+        """Returns the global that rules use to refer to a Python function.
 
         Each copy of the function itself would cost egglog memory that grows with the square of
         their number.
@@ -150,7 +150,7 @@ class Program:
         self.add(f"(relation t_{name} ({' '.join('i64' for _ in columns.split())}))")
 
     def fill(self, name: str, rows: Iterable[tuple[int, ...]]) -> str:
-        """The command that adds rows to a table.
+        """Returns the command that adds rows to a table.
 
         The rows go through a file: single commands take time and memory that grow with the square
         of their number.
@@ -216,7 +216,8 @@ class Program:
         self.load(name, " ".join(["o", *attributes, *inputs, *rest]), f"(union (Ref o) ({name} {loaded}))", rows)
 
     def constructor(self, index: int) -> str:
-        """The constructor of a signature's terms; its first use declares it with its laws."""
+        """Returns the constructor of a signature's terms; its first use declares it with its laws.
+        """
         name = self.constructors.get(index)
         if name is not None:
             return name
@@ -235,8 +236,8 @@ class Program:
         return name
 
     def view(self, index: int) -> str:
-        """The relation of a commutative operator's terms in both operand orders: (left, right,
-        term).
+        """Returns the relation of a commutative operator's terms in both operand orders: (left,
+        right, term).
         """
         constructor = self.constructor(index)
         name = f"either_{constructor}"
@@ -304,6 +305,6 @@ class Program:
 
 
 def _columns(signature: Signature) -> tuple[list[str], list[str], list[str]]:
-    """The variables of a term's attributes, inputs and list."""
+    """Returns the variables of a term's attributes, inputs and list."""
     attributes = [f"a{i}" for i in range(len(signature.attributes))]
     return attributes, [f"x{i}" for i in range(signature.inputs)], ["l"] if signature.rest else []

@@ -64,7 +64,7 @@ class Graph:
     sparse: dict[str, onnx.SparseTensorProto] = field(default_factory=dict[str, onnx.SparseTensorProto])
 
     def captured(self) -> tuple[str, ...]:
-        """The outer values that this graph uses, in order of first use."""
+        """Return the outer values that this graph uses, in order of first use."""
         defined = {*self.inputs, *self.constants, *self.sparse}
         for node in self.nodes:
             defined.update(node.outputs)

@@ -32,8 +32,9 @@ class NotTimed(Exception):
 def time_rounds(
     models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]], worker: Worker
 ) -> dict[str, list[float]]:
-    """The seconds of a run of each model in each round; a round names models in the order in which
-    they run. All sessions are new. `folder` holds external data, `library` custom operators.
+    """Returns the seconds of a run of each model in each round; a round names models in the order
+    in which they run. All sessions are new. `folder` holds external data, `library` custom
+    operators.
 
     Raises `NotTimed`.
     """
@@ -73,13 +74,15 @@ def run_rounds(
 
 
 def _clock(library: str | None) -> Callable[[], float]:
-    """The clock that shows least of what else the machine does."""
+    """Returns the clock that shows least of what else the machine does."""
     fine = time.get_clock_info("thread_time").resolution < _FINE
     return time.thread_time if library is None and fine else time.perf_counter
 
 
 def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
-    """How many runs are one measurement. The first run, which packs and allocates, does not count."""
+    """Returns how many runs are one measurement. The first run, which packs and allocates, does not
+    count.
+    """
     session.run(None, feeds)
     begin = time.perf_counter()
     session.run(None, feeds)
@@ -87,7 +90,7 @@ def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
 
 
 def _session(model: bytes, folder: str | None, library: str | None) -> Any:
-    """A session as users have it, but for its one thread."""
+    """Returns a session as users have it, but for its one thread."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

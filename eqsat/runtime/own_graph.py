@@ -30,7 +30,7 @@ class NoGraph(Exception):
 
 
 def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker) -> bytes:
-    """The graph that ONNX Runtime would run, as a serialized model.
+    """Returns the graph that ONNX Runtime would run, as a serialized model.
 
     Its values have types in `value_info`, with `sizes` for the names of dimensions and `usual` for
     all others. Its large initializers have a type and no data. `folder` holds external data, and
@@ -80,7 +80,7 @@ def make_measured_graph(
 
 
 def _written(model: bytes, folder: str | None, library: str | None, place: str) -> onnx.ModelProto:
-    """The graph that ONNX Runtime writes of a model, in the folder `place`."""
+    """Returns the graph that ONNX Runtime writes of a model, in the folder `place`."""
     import onnx
 
     path = os.path.join(place, "graph.onnx")
@@ -89,7 +89,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str) 
 
 
 def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
-    """The graph without weights, with the types of its values."""
+    """Returns the graph without weights, with the types of its values."""
     _drop_weights(graph.graph)
     fix_sizes(graph.graph, sizes, usual)
     del graph.graph.value_info[:]
@@ -98,7 +98,9 @@ def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int]
 
 
 def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, Any], runs: int, place: str) -> list[float]:
-    """The mean seconds of each node, by the runtime's own profile; nodes have their number as name."""
+    """Returns the mean seconds of each node, by the runtime's own profile; nodes have their number
+    as name.
+    """
     session = _session(graph.SerializeToString(), None, library, profile=os.path.join(place, "profile"))
     for _ in range(runs):
         session.run(None, {name: feed(value) for name, value in feeds.items()})
@@ -117,8 +119,8 @@ def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, A
 
 
 def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, profile: str | None = None) -> Any:
-    """A session on one thread. It optimizes the model as users' sessions do if it `writes` its
-    graph; otherwise it runs the graph as it stands.
+    """Returns a session on one thread. It optimizes the model as users' sessions do if it `writes`
+    its graph; otherwise it runs the graph as it stands.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -160,7 +162,7 @@ def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> N
 
 
 def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoProto]:
-    """The types of all values that nodes make, as ONNX Runtime infers them."""
+    """Returns the types of all values that nodes make, as ONNX Runtime infers them."""
     import onnx
     from onnx import helper
 
@@ -187,7 +189,7 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
 
 
 def _has_data(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor holds its elements."""
+    """Tells whether a tensor holds its elements."""
     return any(descriptor.name.endswith("_data") for descriptor, _ in tensor.ListFields()) or 0 in tensor.dims
 
 

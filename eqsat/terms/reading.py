@@ -12,14 +12,16 @@ from eqsat.terms.terms import CONS, OUTPUTS, Signature, Term, Terms
 
 
 def term_attributes(terms: Terms, head: int, data: Sequence[int]) -> dict[str, AttributeValue]:
-    """The attributes that have a value, by name; columns that ONNX does not know are left out."""
+    """Returns the attributes that have a value, by name; columns that ONNX does not know are left
+    out.
+    """
     names = terms.signatures[head].attributes
     values = ((name, terms.attributes.get(handle)) for name, handle in zip(names, data, strict=True))
     return {name: value for name, value in values if value is not None and not name.startswith("#")}
 
 
 def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...] | None:
-    """Which outputs a node names, as flags; None if that is no part of the term."""
+    """Returns which outputs a node names, as flags; None if that is no part of the term."""
     names = terms.signatures[head].attributes
     if OUTPUTS not in names:
         return None
@@ -29,7 +31,9 @@ def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...
 
 
 def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> list[int]:
-    """The classes of the inputs, the items of the list included; `cells` has its links by class."""
+    """Returns the classes of the inputs, the items of the list included; `cells` has its links by
+    class.
+    """
     classes = list(term.children[: signature.inputs])
     if signature.rest:
         cell = cells[term.children[-1]]
@@ -40,7 +44,7 @@ def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> 
 
 
 def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]:
-    """The facts of a node's inputs from their handles, without absent ones at the end."""
+    """Returns the facts of a node's inputs from their handles, without absent ones at the end."""
     facts = [knowledge if isinstance(knowledge := terms.facts.get(handle), Fact) else None for handle in handles]
     while facts and facts[-1] is None:
         facts.pop()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 
 def guilty(names: Sequence[str], fails: Callable[[Sequence[str]], bool], most: int = 8) -> list[str] | None:
-    """The rules to drop so that the run with the others does not fail.
+    """Returns the rules to drop so that the run with the others does not fail.
 
     None if the run fails without any rule, or if more than `most` rules would have to go.
     """

@@ -48,7 +48,7 @@ class Examiner:
     def request(
         self, original: LoadedModel, optimized: LoadedModel, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True
     ) -> Request:
-        """The question whether two models are equal.
+        """Returns the question whether two models are equal.
 
         `closed` says that the inputs are those of a whole model, so that each may have any size.
         Raises `ValueError` if a model is too large for one message.
@@ -79,7 +79,7 @@ class Examiner:
         )
 
     def ask(self, request: Request) -> Judgement:
-        """The judgement of two models, at the edges too."""
+        """Returns the judgement of two models, at the edges too."""
         if request.edges:
             try:
                 return self._call(request)
@@ -97,15 +97,17 @@ class Examiner:
         return judgement
 
     def run(self, function: str, *arguments: Any) -> Any:
-        """The result of a function in the worker, within the limits. Raises like the worker."""
+        """Returns the result of a function in the worker, within the limits. Raises like the
+        worker.
+        """
         return self.worker.call(function, *arguments, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
 
     def _call(self, request: Request) -> Judgement:
         return self.run("eqsat.verification.judge:judge", request)
 
     def _settled(self, request: Request) -> Judgement:
-        """The worker's judgement. A crash counts against the optimized model only if the original
-        alone runs.
+        """Returns the worker's judgement. A crash counts against the optimized model only if the
+        original alone runs.
         """
         try:
             return self._call(request)
@@ -122,7 +124,7 @@ class Examiner:
             return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
 
     def _at_edge(self, request: Request) -> Judgement:
-        """The judgement at one edge, in a process that may crash."""
+        """Returns the judgement at one edge, in a process that may crash."""
         try:
             return self._call(request)
         except (WorkerTimeout, RemoteError):
@@ -148,8 +150,8 @@ def _folder(model: LoadedModel) -> str | None:
 
 
 def _coarsest(proto: onnx.ModelProto) -> str:
-    """The narrowest of float16 and bfloat16 in the model. Its arithmetic rounds to that type,
-    whatever the types of its inputs.
+    """Returns the narrowest of float16 and bfloat16 in the model. Its arithmetic rounds to that
+    type, whatever the types of its inputs.
     """
     types = {tensor.data_type for tensor in proto.graph.initializer}
     types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))

@@ -93,8 +93,8 @@ _FIXED: Mapping[tuple[str, str], Mapping[int, Want]] = {
 
 
 def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...] | None]) -> dict[str, Want]:
-    """The wanted values of each value of `graph`, if known; `shapes` gives the shape of a value by
-    name.
+    """Returns the wanted values of each value of `graph`, if known; `shapes` gives the shape of a
+    value by name.
     """
     wants: dict[str, Want] = {}
     for node in reversed(list(nodes_in_order(graph.node))):
@@ -116,7 +116,7 @@ def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...
 
 
 def nodes_in_order(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """All nodes in order, each followed by the nodes of its bodies."""
+    """Yields all nodes in order, each followed by the nodes of its bodies."""
     stack = [iter(nodes)]
     while stack:
         node = next(stack[-1], None)
@@ -145,7 +145,7 @@ def _join(a: Want, b: Want) -> Want:
 
 
 def _indices(domain: str, node: onnx.NodeProto, shapes: Callable[[str], tuple[Size, ...] | None]) -> dict[int, Want]:
-    """The ranges of a node's indices, from the sizes of the axes that they index."""
+    """Returns the ranges of a node's indices, from the sizes of the axes that they index."""
     key = (domain, node.op_type)
     integers = {attribute.name: attribute.i for attribute in node.attribute if attribute.type == onnx.AttributeProto.INT}
 

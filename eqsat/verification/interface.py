@@ -19,15 +19,15 @@ from eqsat.verification.samples import Plan, Spec, numpy_dtype
 
 
 def defaults(proto: onnx.ModelProto) -> list[str]:
-    """The inputs that have a default value. Before IR version 4 an initializer had to be an input
-    and was no default.
+    """Returns the inputs that have a default value. Before IR version 4 an initializer had to be an
+    input and was no default.
     """
     given = set(stored_names(proto.graph))
     return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
 
 
 def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:
-    """Whether two models are the same graph over the same data."""
+    """Tells whether two models are the same graph over the same data."""
     a, b = original.proto, optimized.proto
     if a is b:
         return original.folder == optimized.folder
@@ -37,7 +37,7 @@ def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:
 
 
 def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
-    """How the names, order or types of inputs and outputs differ; empty if they do not."""
+    """Returns how the names, order or types of inputs and outputs differ; empty if they do not."""
     required: list[list[onnx.ValueInfoProto]] = []
     for proto in (a, b):
         given = set(stored_names(proto.graph))
@@ -57,7 +57,7 @@ def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
 
 
 def _type_name(kind: onnx.TypeProto) -> str:
-    """A type without shapes; empty if the file declares none."""
+    """Returns a type without shapes; empty if the file declares none."""
     which = kind.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         code = getattr(kind, which).elem_type
@@ -68,8 +68,8 @@ def _type_name(kind: onnx.TypeProto) -> str:
 
 
 def checked_inputs(inputs: Mapping[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
-    """The user's inputs in the types of the model. Raises `InputError` for the first one that does
-    not fit.
+    """Returns the user's inputs in the types of the model. Raises `InputError` for the first one
+    that does not fit.
     """
     missing = [name for name in plan.inputs if name not in inputs]
     extra = [name for name in inputs if name not in plan.inputs]

@@ -33,7 +33,7 @@ class _Different(Exception):
 
 
 def judge(request: Request) -> Judgement:
-    """Whether the optimized model of `request` computes the same as its original."""
+    """Tells whether the optimized model of `request` computes the same as its original."""
     judgement = Judgement(UNVERIFIED)
     reasons: list[str] = []
     for opener in (_open_runtime, _open_reference):
@@ -134,7 +134,8 @@ class _Comparison:
                     judgement.notes.append(f"at {named(run.draw)} the runtime tells the models apart, and the reference of ONNX does not")
 
     def _reference_finds_equal(self, run: Run) -> bool:
-        """Whether the reference computes the same in a run without elements, or with extreme integers.
+        """Tells whether the reference computes the same in a run without elements, or with extreme
+        integers.
 
         Runtimes have faults there that may depend on the spelling of a node: ONNX Runtime adds up
         int64 in double precision.
@@ -224,7 +225,7 @@ class _Comparison:
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:
-        """Whether the original's output depends on what was in memory before."""
+        """Tells whether the original's output depends on what was in memory before."""
         try:
             digests = {tolerance.digest(value) for (value,) in under_fills(self._original, run.feeds, [name])}
         except Exception:

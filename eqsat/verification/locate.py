@@ -38,8 +38,8 @@ class Fault:
 def locate(
     original: LoadedModel, optimized: LoadedModel, draw: Draw | None, inputs: Mapping[str, np.ndarray[Any, Any]] | None, examiner: Examiner
 ) -> list[Fault]:
-    """The regions that are wrong; none if the models can not be cut, or if no region is wrong by
-    itself.
+    """Returns the regions that are wrong; none if the models can not be cut, or if no region is
+    wrong by itself.
     """
     cut = Cut(original, optimized)
     borders = [cut.border(number) for number in range(len(cut))]
@@ -65,7 +65,7 @@ def _fault(cut: Cut, number: int, border: Collection[str], values: Mapping[str, 
 
 
 def _type(value: Any) -> onnx.TypeProto | None:
-    """The type of a tensor; None for other values."""
+    """Returns the type of a tensor; None for other values."""
     if not isinstance(value, np.ndarray):
         return None
     array = cast("np.ndarray[Any, Any]", value)

@@ -44,7 +44,7 @@ def mend(
     verified: Callable[[onnx.ModelProto], Verdict],
     faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
 ) -> Mended:
-    """The best result that passes, or the `original`.
+    """Returns the best result that passes, or the `original`.
 
     `verified` checks a result; `faults` says where a result is wrong.
     """
@@ -61,7 +61,7 @@ def _passes(verdict: Verdict) -> bool:
 
 
 def _without_rules(model: Model, job: Job, library: Library, failed: Mended, verified: Callable[[onnx.ModelProto], Verdict]) -> Mended | None:
-    """The result without the guilty rules; None if no rule is guilty, or too many are."""
+    """Returns the result without the guilty rules; None if no rule is guilty, or too many are."""
     fired = list(fired_rules(failed.found.trace))
     tried: dict[tuple[str, ...], tuple[Attempt, Verdict]] = {}
 
@@ -88,7 +88,7 @@ def _without_regions(
     verified: Callable[[onnx.ModelProto], Verdict],
     faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
 ) -> Mended | None:
-    """The result in which wrongly optimized nodes stay as they are.
+    """Returns the result in which wrongly optimized nodes stay as they are.
 
     None if the nodes can not be found, or if new ones keep turning up.
     """

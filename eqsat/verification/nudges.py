@@ -40,8 +40,8 @@ class Nudges:
         self._kept: dict[int, Session | None] = {}
 
     def of(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """The model on nudged inputs; then with nudged weights too; then nudged in the last place
-        of its narrowest type.
+        """Yields the model on nudged inputs; then with nudged weights too; then nudged in the last
+        place of its narrowest type.
 
         Each comes with the factor by which its changes count.
         """
@@ -62,7 +62,7 @@ class Nudges:
             yield session, feeds(units, narrow), tolerance.MULTIPLE / units
 
     def _nudged(self, number: int, units: int, narrow: np.dtype[Any] | None) -> Session | None:
-        """The model with its weights nudged; None if it has none."""
+        """Returns the model with its weights nudged; None if it has none."""
         if number in self._kept:
             return self._kept[number]
         model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants)
@@ -77,8 +77,8 @@ def _units(number: int) -> int:
 
 
 def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None, kept: frozenset[str] = frozenset()) -> bytes | None:
-    """The model with its floating-point weights nudged; None if it holds none, or too many bytes of
-    them.
+    """Returns the model with its floating-point weights nudged; None if it holds none, or too many
+    bytes of them.
 
     Weights in `kept` stay. So do weights of whole numbers: they may be counts or signs, whose
     meaning a nudge would break.

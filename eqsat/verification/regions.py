@@ -46,14 +46,14 @@ class Region:
     closed: bool
 
     def moving(self) -> frozenset[str]:
-        """The outputs that depend on the values of inputs, and not on their sizes alone."""
+        """Returns the outputs that depend on the values of inputs, and not on their sizes alone."""
         graph = self.original.proto.graph
         bare = onnx.GraphProto(input=graph.input, output=graph.output, node=[node for node in graph.node if node.op_type not in ("Shape", "Size")])
         return depends_on_inputs(onnx.ModelProto(graph=bare))
 
     def form(self) -> bytes | None:
-        """The region up to names: either all regions of one form are equal, or none is. None if
-        bodies make names matter.
+        """Returns the region up to names: either all regions of one form are equal, or none is.
+        None if bodies make names matter.
         """
         digest = hashlib.sha256()
         names: dict[str, str] = {}
@@ -105,7 +105,9 @@ class Cut:
         self._regions = [(group, outputs) for group, outputs in regions if outputs]
 
     def key(self, number: int) -> object:
-        """The identity of a region: before and after `uncut`, equal keys mean the same region."""
+        """Returns the identity of a region: before and after `uncut`, equal keys mean the same
+        region.
+        """
         (a, b), outputs = self._regions[number]
         return tuple(a), tuple(b), tuple(outputs)
 
@@ -121,7 +123,7 @@ class Cut:
         return True
 
     def border(self, number: int) -> list[str]:
-        """The values that a region reads if all of them are given."""
+        """Returns the values that a region reads if all of them are given."""
         return self._chosen(number, GIVEN)[1]
 
     def learn(self, types: Mapping[str, onnx.TypeProto]) -> None:
@@ -129,8 +131,8 @@ class Cut:
         self._types = {**self._known_types(), **types}
 
     def originals(self, number: int) -> frozenset[str]:
-        """The values of the original that a region is about: those that its nodes there compute, or
-        else those of the nodes that read its outputs.
+        """Returns the values of the original that a region is about: those that its nodes there
+        compute, or else those of the nodes that read its outputs.
         """
         nodes, outputs = self._regions[number]
         side = self._sides[0]
@@ -139,13 +141,13 @@ class Cut:
         return frozenset(names | {twin for twin, first in side.twins.items() if first in names})
 
     def before(self, values: Collection[str]) -> frozenset[str]:
-        """The values that the original's nodes compute on the way to these values."""
+        """Returns the values that the original's nodes compute on the way to these values."""
         side = self._sides[0]
         read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
         return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
 
     def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
-        """The region with the nodes up to `depth` levels before it.
+        """Returns the region with the nodes up to `depth` levels before it.
 
         A text says why there is none, for example because its weights exceed `most_bytes`.
         """
@@ -162,7 +164,7 @@ class Cut:
         return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
 
     def _chosen(self, number: int, depth: int) -> tuple[tuple[set[int], set[int]], list[str]]:
-        """The nodes of a region with those before it, and the values that they read."""
+        """Returns the nodes of a region with those before it, and the values that they read."""
         nodes = self._regions[number][0]
         chosen = (set(nodes[0]), set(nodes[1]))
         self._extend(chosen, depth)
@@ -177,8 +179,8 @@ class Cut:
         return chosen, boundary
 
     def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
-        """The nodes outside the region that compute a value of its boundary which the region
-        computes in the other model.
+        """Returns the nodes outside the region that compute a value of its boundary which the
+        region computes in the other model.
         """
         nodes: list[_Node] = []
         for name in boundary:
@@ -188,14 +190,14 @@ class Cut:
         return nodes
 
     def _bytes(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> int:
-        """The size of the weights that the model of a region holds, without making it."""
+        """Returns the size of the weights that the model of a region holds, without making it."""
         names = self._sides[side]
         used = {name for place in chosen for name in names.inputs[place]}.union(outputs).difference(boundary)
         return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
 
     def _same_nodes(self) -> tuple[set[int], set[int]]:
-        """The places of the nodes that both models have: same operator, attributes and names, and
-        weights of the same content.
+        """Returns the places of the nodes that both models have: same operator, attributes and
+        names, and weights of the same content.
         """
         a, b = self._sides
         same: tuple[set[int], set[int]] = (set(), set())
@@ -208,8 +210,8 @@ class Cut:
         return same
 
     def _groups(self, *changed: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-        """Groups of differing nodes, joined by a value that is no cut point, or by computing the
-        same name.
+        """Yields groups of differing nodes, joined by a value that is no cut point, or by computing
+        the same name.
         """
         parent: dict[_Node, _Node] = {(side, place): (side, place) for side, places in enumerate(changed) for place in places}
 
@@ -235,8 +237,8 @@ class Cut:
         yield from groups.values()
 
     def _needed_outside(self, nodes: tuple[list[int], list[int]]) -> list[str]:
-        """The common values that a group computes in either model and that the optimized model
-        needs outside of it.
+        """Returns the common values that a group computes in either model and that the optimized
+        model needs outside of it.
         """
         inside = set(nodes[1])
         b = self._sides[1]
@@ -268,7 +270,7 @@ class Cut:
             distance += 1
 
     def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
-        """The values that a region uses in either model and does not compute there."""
+        """Returns the values that a region uses in either model and does not compute there."""
         needed: dict[str, None] = {}
         for side in (0, 1):
             names = self._sides[side]

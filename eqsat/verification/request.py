@@ -38,7 +38,7 @@ class Request:
     only_edges: bool = False  # the other draws have been tried
 
     def decided(self, place: int) -> Decided:
-        """How floats decide the integers of an output."""
+        """Returns how floats decide the integers of an output."""
         return self.steering.decided.get(self.outputs[place], Decided.CHOSEN)
 
 

@@ -55,7 +55,7 @@ class Runs:
         self._tried: list[Draw] = []
 
     def usual(self) -> Iterator[Run]:
-        """The user's inputs, or some draws that the original accepts; raises `NoDraw`."""
+        """Yields the user's inputs, or some draws that the original accepts; raises `NoDraw`."""
         request = self._request
         if request.inputs is not None:
             try:
@@ -116,7 +116,7 @@ class Runs:
                     break
 
     def _sizes(self, edge: Edge, seed: int) -> list[Draw]:
-        """The new, affordable draws of an edge, the most telling first."""
+        """Returns the new, affordable draws of an edge, the most telling first."""
         plan, tried = self._request.plan, self._tried
         first = tried[0]
         largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
@@ -134,7 +134,7 @@ class Runs:
         return found
 
     def first(self) -> tuple[Run, Draw]:
-        """The first run that the original accepts, and its draw."""
+        """Returns the first run that the original accepts, and its draw."""
         refusal = ""
         hollow: tuple[Run, Draw] | None = None
         for sizes, style in attempts(self._request.plan):
@@ -163,8 +163,8 @@ class Runs:
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:
-    """The values of `names` and of the inputs in the original of `request`, on a draw or on the
-    first that it accepts.
+    """Returns the values of `names` and of the inputs in the original of `request`, on a draw or on
+    the first that it accepts.
     """
     import onnx
 
@@ -179,7 +179,7 @@ def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[s
 
 
 def named(draw: Draw | None) -> str:
-    """The sizes and style of a draw, for people; empty if nothing is free."""
+    """Returns the sizes and style of a draw, for people; empty if nothing is free."""
     if draw is None:
         return ""
     sizes = f"sizes {', '.join(f'{name}={size}' for name, size in draw.sizes.items())}" if draw.sizes else ""
@@ -188,13 +188,13 @@ def named(draw: Draw | None) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """The message of an exception, on one line of bounded length."""
+    """Returns the message of an exception, on one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
-    """Sizes and styles for a first draw, the most telling first."""
+    """Yields sizes and styles for a first draw, the most telling first."""
     choices = list(samples.size_choices(plan))
     yield from ((sizes, samples.NORMAL) for sizes in choices[:2])
     yield choices[0], samples.CALM

@@ -78,7 +78,7 @@ class Edge:
 
 
 def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
-    """The edges of a plan.
+    """Returns the edges of a plan.
 
     Each free dimension is 0, 1 and, if there are any `bounds`, larger than all of them. Each of the
     `arbitrary` inputs is extreme. The dimensions take turns, or all go `together`.
@@ -96,8 +96,8 @@ def _has_ends(spec: Spec) -> bool:
 
 
 def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
-    """The plan for the required inputs of `model`; with `overridable`, also for those with a
-    default value.
+    """Returns the plan for the required inputs of `model`; with `overridable`, also for those with
+    a default value.
 
     Raises `NotImplementedError` naming an input whose type has no samples.
     """
@@ -202,8 +202,8 @@ def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
 
 
 def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
-    """Sizes for each symbol, the most telling first: all different, all equal, all one, larger ones
-    for windows.
+    """Yields sizes for each symbol, the most telling first: all different, all equal, all one,
+    larger ones for windows.
     """
     symbols = plan.symbols
     different, other = (3, 4, 5, 6, 7), (6, 9, 4, 3, 7)
@@ -225,17 +225,19 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
 
 
 def elements(plan: Plan, sizes: Mapping[str, int]) -> int:
-    """The number of elements of all input tensors."""
+    """Returns the number of elements of all input tensors."""
     return sum(int(np.prod([sizes[size] if isinstance(size, str) else size for size in spec.shape or ()])) for spec in plan.inputs.values())
 
 
 def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
-    """How often a model does its work: the largest product of the free dimensions of an input."""
+    """Returns how often a model does its work: the largest product of the free dimensions of an
+    input.
+    """
     return max((math.prod(sizes[size] for size in spec.shape or () if isinstance(size, str)) for spec in plan.inputs.values()), default=1)
 
 
 def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
-    """Inputs by name. The seed of an input depends on its name, not on its place."""
+    """Returns inputs by name. The seed of an input depends on its name, not on its place."""
     feeds: dict[str, Any] = {}
     for name, spec in plan.inputs.items():
         generator = np.random.default_rng([chosen.seed, zlib.crc32(name.encode())])
@@ -326,7 +328,7 @@ def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: st
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of a name: numpy's own, or one of ml_dtypes."""
+    """Returns the dtype of a name: numpy's own, or one of ml_dtypes."""
     try:
         return np.dtype(name)
     except TypeError:

@@ -89,7 +89,7 @@ class Steering:
 
 
 def steering(proto: onnx.ModelProto) -> Steering:
-    """The steering of a model, its bodies included.
+    """Returns the steering of a model, its bodies included.
 
     A value that is missing among the decided ones is floating-point, or of unknown type.
     """
@@ -106,8 +106,8 @@ def steering(proto: onnx.ModelProto) -> Steering:
 
 
 def size_bounds(proto: onnx.ModelProto, steers: Steering) -> frozenset[int]:
-    """The integer constants that bound the size of some axis, or may, by their amount. Bounds that
-    no size can reach are left out.
+    """Returns the integer constants that bound the size of some axis, or may, by their amount.
+    Bounds that no size can reach are left out.
     """
     found: set[int] = set()
     waiting = [proto.graph]
@@ -131,7 +131,9 @@ def size_bounds(proto: onnx.ModelProto, steers: Steering) -> frozenset[int]:
 
 @functools.lru_cache(maxsize=4096)
 def steered(name: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The inputs of a standard operator that are sizes and bounds, and those that are indices."""
+    """Returns the inputs of a standard operator that are sizes and bounds, and those that are
+    indices.
+    """
     schema = find_operator("", name, opset).schema
     bounds = list(_STEERS.get(name, ()))
     indices: list[int] = []
@@ -142,7 +144,7 @@ def steered(name: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _allowed(schema: defs.OpSchema | None, type_name: str) -> frozenset[str]:
-    """The types that a type variable of a schema stands for."""
+    """Returns the types that a type variable of a schema stands for."""
     constraints = schema.type_constraints if schema is not None else ()
     return frozenset(next((item.allowed_type_strs for item in constraints if item.type_param_str == type_name), (type_name,)))
 
@@ -180,8 +182,8 @@ class _Backward:
 
 
 def _carried(node: onnx.NodeProto, body: onnx.GraphProto) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The name pairs of a node and its body: inputs with their inner names, and results of the body
-    with their outer names.
+    """Returns the name pairs of a node and its body: inputs with their inner names, and results of
+    the body with their outer names.
     """
     names, results = [info.name for info in body.input], [info.name for info in body.output]
     inputs = list(zip(node.input[len(node.input) - len(names) :], names, strict=False)) if names else []
@@ -240,7 +242,7 @@ class _Forward:
         return Decided.ROUNDED if node.op_type in _NUMERIC or node.op_type.startswith("QLinear") else Decided.CHOSEN
 
     def _may_be_float(self, node: onnx.NodeProto, place: int) -> bool:
-        """Whether an output is, or may be, floating-point."""
+        """Tells whether an output is, or may be, floating-point."""
         stated = _stated(node)
         if stated:
             return stated in _FLOATS
@@ -255,13 +257,13 @@ class _Forward:
 
 
 def _formals(schema: defs.OpSchema, count: int) -> Sequence[str]:
-    """The type variables of the inputs; the last one repeats for variadic inputs."""
+    """Returns the type variables of the inputs; the last one repeats for variadic inputs."""
     names = [formal.type_str for formal in schema.inputs][:count]
     return names + names[-1:] * (count - len(names))
 
 
 def _stated(node: onnx.NodeProto) -> int:
-    """The output data type in the attributes of a node; 0 if they have none."""
+    """Returns the output data type in the attributes of a node; 0 if they have none."""
     if normal_domain(node.domain) or node.op_type not in ("Cast", "Constant", "ConstantOfShape"):
         return 0
     for attribute in node.attribute:

@@ -59,7 +59,7 @@ class Leaf:
 
 
 def leaves(value: Any) -> list[Leaf]:
-    """The arrays of an output in a fixed order."""
+    """Returns the arrays of an output in a fixed order."""
     found: list[Leaf] = []
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
@@ -78,14 +78,14 @@ def leaves(value: Any) -> list[Leaf]:
 
 
 def signature(value: Any) -> str:
-    """The type of an output as text: element types and shapes. Outputs of one signature can be
-    compared.
+    """Returns the type of an output as text: element types and shapes. Outputs of one signature can
+    be compared.
     """
     return ", ".join(leaf.signature for leaf in leaves(value))
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The same values in a dtype that numpy computes with."""
+    """Returns the same values in a dtype that numpy computes with."""
     if array.dtype.kind == "c":
         return np.stack((np.real(array), np.imag(array)), axis=-1)
     if array.dtype.kind in "biufOUST" and array.dtype.isbuiltin == 1:
@@ -94,12 +94,12 @@ def plain(array: np.ndarray) -> np.ndarray:
 
 
 def is_float(array: np.ndarray) -> bool:
-    """Whether the elements are floating-point or complex numbers of any width."""
+    """Tells whether the elements are floating-point or complex numbers of any width."""
     return array.dtype.kind in "fc" or "float" in array.dtype.name
 
 
 def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Which elements of two plain arrays are equal, NaN to NaN included."""
+    """Returns which elements of two plain arrays are equal, NaN to NaN included."""
     equal = a == b
     if a.dtype.kind == "f":
         equal = equal | (np.isnan(a) & np.isnan(b))
@@ -107,7 +107,7 @@ def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def ulp(magnitude: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """One unit in the last place, in `dtype`, of numbers given in double precision."""
+    """Returns one unit in the last place, in `dtype`, of numbers given in double precision."""
     epsilon, least = _precision(dtype)
     exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1]
     return np.maximum(np.ldexp(epsilon, exponent - 1), least)
@@ -121,8 +121,8 @@ def _precision(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None = None) -> Any:
-    """The value with each floating-point element moved by `units` in its last place; for types
-    narrower than 32 bits, by one.
+    """Returns the value with each floating-point element moved by `units` in its last place; for
+    types narrower than 32 bits, by one.
 
     The signs are random. Zeros stay: a number that crosses zero would be another case, not nearly
     the same one. With `coarsest`, the last place is that of this type if the element's own is
@@ -179,7 +179,7 @@ class Difference:
                 self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
 
     def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
-        """Whether the noted changes explain the difference; `decided` says how floats decide
+        """Tells whether the noted changes explain the difference; `decided` says how floats decide
         discrete elements.
         """
         if not self._float:
@@ -232,7 +232,9 @@ class Finding:
 
 
 def digest(value: Any) -> tuple[str, bytes, bytes | None]:
-    """An output in few bytes: its type, its content, and its one element if all are the same."""
+    """Returns an output in few bytes: its type, its content, and its one element if all are the
+    same.
+    """
     content = hashlib.blake2b(digest_size=16)
     elements: set[bytes] = set()
     for leaf in leaves(value):
@@ -249,7 +251,7 @@ def digest(value: Any) -> tuple[str, bytes, bytes | None]:
 
 
 def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:
-    """Whether an output held different elements on different inputs. A uniform tensor that only
-    grew did not move.
+    """Tells whether an output held different elements on different inputs. A uniform tensor that
+    only grew did not move.
     """
     return any(first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in itertools.pairwise(digests))

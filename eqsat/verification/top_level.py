@@ -61,8 +61,8 @@ class TopLevel:
 
 
 def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[onnx.NodeProto], dict[str, str]]:
-    """The nodes of a model with equal pure nodes merged into the first, and the new name of each
-    merged value.
+    """Returns the nodes of a model with equal pure nodes merged into the first, and the new name of
+    each merged value.
 
     Every optimizer merges equal nodes and drops identities; done on both sides, it needs no run.
     """
@@ -102,7 +102,7 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[o
 
 
 def identity(source: str, name: str) -> onnx.NodeProto:
-    """A node that copies a value to another name."""
+    """Returns a node that copies a value to another name."""
     return onnx.helper.make_node("Identity", [source], [name])
 
 
@@ -112,7 +112,7 @@ def _is_pure(node: onnx.NodeProto, versions: Mapping[str, int]) -> bool:
 
 
 def _used(node: onnx.NodeProto) -> dict[str, None]:
-    """The outer values that a node uses, captures of its bodies included."""
+    """Returns the outer values that a node uses, captures of its bodies included."""
     used: dict[str, None] = {}
     made: set[str] = set()
     for inner in nodes_in_order([node]):

@@ -68,7 +68,7 @@ class Verdict:
         return None if None in errors else max((error for error in errors if error is not None), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as plain JSON data."""
+        """Returns the verdict as plain JSON data."""
         found = {**asdict(self), "max_error": self.max_error}
         del found["draw"]
         return found
@@ -107,7 +107,7 @@ def verify(
     time_limit: float = 60.0,
     worker: Worker | None = None,
 ) -> Verdict:
-    """Whether `optimized` computes the same as `original`, on random inputs or on `inputs`.
+    """Tells whether `optimized` computes the same as `original`, on random inputs or on `inputs`.
 
     Raises `InputError` if the original does not take `inputs`. Models whose weights need more than
     `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
@@ -156,7 +156,8 @@ class _TooMuch(Exception):
 def _whole(
     original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, plan: Plan, examiner: Examiner, region: Region | None = None
 ) -> Verdict:
-    """The verdict on two models that run as they are; they may be a region of larger ones."""
+    """Returns the verdict on two models that run as they are; they may be a region of larger ones.
+    """
     try:
         request = examiner.request(original, optimized, plan, inputs, region is None or region.closed)
     except ValueError:  # protobuf raises it for a message over its limit
@@ -215,7 +216,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
-    """One more trial that also feeds the inputs with a default value."""
+    """Returns one more trial that also feeds the inputs with a default value."""
     judgement = examiner.ask(replace(request, plan=make_plan(original.proto, overridable=True), edges=()))
     if judgement.status == DIFFERENT:
         verdict.status = DIFFERENT
@@ -266,7 +267,7 @@ def _by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examine
 
 
 def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, bool]:
-    """The verdict on a region, and whether its inputs are the whole model's.
+    """Returns the verdict on a region, and whether its inputs are the whole model's.
 
     A region may fail on arbitrary values and hold on those that really arise. Arbitrary values may
     also fail to move an output that real ones move. Deeper regions tell.
@@ -302,7 +303,7 @@ def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, boo
 
 
 def _not_tried(region: Region, part: Verdict) -> str:
-    """Why running a region told nothing, though both models agreed; empty if it did."""
+    """Returns why running a region told nothing, though both models agreed; empty if it did."""
     moving = region.moving()
     sizes = [column[: part.runs - part.edges] for column in part.sizes.values()]
     if sizes and all(size == 1 for column in sizes for size in column):
