@@ -1,6 +1,4 @@
-"""Reading terms: the attributes, named outputs and inputs of one, and the classes that many can
-build.
-"""
+"""Reading terms: their attributes, named outputs and inputs, and the classes they can build."""
 
 from __future__ import annotations
 
@@ -12,16 +10,14 @@ from eqsat.terms.terms import CONS, OUTPUTS, Signature, Term, Terms
 
 
 def term_attributes(terms: Terms, head: int, data: Sequence[int]) -> dict[str, AttributeValue]:
-    """Returns the attributes that have a value, by name; columns that ONNX does not know are left
-    out.
-    """
+    """Returns the attributes that have a value, by name, without columns that ONNX lacks."""
     names = terms.signatures[head].attributes
     values = ((name, terms.attributes.get(handle)) for name, handle in zip(names, data, strict=True))
     return {name: value for name, value in values if value is not None and not name.startswith("#")}
 
 
 def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...] | None:
-    """Returns which outputs a node names, as flags; None if that is no part of the term."""
+    """Returns a flag for each output that a node may name; None if the term does not tell."""
     names = terms.signatures[head].attributes
     if OUTPUTS not in names:
         return None
@@ -31,8 +27,9 @@ def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...
 
 
 def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> list[int]:
-    """Returns the classes of the inputs, the items of the list included; `cells` has its links by
-    class.
+    """Returns the classes of all inputs, those in the list included.
+
+    `cells` has the links of lists by class.
     """
     classes = list(term.children[: signature.inputs])
     if signature.rest:
@@ -52,9 +49,9 @@ def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]
 
 
 def buildable(terms: Iterable[Term], given: Container[int]) -> dict[int, Term]:
-    """By class, a term whose children are all given or buildable. Given classes are left out.
+    """Returns, by class, a term whose children are all given or buildable.
 
-    Breadth-first search keeps the chains short.
+    Given classes are left out. Breadth-first search keeps the chains short.
     """
     users: dict[int, list[int]] = {}
     missing: list[int] = []
