@@ -1,7 +1,7 @@
 """Loaded models: the graph is in memory, external data stay in their files.
 
 The input is a path or a proto. The output is a `LoadedModel`, and facts about it that need no run:
-which outputs depend on an input or on a random operator, and how large its weights are.
+the outputs that depend on an input or on a random operator, and the size of its weights.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def load_model(path: str | Path) -> LoadedModel:
 
 
 def weight_bytes(proto: onnx.ModelProto) -> int:
-    """Returns the size of all tensors that a model holds or refers to."""
+    """Returns the number of bytes of all tensors that a model holds or refers to."""
     total = sum(tensor_bytes(tensor) for tensor in proto.graph.initializer)
     for node in nodes_in_order(proto.graph.node):
         for attribute in node.attribute:
@@ -52,8 +52,7 @@ def weight_bytes(proto: onnx.ModelProto) -> int:
 
 
 def same_content(a: onnx.TensorProto, a_folder: Path | None, b: onnx.TensorProto, b_folder: Path | None) -> bool:
-    """Tells whether two tensors hold the same bits; external data are read in pieces, never whole.
-    """
+    """Tells whether two tensors hold the same bits. It reads external data piece by piece."""
     if a.data_type != b.data_type or a.dims != b.dims:
         return False
     if not _is_external(a) and not _is_external(b):
@@ -75,7 +74,7 @@ def _bytes(tensor: onnx.TensorProto) -> bytes:
 def _pieces(tensor: onnx.TensorProto, folder: Path | None) -> Iterator[bytes]:
     """Yields the bytes of a tensor in pieces of equal length.
 
-    There are none if the data can not be read or lie outside of the model's folder.
+    It yields nothing if the data cannot be read, or are outside the model's folder.
     """
     if not _is_external(tensor):
         data = _bytes(tensor)
@@ -96,8 +95,9 @@ def _pieces(tensor: onnx.TensorProto, folder: Path | None) -> Iterator[bytes]:
 
 
 def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns the model with large initializers turned into typed inputs, which is enough for shape
-    inference.
+    """Returns the model with large initializers turned into typed inputs.
+
+    This is enough for shape inference.
     """
     light = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
     graph = light.graph
@@ -175,7 +175,7 @@ def _reached(graph: onnx.GraphProto, values: Iterable[str]) -> frozenset[str]:
 
 
 def _body_outputs(attribute: onnx.AttributeProto) -> Iterable[str]:
-    """Yields the values that a body returns without any node of its own touching them."""
+    """Yields the values that a body returns and none of its nodes touches."""
     for body in (attribute.g, *attribute.graphs):
         yield from (value.name for value in body.output)
 

@@ -8,8 +8,8 @@ differing nodes, joined by values that only one model has.
 If every region computes the same on all inputs, so do the models. The proof is by induction along
 the optimized model: each common value that it uses comes from a node that both have, or is an
 output of a region. The converse does not hold, for two reasons. A region forgets the facts of its
-inputs, so a region can be taken deeper, with more of the nodes before it. And a name may have been
-given to another value, so a name can be given up as a cut point.
+inputs; taking it deeper, with more of the nodes before it, restores them. And one name may stand
+for two values; giving it up as a cut point helps.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's
 class Region:
     """Two models that should compute the same, named after a value that they compute.
 
-    `closed` says that every input is an input of the whole model: then findings about the region
-    hold for the whole model too.
+    If it is `closed`, every input is an input of the whole model, so findings about the region hold
+    for the whole model too.
     """
 
     name: str
@@ -52,8 +52,9 @@ class Region:
         return depends_on_inputs(onnx.ModelProto(graph=bare))
 
     def form(self) -> bytes | None:
-        """Returns the region up to names: either all regions of one form are equal, or none is.
-        None if bodies make names matter.
+        """Returns the region up to names, or None if bodies make names matter.
+
+        Either all regions of one form are equal, or none is.
         """
         digest = hashlib.sha256()
         names: dict[str, str] = {}
@@ -105,16 +106,14 @@ class Cut:
         self._regions = [(group, outputs) for group, outputs in regions if outputs]
 
     def key(self, number: int) -> object:
-        """Returns the identity of a region: before and after `uncut`, equal keys mean the same
-        region.
-        """
+        """Returns the identity of a region, which stays the same after `uncut`."""
         (a, b), outputs = self._regions[number]
         return tuple(a), tuple(b), tuple(outputs)
 
     def uncut(self, name: str) -> bool:
-        """No longer takes `name` for the same value in both models, and cuts again.
+        """Stops taking `name` for the same value in both models, and cuts again.
 
-        False if it is a result of the models, which has to be the same value.
+        Returns False for a result of the models, which has to be the same value.
         """
         if name in self._sides[1].results:
             return False
@@ -123,7 +122,7 @@ class Cut:
         return True
 
     def border(self, number: int) -> list[str]:
-        """Returns the values that a region reads if all of them are given."""
+        """Returns the values that a region reads if they are all given."""
         return self._chosen(number, GIVEN)[1]
 
     def learn(self, types: Mapping[str, onnx.TypeProto]) -> None:
@@ -131,8 +130,9 @@ class Cut:
         self._types = {**self._known_types(), **types}
 
     def originals(self, number: int) -> frozenset[str]:
-        """Returns the values of the original that a region is about: those that its nodes there
-        compute, or else those of the nodes that read its outputs.
+        """Returns the values of the original that a region is about.
+
+        Its nodes there compute them. If it has none there, the nodes that read its outputs do.
         """
         nodes, outputs = self._regions[number]
         side = self._sides[0]
@@ -147,9 +147,9 @@ class Cut:
         return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
 
     def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
-        """Returns the region with the nodes up to `depth` levels before it.
+        """Returns the region with the nodes up to `depth` levels before it, or why there is none.
 
-        A text says why there is none, for example because its weights exceed `most_bytes`.
+        One reason is that its weights exceed `most_bytes`.
         """
         outputs = self._regions[number][1]
         chosen, boundary = self._chosen(number, depth)
@@ -169,8 +169,8 @@ class Cut:
         chosen = (set(nodes[0]), set(nodes[1]))
         self._extend(chosen, depth)
         boundary = self._boundary(chosen)
-        # The outputs of one node may come from several nodes in the other model. A value that one
-        # side computes, the other has to compute too.
+        # The outputs of one node may come from several nodes in the other model. If one side
+        # computes a value, the other has to compute it too.
         while split := self._computed_on_one_side(chosen, boundary):
             for side, place in split:
                 chosen[side].add(place)
@@ -179,9 +179,7 @@ class Cut:
         return chosen, boundary
 
     def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
-        """Returns the nodes outside the region that compute a value of its boundary which the
-        region computes in the other model.
-        """
+        """Returns the outside nodes of boundary values that the other side computes inside."""
         nodes: list[_Node] = []
         for name in boundary:
             places = [names.producer.get(name) for names in self._sides]
@@ -196,8 +194,9 @@ class Cut:
         return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
 
     def _same_nodes(self) -> tuple[set[int], set[int]]:
-        """Returns the places of the nodes that both models have: same operator, attributes and
-        names, and weights of the same content.
+        """Returns the places of the nodes that both models have.
+
+        Such nodes agree in operator, attributes, names and the content of their weights.
         """
         a, b = self._sides
         same: tuple[set[int], set[int]] = (set(), set())
@@ -210,8 +209,10 @@ class Cut:
         return same
 
     def _groups(self, *changed: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-        """Yields groups of differing nodes, joined by a value that is no cut point, or by computing
-        the same name.
+        """Yields groups of differing nodes.
+
+        Two nodes belong together if they share a value that is no cut point, or if both compute the
+        same name.
         """
         parent: dict[_Node, _Node] = {(side, place): (side, place) for side, places in enumerate(changed) for place in places}
 
@@ -237,24 +238,21 @@ class Cut:
         yield from groups.values()
 
     def _needed_outside(self, nodes: tuple[list[int], list[int]]) -> list[str]:
-        """Returns the common values that a group computes in either model and that the optimized
-        model needs outside of it.
-        """
+        """Returns a group's common values that the optimized model needs outside the group."""
         inside = set(nodes[1])
         b = self._sides[1]
         computed = dict.fromkeys(name for side in (0, 1) for place in nodes[side] for name in self._sides[side].outputs[place] if name in self._common)
         return [name for name in computed if name in b.results or any(place not in inside for place in b.consumers.get(name, ()))]
 
     def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
-        """Takes in `depth` levels of the nodes before a region, and nodes whose values a draw could
-        not imitate.
+        """Adds `depth` levels of the nodes before a region, and nodes of values hard to draw.
 
         Those compute integers (shapes, indices), values of unknown type, and, unless `depth` is 0,
         values of unknown size.
         """
         a, b = self._sides
         known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
-        constants = a.constants | b.constants  # a random draw would vary constants
+        constants = a.constants | b.constants  # a random draw would change them
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
@@ -270,7 +268,7 @@ class Cut:
             distance += 1
 
     def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
-        """Returns the values that a region uses in either model and does not compute there."""
+        """Returns the values that a region uses, but does not compute, in either model."""
         needed: dict[str, None] = {}
         for side in (0, 1):
             names = self._sides[side]
@@ -297,7 +295,7 @@ class Cut:
         graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary if name not in constants)
         for name in outputs:
             graph.output.append(onnx.ValueInfoProto(name=name, type=_without_shape(types[name])) if name in types else onnx.ValueInfoProto(name=name))
-        for name in stored:  # a result has to come from a node
+        for name in stored:  # every result has to come from a node
             tensor = graph.initializer.add()
             tensor.CopyFrom(names.weights[name])
             tensor.name = f"{name} (stored)"
@@ -311,7 +309,7 @@ class Cut:
             proto = self._models[0].proto
             try:
                 graphs = [inferred(without_weights(proto)).graph, proto.graph]
-            except NativeFailure:  # if inference refuses the model, the declared types have to do
+            except NativeFailure:  # if inference refuses the model, the declared types must do
                 graphs = [proto.graph]
             for graph in graphs:
                 for value in (*graph.input, *graph.value_info, *graph.output):
