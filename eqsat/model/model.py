@@ -1,8 +1,9 @@
 """The normal form of a model: graphs of nodes over named values, with constants by reference.
 
-Every stage takes and returns a `Model`. Nodes are in topological order, and each name is defined
-once in its scope. A `Constant` node becomes a constant, like an initializer. The protobuf messages
-of the original model are kept unchanged for everything that optimization does not touch.
+Reading gives a `Model`, and the optimizer starts from it. Nodes are in topological order, and each
+name is defined once in its scope. A `Constant` node becomes a constant, like an initializer. The
+protobuf messages of the original model stay unchanged for everything that optimization does not
+touch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Read a model: a path, a `ModelProto` or an `onnx_ir.Model` becomes a `Model` in normal form.
 
 `read` refuses a model without meaning and says where the defect is, in one line: an undefined
-value, two definitions of one value, a cycle, a number of inputs that the schema forbids, or external
-data outside the model's folder. It accepts harmless deviations from the standard (unsorted nodes,
-missing declarations, unknown operators), as runtimes do.
+value, two definitions of one value, a cycle, a number of inputs that the schema forbids, or
+external data outside the model's folder. It accepts harmless deviations from the standard (unsorted
+nodes, missing declarations, unknown operators), as runtimes do.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Results that pass: the last step before a model is returned.
 
 The input is an optimized model, the output a model that computes what the original computes. In
-doubt, or after Ctrl-C, it is the original itself.
+doubt, or after Ctrl-C, it is the original itself. A model that could not run, or that the settings
+exempt, passes unverified; its verdict tells so.
 """
 
 from __future__ import annotations
