@@ -19,8 +19,7 @@ README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding=
 
 
 def said() -> tuple[str, dict[str, int]]:
-    """Returns the model of the README's first command, and its numbers of nodes before and after.
-    """
+    """Returns the model of the README's first command, and its nodes before and after."""
     (name,) = re.findall(r"eqsat optimize \S*/(light_\w+)\.onnx", README)
     ((before, after),) = re.findall(r"says that ([\d,]+) nodes became ([\d,]+)", README)
     return name, {"before": int(before.replace(",", "")), "after": int(after.replace(",", ""))}

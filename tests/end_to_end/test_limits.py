@@ -1,5 +1,4 @@
-"""Whatever limit ends a run, the result is a valid and equal model, and the report names the limit.
-"""
+"""Whatever limit ends a run, the result is valid and equal, and the report names the limit."""
 
 from typing import Any
 
