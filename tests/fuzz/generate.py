@@ -27,7 +27,7 @@ OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
 _RARE = (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
 _KINDS = (np.float32,) * 5 + _RARE
-# Operands that random values rarely fit: their data types and ranks.
+# Operators that few random values suit, with the data types and the rank that they need.
 _FLOAT, _BYTES, _INTEGERS = (np.float32, np.float32, np.float64, np.float16), (np.int8, np.uint8), (np.uint8, np.int32, np.int64, np.uint32, np.uint64)
 _IMAGES = """Attention AveragePool BatchNormalization Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample
 GroupNormalization InstanceNormalization LRN LpPool MaxPool Resize RotaryEmbedding SpaceToDepth Upsample""".split()
