@@ -8,7 +8,7 @@ from __future__ import annotations
 from tests.rules.examples import Example
 
 SOME = (11, 17)
-BOTH = (13, 21)  # axes, pads and splits are inputs in the second
+BOTH = (13, 21)  # in both, axes, pads and splits are inputs
 END = "9223372036854775807"
 
 EXAMPLES = {
