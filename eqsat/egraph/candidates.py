@@ -130,7 +130,7 @@ class Candidates:
         return [_Candidate(member.place, (member,), self._firing(*self._found[member.numbers[0]])) for member in members]
 
     def _pairs(self, firsts: list[_Member], seconds: list[_Member]) -> list[_Candidate]:
-        """Returns disjoint pairs of half-matches that agree on what they share and fire."""
+        """Returns disjoint pairs of half-matches that agree on shared variables and fire."""
         groups: dict[tuple[Hashable, ...], deque[_Member]] = {}
         for member in seconds:
             groups.setdefault(self._shared(1, member), deque()).append(member)

@@ -108,7 +108,7 @@ class Schedule:
         left = share
         waiting = sorted((one.waiting * one.made, number) for number, one in growing.items() if one.waiting)
         for position, (_, number) in enumerate(waiting):
-            # The rules with the smallest demand come first; what they leave goes to the others.
+            # Rules with the smallest demand come first; the rest of their share goes to the others.
             one = growing[number]
             rows = one.take(self._size, min(firings, left // (len(waiting) - position) // one.made))
             left -= len(rows) * one.made

@@ -91,7 +91,7 @@ def steering(proto: onnx.ModelProto) -> Steering:
     opset = next((item.version for item in proto.opset_import if not normal_domain(item.domain)), 1)
     backward = _Backward(opset)
     before = -1
-    # What a body carries to its next iteration reaches further in each round.
+    # Values that a body carries to its next iteration reach further in each round.
     while before != len(backward.bounds) + len(backward.indices):
         before = len(backward.bounds) + len(backward.indices)
         backward.graph(proto.graph)
