@@ -152,7 +152,7 @@ def _folder(model: LoadedModel) -> str | None:
 
 
 def _coarsest(proto: onnx.ModelProto) -> str:
-    """Returns the narrower of float16 and bfloat16 if the model has it.
+    """Returns the coarser of the model's types bfloat16 and float16; "" if it has neither.
 
     The model's arithmetic rounds to that type, whatever the types of its inputs.
     """

@@ -93,7 +93,7 @@ class _Comparison:
             request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
         )
         self.draw: Draw | None = None
-        """The draw of the last run that this compared."""
+        """The draw of the last compared run."""
 
     def run(self) -> None:
         """Runs both models on several draws; raises `_Different` or `NoDraw`."""

@@ -141,7 +141,7 @@ class Cut:
         return frozenset(names | {twin for twin, first in side.twins.items() if first in names})
 
     def before(self, values: Collection[str]) -> frozenset[str]:
-        """Returns the values that the original's nodes compute on the way to these values."""
+        """Returns the values that the original computes directly before these values."""
         side = self._sides[0]
         read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
         return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
@@ -179,7 +179,7 @@ class Cut:
         return chosen, boundary
 
     def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
-        """Returns the outside nodes of boundary values that the other side computes inside."""
+        """Returns the nodes outside the region whose boundary values the other side computes."""
         nodes: list[_Node] = []
         for name in boundary:
             places = [names.producer.get(name) for names in self._sides]

@@ -27,7 +27,7 @@ class Request:
     outputs: tuple[str, ...]
     dependent: frozenset[str]  # outputs that depend on an input
     random: frozenset[str]  # outputs that depend on a random operator
-    coarsest: str  # the narrowest of float16 and bfloat16 that the original computes in, or ""
+    coarsest: str  # the coarser of bfloat16 and float16 that the original has, or ""
     steering: Steering  # the original's values that decide sizes, indices and integers
     work: int  # about the number of multiplications if every free dimension is 1
     inputs: Mapping[str, Any] | None

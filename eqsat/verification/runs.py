@@ -76,7 +76,7 @@ class Runs:
             number += 1
             try:
                 run = self._run(Draw(sizes, draw.style, request.seed + number), self._everything)
-            except Exception:  # not every choice of sizes fits a model; the first run's choice does
+            except Exception:  # not every choice of sizes fits a model; the first run has one that does
                 continue
             found += 1
             self._tried.append(Draw(sizes, draw.style, request.seed + number))

@@ -47,7 +47,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Plan:
-    """The choices that are open when the inputs of one model are drawn."""
+    """The inputs of one model, with everything that drawing them needs."""
 
     inputs: Mapping[str, Spec]
     symbols: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Draw:
-    """One choice among the inputs of a plan."""
+    """One draw: the sizes, style and seed of a plan's inputs."""
 
     sizes: dict[str, int]
     style: str

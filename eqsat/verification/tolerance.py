@@ -13,8 +13,8 @@ their largest move, but at most SPREAD times their median. `ulp` is one unit in 
 the element itself.
 
 So an element that moved little by chance borrows the moves of its peers. Yet beside a mask of -1e9,
-or a few elements that rounding made jump, the rest must be as exact as ever. A floating-point
-element that is finite in one model only must have become so under a nudge too.
+or a few elements that rounding made jump, the rest must be as exact as ever. If an element is
+finite in one model only, a nudge must have changed the original's element in the same way.
 
 A discrete element that differs must be a near-tie. eqsat/verification/steering.py tells how floats
 decide it. If floats are rounded to it, it must lie between values that the original took when

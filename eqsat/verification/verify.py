@@ -107,7 +107,7 @@ def verify(
     time_limit: float = 60.0,
     worker: Worker | None = None,
 ) -> Verdict:
-    """Tells whether `optimized` computes the same as `original`, on random inputs or on `inputs`.
+    """Judges whether `optimized` computes the same as `original`, on random or given inputs.
 
     Raises `InputError` if the original does not take `inputs`. Models whose weights need more than
     `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
