@@ -1,9 +1,9 @@
 """Admission: a rule enters the program of a run once the e-graph has all its operators.
 
 A graph lacks the operators of most rules of a library, yet each rule in egglog costs time and
-memory. So a rule enters only when the e-graph has all operators of its left side, be they made by
-other rules. The actions of a growing rule enter when one of its matches is picked for the first
-time.
+memory. So a rule enters only when the e-graph has all operators of its left side. Other rules may
+make these operators. The actions of a growing rule enter when one of its matches is picked for the
+first time.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, fact_of
 
-_LOOKED_AT = 1 << 16  # the most bytes of a constant whose elements its fact may hold
+_LOOKED_AT = 1 << 16  # the most bytes of a constant whose elements are read for its fact
 
 # Evaluates constant values of the graph by name. The result lacks values that the runtime cannot
 # evaluate.
@@ -51,7 +51,7 @@ class Outer:
     kept: frozenset[str] = frozenset()
 
     def only(self, names: Iterable[str]) -> Outer:
-        """Returns the part that a body sees which uses just these names."""
+        """Returns the part of these values that a body with just these captures sees."""
         kept = [name for name in names if name in self.facts]
         first: dict[str, str] = {}
         same = {name: first.setdefault(self.same.get(name, name), name) for name in kept}

@@ -20,7 +20,7 @@ from eqsat.facts.fact import Fact
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
 from eqsat.traits import SYMMETRIC
 
-# egglog pickles its callbacks, so it gets a number that leads to the function during the run.
+# egglog unpickles its callbacks, so it gets a number that leads to the function during the run.
 _callbacks: dict[int, Callable[..., object]] = {}
 _tokens = itertools.count()
 
