@@ -1,8 +1,8 @@
 """The errors that a caller can cause.
 
 `InputError` is the only exception that the public interface raises on purpose. Its text is one
-line: the problem, its place and a remedy. The command line prints it and exits with code 2. Any
-other exception is a defect of eqsat.
+line: the problem, its place and a remedy. Only the errors of a rule file take several lines. The
+command line prints the text and exits with code 2. Any other exception is a defect of eqsat.
 """
 
 

@@ -1,7 +1,7 @@
 """Families of operators: sets of operators that share a property, named by it.
 
-Each family states a property of all of its members, for every data type that they take and any
-attributes. Each statement is checked against the kernels of ONNX Runtime and of the reference
+Each family states a property of all its members, for every data type that they take and any
+attributes. Tests check each statement against the kernels of ONNX Runtime and of the reference
 (tests/language/test_families.py).
 """
 
@@ -73,6 +73,6 @@ FAMILIES: Final = {family.name: family for family in _TABLE}
 
 
 def members(*names: str) -> frozenset[str]:
-    """The operators that are in all of the families."""
+    """Returns the operators that belong to every one of these families."""
     first, *others = names
     return frozenset(FAMILIES[first].members).intersection(*(FAMILIES[name].members for name in others))

@@ -28,8 +28,8 @@ RANDOM = frozenset(
 # Operators with bodies are as pure as their bodies; the reader of the body decides.
 _STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
 
-# ONNX Runtime's own operators that are pure functions of their inputs. Operators that draw random
-# numbers, run user code or use other devices are missing.
+# ONNX Runtime's own operators that are pure functions of their inputs. The list lacks operators
+# that draw random numbers, run user code or use other devices.
 _PURE_CONTRIB = frozenset(
     """
     Attention BiasAdd BiasGelu BiasSoftmax BiasSplitGelu BifurcationDetector CDist ComplexMul ComplexMulConj
@@ -201,9 +201,7 @@ def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tu
 
 
 def to_attributes(operator: Operator, values: Mapping[str, AttributeValue | None]) -> list[AttributeProto]:
-    """The attributes of a node with these values; those that are absent or the default are left
-    out.
-    """
+    """Return the attributes of a node, without absent values and defaults."""
     defaults = _defaults(operator)
     return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and defaults.get(name) != value]
 

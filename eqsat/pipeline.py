@@ -1,8 +1,8 @@
 """The pipeline: from a model to an optimized model and the report of the run.
 
-Data flow one way: read, optimize (each graph is encoded, saturated, chosen from and decoded),
-verify, tune if asked to, report. Whatever happens on the way, a limit, Ctrl-C or a failed check,
-the result is a valid model that computes what the original computed: in doubt the original itself.
+Data flow one way: read, optimize (encode, saturate, choose and decode each graph), verify, tune if
+asked, report. Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a valid
+model that computes what the original computes. In doubt it is the original itself.
 """
 
 from __future__ import annotations
@@ -43,16 +43,18 @@ class Result:
     original: Original
 
     def save(self, path: str | Path) -> None:
-        """Writes the model to `path`, whole or not at all; external data go into one file beside
-        it.
+        """Writes the model to `path`, whole or not at all.
+
+        External data go into one file beside it.
         """
         source = self.original.path
         save(self.model, self.original.folder, Path(path), None if source is None else Path(source), has_external_data(self.original.proto))
 
 
 def run(source: Source, settings: Settings) -> Result:
-    """The optimized form of a model; raises `InputError` for mistakes of the caller, and nothing
-    else on purpose.
+    """Returns the optimized model and the report of the run.
+
+    Raises `InputError` for mistakes of the caller, and nothing else on purpose.
     """
     shared().start()  # the worker loads its libraries while this process reads
     this = Run(settings)
@@ -70,7 +72,7 @@ def run(source: Source, settings: Settings) -> Result:
 
 
 def _read_rules(this: Run) -> tuple[Library, Job]:
-    """The rules that the settings name, and the plan by which they run."""
+    """Returns the rules that the settings name, and the plan by which they run."""
     settings = this.settings
     everything = load_rules(settings.rules, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
@@ -81,7 +83,7 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
 
 
 def _read_model(source: Source, settings: Settings) -> Original:
-    """The model in normal form, with all that the settings ask of it before it is optimized."""
+    """Returns the model in normal form, prepared as the settings ask."""
     path = str(source) if isinstance(source, (str, Path)) else None
     proto, folder = load(source)
     bake(proto, settings.dims)
@@ -92,7 +94,7 @@ def _read_model(source: Source, settings: Settings) -> Original:
 
 
 def _reported(this: Run) -> Result:
-    """The result of a run, its report, and the e-graph where the settings want it in a file."""
+    """Returns the result of a run, and writes its e-graph if the settings name a file."""
     checked, settings = this.checked, this.settings
     if settings.needed:
         this.needed = needed_rules(this.original.model, this.made_by, this.library, checked.found, frozenset(checked.left))
@@ -105,15 +107,15 @@ def _reported(this: Run) -> Result:
 
 
 def _with_settings(make: Callable[Options, Settings]) -> Callable[Concatenate[Source, Options], Result]:
-    """`run` with the settings as keyword arguments, typed as `Settings` has them."""
+    """Returns `run` with the settings as keyword arguments, typed as `Settings` has them."""
 
     def optimize(source: Source, *arguments: Options.args, **settings: Options.kwargs) -> Result:
         return run(source, make(*arguments, **settings))
 
-    optimize.__doc__ = f"""The same function, faster: optimizes a model given as a path, an `onnx.ModelProto` or an `onnx_ir.Model`.
+    optimize.__doc__ = f"""Returns a model of the same function that runs faster, and the report of the run.
 
-    Raises `InputError` with one line where the input can not be used. Keyword arguments, with the defaults of
-    `eqsat.settings.Settings`:
+    `source` is a path, an `onnx.ModelProto` or an `onnx_ir.Model`. Raises a one-line `InputError`
+    if it cannot use an input. Keyword arguments, with the defaults of `eqsat.settings.Settings`:
 
 {described_settings()}
     """

@@ -1,4 +1,4 @@
-"""The report: what each stage of a run found, as plain data that JSON can hold.
+"""The report: the findings of each stage of a run, as plain data that JSON can hold.
 
 docs/report.md describes every field of the report.
 """
@@ -30,17 +30,15 @@ Report: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """The model as the caller gave it, its named dimensions baked in."""
+    """The model as the caller gave it, with fixed sizes in place of named dimensions."""
 
     proto: onnx.ModelProto
     model: Model
-    """Its normal form, inlined and in the opset that the settings ask for: the input of the
-    optimizer.
-    """
+    """Its normal form, in the opset and with the inlining that the settings ask for."""
     folder: Path | None
-    """Where its external data lie."""
+    """The folder of its external data."""
     path: str | None
-    """The file that it was read from, if it was."""
+    """The file it was read from, or None."""
 
 
 @dataclass(slots=True)
@@ -56,7 +54,7 @@ class Run:
     checked: Mended = field(init=False)
     tuned: Tuned | None = None
     needed: dict[str, bool] = field(default_factory=dict[str, bool])
-    """By rule that fired, whether the result needs it; empty where nobody asked."""
+    """By rule that fired, whether the result needs it; empty if the settings do not ask."""
 
     def take(self, tuned: Tuned) -> None:
         """Makes the model that tuning keeps the result."""
@@ -81,12 +79,12 @@ class Run:
 
     @property
     def deadline(self) -> float | None:
-        """When the run has to end, as a time of `time.monotonic`."""
+        """The time by which the run has to end, in the time of `time.monotonic`."""
         return None if self.settings.time_limit is None else self.begun + self.settings.time_limit
 
 
 def report_of(run: Run) -> Report:
-    """The changes to the model, the reasons, and the times."""
+    """Returns the report: the changes to the model, their reasons, and times."""
     original, checked, found = run.original.proto, run.checked, run.checked.found
     changed = found.model is not original
     trace = found.trace
@@ -112,13 +110,13 @@ def report_of(run: Run) -> Report:
 
 
 def _bound(run: Run) -> float:
-    """A lower bound on the nodes of every choice, where costs count nodes and it is proved."""
+    """Returns a proved lower bound on the nodes of every choice; 0 if costs do not count nodes."""
     valuation = run.job.valuation
     return run.checked.found.trace.bound if valuation.objective == "launches" or (valuation.objective == "time" and valuation.target.counts) else 0.0
 
 
 def _cost(run: Run) -> dict[str, Any]:
-    """The price of the model on the target, before and after."""
+    """Returns the price of the model on the target, before and after."""
     valuation, folder = run.job.valuation, run.original.folder
     models = run.original.proto, run.checked.found.model
     both = valuation.both(*models, folder)
@@ -127,19 +125,17 @@ def _cost(run: Run) -> dict[str, Any]:
 
 
 def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> dict[str, Any]:
-    """The figures of a model; on a target that knows of launches only, no others of the runtime."""
+    """Returns the figures of a model; of the runtime's, a target that counts has only launches."""
     totals = asdict(figures.totals)
     if valuation.target.counts:
         totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
-    # The types of all values take as long as encoding the model.
+    # Inferring the types of all values takes as long as encoding the model.
     peak = valuation.peak(model, folder) if valuation.objective == "memory" else None
     return {**totals, "size": figures.stored, "memory": peak}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:
-    """Each rule that fired, and each that was left out because its result did not pass
-    verification.
-    """
+    """Returns each rule that fired, and each that was left out because its result was wrong."""
     trace = run.checked.found.trace
     seconds: Counter[str] = Counter()
     for record in trace.records:
@@ -150,7 +146,7 @@ def _rules(run: Run) -> list[dict[str, Any]]:
 
 
 def _saturation(trace: Trace) -> dict[str, Any]:
-    """Sizes and matches, summed over the graphs of the model, and each step of each graph."""
+    """Returns sizes and matches, summed over the model's graphs, and each step of each graph."""
     matches: Counter[str] = Counter()
     for record in trace.records:
         matches.update(record.matches)
@@ -160,7 +156,7 @@ def _saturation(trace: Trace) -> dict[str, Any]:
 
 
 def _extraction(method: str, trace: Trace) -> dict[str, Any]:
-    """How the main graph was chosen; without figures where the original stayed."""
+    """Returns how extraction chose the main graph; no figures if the original stayed."""
     choice = trace.choice
     figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "cost", "bound", "gap")}
     return {"method": method, **figures}

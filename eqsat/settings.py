@@ -21,20 +21,20 @@ EFFORTS = ("low", "normal", "high")
 OBJECTIVES = ("time", "launches", "bytes", "size", "memory")
 Objective = Literal["time", "launches", "bytes", "size", "memory"]
 METHODS = ("exact", "greedy", "tree")
-"""The ways to extract, as `eqsat.extract` names them. It is imported only when it runs."""
+"""The methods of `eqsat.extract`, by name. The package is imported only when it runs."""
 
 _LARGEST_SIZE = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """How a setting is written on the command line."""
+    """The form of a setting on the command line."""
 
     help: str
     form: str = ""
-    """The form of its value, as the command line names it: S, N, BYTES, FILE, ... A flag has none."""
+    """The form of its value on the command line: S, N, BYTES, FILE, ... A flag has none."""
     flag: str = ""
-    """The name of the option; by default that of the setting."""
+    """The name of the option. By default it is that of the setting."""
     repeats: bool = False
     choices: tuple[str, ...] = ()
 
@@ -108,7 +108,7 @@ class Settings:
 
     @property
     def custom_operators(self) -> str | None:
-        """The path of the library of custom operators, as runtimes take it."""
+        """The path of the library of custom operators, as the runtimes take it."""
         return None if self.custom_op_library is None else str(self.custom_op_library)
 
     def __post_init__(self) -> None:
@@ -126,24 +126,24 @@ class Settings:
 
 
 def option_of(setting: Field[Any]) -> Option | None:
-    """How the command line writes a setting; None for one that only Python has."""
+    """Returns the option of a setting, or None if only Python has the setting."""
     return setting.metadata.get("option")
 
 
 def flag_of(setting: Field[Any]) -> str:
-    """The name of a setting's option on the command line."""
+    """Returns the name of a setting's option on the command line."""
     option = option_of(setting)
     assert option is not None
     return option.flag or "--" + setting.name.replace("_", "-")
 
 
 def keyword_of(setting: Field[Any]) -> str:
-    """How Python says the same as the option: a flag that turns a setting off is its value False."""
+    """Returns the keyword for an option. A flag that turns a setting off becomes `name=False`."""
     return f"{setting.name}=False" if setting.default is True else setting.name
 
 
 def described_settings() -> str:
-    """The settings as the docstring of `optimize` lists them."""
+    """Returns the list of settings for the docstring of `optimize`."""
     lines: list[str] = []
     for setting in fields(Settings):
         option = option_of(setting)

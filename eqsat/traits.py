@@ -1,7 +1,8 @@
 """Traits of the standard operators that schemas lack, as tables for their newest versions.
 
-The tables tell which integer inputs are parameters, which attributes name a data type, and which
-operators commute. Rules write parameters in place; reading lifts them from attributes.
+The tables list the integer inputs that are parameters, the attributes that name a data type, the
+operators that commute, and those whose elements do not depend on their position. Rules write
+parameters in place; reading lifts them from attributes.
 """
 
 from __future__ import annotations
@@ -52,17 +53,17 @@ DTYPE_ATTRIBUTES: Final = frozenset(
     }
 )
 
-# Binary and variadic operators whose operand order does not matter, by IEEE 754 not even to a bit.
+# Operators whose operand order changes no bit, by IEEE 754: the binary ones and the variadic ones.
 COMMUTATIVE: Final = members("commutative") - members("variadic")
 SYMMETRIC: Final = members("commutative", "variadic")
 
 # By elementwise operator, the float types in which an element depends only on its operands, not on
-# its position. ONNX Runtime computes the elements behind the last full vector (of a tensor, a row
+# its position. ONNX Runtime computes the elements after the last full vector (of a tensor, a row
 # or a thread's share) with other code, which may round differently. The table is measured on x86-64
 # (tests/language/test_positionless.py); nothing is known of other operators. IEEE 754 defines the
-# operators of the first line, or a few of its steps make them up. Pow is missing: kernels have
-# shortcuts for an exponent that is one number, such as -1, and which exponents are one number
-# depends on shapes.
+# operators of `_STEPS`, or a few of its steps compute them. Pow is missing: its kernels have
+# shortcuts for an exponent that is one number, such as -1, and shapes decide which exponents are
+# one number.
 _HALVES = frozenset({"bfloat16", "float16"})
 _STEPS = """
     Abs Add Cast Ceil Div Equal Floor Greater GreaterOrEqual HardSigmoid HardSwish IsInf IsNaN LeakyRelu Less LessOrEqual Mul Neg PRelu

@@ -35,9 +35,9 @@ def extract(
     `method`:
     - "exact" reduces the graph, cuts it into independent problems and searches each. It then proves
       that the result is optimal, or lets a solver improve it. `work` bounds the solver's effort; it
-      is deterministic, about seconds of one core. With `initial`, a result that is above its
-      bound by at most `gap` of the cost of `initial` is good enough: costs that are estimates are
-      not worth a longer search.
+      is deterministic, about seconds of one core. With `initial`, a result is good enough if it
+      exceeds its bound by at most `gap` times the cost of `initial`: estimated costs are not worth
+      a longer search.
     - "greedy" only searches.
     - "tree" takes the node of least tree cost in each class. Tree cost ignores sharing and terms.
       The method repairs its choice only where it exceeds limits; it exists for comparison.

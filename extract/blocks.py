@@ -1,13 +1,13 @@
 """Biconnected blocks: cut a kernel at its articulation points.
 
-A subgraph that is reached only through one class or one way is an independent problem.
+A subgraph is an independent problem if only one class or one way leads to it.
 
 The vertices are the classes and the ways. A way is adjacent to its class and to its children. Where
-several classes are needed, a source vertex is adjacent to each of them. An edge to a child that is
-needed anyway, and that cannot need its user, decides nothing; it is left out.
+several classes are needed, a source vertex is adjacent to each of them. Edges to a child that is
+needed anyway, and that cannot need its user, decide nothing and are left out.
 
-Each block comes after all blocks below it. So the solution of a block can stand in for it above: as
-one more way of the class at its top, or as a weight on the way at its top.
+Each block comes after all blocks below it. So the solution of a block can replace it above: as one
+more way of the class at its top, or as a weight on the way at its top.
 """
 
 from __future__ import annotations

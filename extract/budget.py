@@ -20,7 +20,10 @@ class Budget:
 
     @staticmethod
     def of(problem: Problem, deadline: float | None, *, fraction: int = 1) -> Budget:
-        """Return enough steps for small graphs and seconds for large ones, over `fraction`."""
+        """Return a budget that suffices for small graphs, and takes seconds for large ones.
+
+        `fraction` divides the steps.
+        """
         return Budget((STEPS + STEPS_PER_FREE_CLASS * len(problem.free)) // fraction, deadline)
 
     def spent(self) -> bool:

@@ -33,8 +33,7 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     problem, scale, units = prepare(graph, known)
     if known is not None and any(problem.is_excluded(n) for n in known.values()):
         known = None
-    # Less work also means shorter searches. Without a proof, half of the usual steps suffice for a
-    # search.
+    # Less work also means shorter searches. Without a proof, a search takes half of the steps.
     spent = Work(deadline, work, max(1, round((WORK / max(work, 0.1)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
     if gap and known is not None:
         spent.slack = int(gap * max(0, problem.weigh(list(known.values())) or 0))
@@ -66,8 +65,7 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
 
 def _least_trees(problem: Problem) -> Solution:
     if problem.free:
-        # In a tree a forced class still weighs as often as it is used, so every class counts as
-        # free.
+        # In a tree a forced class weighs once for each use, so every class counts as free.
         problem = replace(problem, free=[c for c, row in enumerate(problem.nodes_of) if row])
     search = Search(problem, Budget.of(problem, None))
     search.start_from_trees()

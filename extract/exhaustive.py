@@ -2,10 +2,10 @@
 
 It needs no solver library and is exact in integers of any length.
 
-It decides classes one by one, as they become needed. The lower bound of a partial choice is the
-weight of its decided nodes, plus the cheapest node of each class that is needed and undecided. A
-branch ends when this bound reaches the best known weight or exceeds a limit. Terms are added at the
-end; until then the bound counts every gain they could bring.
+The search decides classes one by one, as they become needed. The lower bound of a partial choice is
+the weight of its decided nodes, plus the cheapest node of each class that is needed and undecided.
+A branch ends when this bound reaches the best known weight or exceeds a limit. Terms are added at
+the end; until then the bound counts every gain they could bring.
 """
 
 from __future__ import annotations

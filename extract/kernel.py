@@ -97,10 +97,10 @@ class Kernel:
     def dominate(self, closures: Closures) -> bool:
         """Drop each way that another way of its class dominates.
 
-        The dominating way weighs no more, even with the least trees of the children that the first
-        way's closure lacks. Children that need such a tree, or that count as present only because
-        every choice needs them, must lie in another component: then they cannot need the class
-        itself.
+        The dominating way weighs no more, even with the least trees of its children that the
+        dropped way's closure lacks. Children that need such a tree, or that count as present only
+        because every choice needs them, must be in another component: then they cannot need the
+        class itself.
         """
         before = self.size()
         trees = self._trees()

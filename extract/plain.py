@@ -122,8 +122,9 @@ def _hard(kernel: Kernel, closures: Closures, work: Work) -> Solution:
 
 
 def _searched(kernel: Kernel, work: Work, bound: int = 0) -> tuple[Problem, list[int]]:
-    """Return a kernel as a problem, and the ways that the heuristic search chooses; it ends when
-    they are good enough for the bound.
+    """Return a kernel as a problem, and the ways that the heuristic search chooses.
+
+    The search ends when they are good enough for the bound.
     """
     problem = arrange(kernel.roots, [list(row) for row in kernel.ways], kernel.owner, kernel.children, kernel.weight, [], [], [])
     search = Search(problem, Budget.of(problem, work.deadline, fraction=work.fraction))

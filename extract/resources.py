@@ -200,7 +200,7 @@ def within_limits(
     """Return picks within the limits, or None if none are found.
 
     The result is no heavier than `known` or any of `starts` that fits the limits. An
-    ExtractionError is a proof that no choice fits.
+    ExtractionError proves that no choice fits.
     """
     for r, limit in enumerate(problem.limits):
         least = sum(min(problem.amounts[r][n] for n in problem.nodes_of[c]) for c, needed in enumerate(problem.needed) if needed)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from .state import State
 
 PARTNERS = 64
-"""The most classes that a joint move changes; larger trials are unlikely to gain."""
+"""The most classes that a joint move changes. Larger moves are unlikely to gain."""
 
 
 class Search(State):
@@ -62,8 +62,8 @@ class Search(State):
         fresh = self._add((shared,))
         proposals: list[tuple[int, int, int]] = []
         partners: dict[int, None] = {}
-        # Nodes are visited by component, children first. A price is so final when a parent reads
-        # it, except within a cycle.
+        # The order of visits is by component, children first. So a price is final when a parent
+        # reads it, except within a cycle.
         heap = sorted({(self.problem.order[self.problem.owner[n]], n) for c in fresh for n in self.problem.users[c]})
         self.budget.steps -= len(heap)
         while heap and len(partners) + len(proposals) < PARTNERS:

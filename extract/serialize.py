@@ -1,7 +1,7 @@
 """Read and write the egraph-serialize format: JSON text to a `Graph` and its names, and back.
 
-A graph from `read` can be extracted, memory permitting: each error in a file is reported here, with
-the names in the file. Nothing is built beyond the memory limit.
+A graph from `read` can be extracted, memory permitting: `read` reports each error in a file, with
+the names in the file. It builds nothing beyond the memory limit.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ def read(source: BinaryIO, memory_limit: int | None = None) -> tuple[Graph, Name
 def write(graph: Graph, operators: Sequence[str], target: Target) -> None:
     """Write a graph as JSON text; `operators` names each node's operator.
 
-    The format has one number per node. A node's cost is written plus its tie times a factor so
-    small that ties decide only between equal costs, within the 53 bits of a double. The format has
-    no infinity: nodes that no choice can contain are left out, because of their cost or because
+    The format has one number per node. This is a node's cost plus its tie times a factor, which is
+    so small that ties decide only between equal costs, within the 53 bits of a double. The format
+    has no infinity: nodes that no choice can contain are left out, because of their cost or because
     they exceed a limit alone. It has no resources, limits or terms.
     """
     possible = _possible(graph)

@@ -39,9 +39,9 @@ Problems after a large one are mostly small and quickly proved.
 """
 
 SUBSOLVERS = ("max_lp", "core")
-"""One follows the linear relaxation, one grows a bound from conflicts.
+"""The solver's methods: one follows the linear relaxation, one grows a bound from conflicts.
 
-Problems that resist one mostly yield to the other.
+Problems that are hard for one are mostly easy for the other.
 """
 
 
@@ -188,7 +188,10 @@ class _Model:
     # -- solving -----------------------------------------------------------------------------------
 
     def minimize(self, weights: Sequence[tuple[cp_model.IntVar, int]], hint: Sequence[int], work: Work, cut: int) -> _Found | None:
-        """Minimize a sum of weights without their last `cut` bits; return the best choice found, if any, and the proved bound."""
+        """Minimize a sum of weights without their last `cut` bits.
+
+        Return the best choice found and the proved bound, or None if no choice was found.
+        """
         self.model.minimize(sum(value * literal for literal, value in weights if value))
         self._hint(hint)
         solver = cp_model.CpSolver()
@@ -198,7 +201,7 @@ class _Model:
         parameters.subsolvers.extend(SUBSOLVERS)
         parameters.linearization_level = 2
         # With limits of many bits this presolve step drops choices that just fit, and then proves
-        # too much. Thousands of random graphs showed it.
+        # too much, as thousands of random graphs showed.
         parameters.presolve_inclusion_work_limit = 0
         parameters.max_deterministic_time = _SHARE * work.solver
         if work.slack:

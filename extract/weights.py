@@ -47,10 +47,10 @@ class Exact:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How a weight encodes costs: (cost * `tie_base` + tie) * `change_base` + changes.
+    """The encoding of costs in a weight: (cost * `tie_base` + tie) * `change_base` + changes.
 
-    Comparing weights so compares (cost, tie, changes) lexicographically. A change is a chosen node
-    that the initial choice lacks: of otherwise equal choices, the one with fewest changes is
+    The order of weights is the lexicographic order of (cost, tie, changes). A change is a chosen
+    node that the initial choice lacks: of otherwise equal choices, the one with fewest changes is
     lightest.
     """
 

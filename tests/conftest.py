@@ -1,5 +1,6 @@
-"""Settings for all tests: hypothesis is deterministic and has no deadline, because machines differ
-in speed; slow tests run first.
+"""Settings for all tests: hypothesis is deterministic and has no deadline; slow tests run first.
+
+Machines differ in speed, so a deadline would fail on some.
 """
 
 import pytest
@@ -10,7 +11,8 @@ settings.load_profile("eqsat")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow tests first, so that at the end no worker is busy with one while the others have
-    nothing to do.
+    """Puts slow tests first.
+
+    Otherwise one worker could be busy with a slow test at the end while the others are idle.
     """
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

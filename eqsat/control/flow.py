@@ -190,13 +190,12 @@ class _Pass:
     def _carried(self, node: Node, scope: Scope, used: set[str], first: int, skip: int) -> list[Node] | None:
         """Simplify the state that a body carries between iterations, and hoist invariant nodes.
 
-        The carried values begin at input `first` of the node, and behind `skip` outputs of the
-        body.
+        The carried values begin at input `first` of the node, and after `skip` outputs of the body.
         """
         body = dict(attribute_graphs(node))["body"]
         count = len(node.input) - first - next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
         schema = find_operator("", node.op_type, scope.opset).schema
-        spare = 0 if schema is None else len(node.input) - schema.min_input  # a Loop had to carry a value in old opsets
+        spare = 0 if schema is None else len(node.input) - schema.min_input  # old opsets require a carried value of a Loop
         node.output.extend([""] * (len(body.output) - skip - len(node.output)))
         outputs = [info.name for info in body.output]
         inner = scope.inside(body)
@@ -207,7 +206,7 @@ class _Pass:
             name, start, result = body.input[first + place].name, node.input[first + place], node.output[place]
             if name in defined and inner.origin(outputs[skip + place]) == name and outputs.count(name) <= 1 and start and start not in defined:
                 if outputs.count(name) == 1 and outputs[skip + place] != name:
-                    continue  # another output is this value, and each must stay the body's own
+                    continue  # another output is this value, and each must keep a value of its own
                 self._drop(node, body, place, place, first, skip)
                 for item in body.node:
                     _rename(item, {name: start})

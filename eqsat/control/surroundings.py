@@ -14,7 +14,7 @@ from eqsat.model.names import defined_names
 from eqsat.model.tensors import constant_value
 from eqsat.operators import normal_domain
 
-# The largest constant, in bytes, that is read and copied in front of a body.
+# The most bytes of a constant that is read, and copied in front of a body.
 _COPIED = 1 << 10
 
 
@@ -23,7 +23,7 @@ class Scope:
     """The values that the nodes of a graph can see."""
 
     opset: int
-    stores: bool  # whether initializers may exist that are no inputs
+    stores: bool  # whether an initializer may exist without being an input
     constants: Mapping[str, onnx.TensorProto] = field(default_factory=dict[str, onnx.TensorProto])
     producers: Mapping[str, onnx.NodeProto] = field(default_factory=dict[str, onnx.NodeProto])
     names: frozenset[str] = frozenset()  # all names defined here or in outer graphs

@@ -1,10 +1,9 @@
-"""Admission: a rule enters the program of a run once the e-graph has all operators of its left
-side.
+"""Admission: a rule enters the program of a run once the e-graph has all its operators.
 
-Most rules of a library never meet their operators in one graph, yet each rule that egglog is given
-costs it time and memory. A rule whose left side needs an operator that another rule makes therefore
-enters after that operator was made. The actions of a growing rule enter when one of its matches is
-picked for the first time.
+A graph lacks the operators of most rules of a library, yet each rule in egglog costs time and
+memory. So a rule enters only when the e-graph has all operators of its left side. Other rules may
+make these operators. The actions of a growing rule enter when one of its matches is picked for the
+first time.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class RuleSet:
     rules: Sequence[Direction] = ()
     least: Label = Label.FINITE
     trial: bool = False
-    # Group by rule name; rules without a group form one group together.
+    # Group by rule name. All rules without a group form one group.
     groups: Mapping[str, str] = field(default_factory=dict[str, str])
     phases: Sequence[Phase] = (Phase(),)
 
@@ -44,12 +43,12 @@ class RuleSet:
 
 
 class Admission:
-    """Lets the rules of a run into one program; a rule waits until all its operators are there."""
+    """Lets the rules of a run into one program, each once all its operators are there."""
 
     def __init__(self, program: Program, ruleset: RuleSet, watch: Watch) -> None:
         self.firings: dict[int, Firing] = {}
         self.candidates: dict[int, Candidates] = {}  # of the growing rules
-        self.shrinks = False  # whether a rule entered that runs until nothing changes
+        self.shrinks = False  # whether any admitted rule runs until nothing changes
         self._program = program
         self._ruleset = ruleset
         self._watch = watch
@@ -70,14 +69,14 @@ class Admission:
                     program.ruleset(f"{name}_{kind}")
 
     def admit(self) -> bool:
-        """Lets in the rules whose operators are all there. Returns whether there were any."""
+        """Lets in the rules whose operators are all there. Tells whether any rule entered."""
         seen = self._program.seen
         if len(seen) == self._seen:
             return False
         self._seen = len(seen)
         signatures = {self._program.encoding.terms.signatures[index] for index in seen}
         operators = {signature.operator.name for signature in signatures}
-        # The names of operators rule out most rules. Only for the others are signatures compared.
+        # The operators' names rule out most rules cheaply, before signatures are compared.
         rules = self._ruleset.rules
         entering = [number for number in self._waiting if rules[number].operators <= operators and rules[number].compiled.pattern.signatures <= signatures]
         for number in entering:
@@ -87,23 +86,23 @@ class Admission:
         return bool(entering)
 
     def apply(self, number: int) -> None:
-        """Adds the actions of a growing rule, when a match of it is first picked."""
+        """Adds the actions of a growing rule when one of its matches is first picked."""
         if number not in self._applied:
             self._applied.add(number)
             emit_apply(self._program, self.firings[number], number, self.candidates[number].halves)
 
     def shrinking(self, phase: Phase) -> list[str]:
-        """The rulesets that run until nothing changes in a phase."""
+        """Returns the rulesets that a phase runs until nothing changes."""
         groups = [group for group in self._kinds if phase.has(group)]
         settling = [group for group in groups if phase.settles(group)]
         return list(dict.fromkeys([*(f"{SIMPLIFY}_{self._kinds[group]}" for group in groups), *(f"{SETTLE}_{self._kinds[group]}" for group in settling)]))
 
     def searching(self, phase: Phase) -> list[str]:
-        """The rulesets that search in a phase."""
+        """Returns the rulesets that a phase uses to search."""
         return list(dict.fromkeys(f"{SEARCH}_{kind}" for group, kind in self._kinds.items() if phase.has(group)))
 
     def growing(self, phase: Phase) -> dict[int, Candidates]:
-        """The candidates of the growing rules of a phase, by the number of the rule."""
+        """Returns the candidates of a phase's growing rules, by the number of the rule."""
         return {number: one for number, one in self.candidates.items() if phase.has(self._ruleset.group(number))} if phase.rounds else {}
 
     def _enter(self, number: int) -> None:

@@ -1,14 +1,14 @@
 """Candidates: the matches of a growing rule that wait to be applied.
 
-The input is the matches that searches found; the output is the matches to apply in this round.
-Searching, picking and applying are three steps. A search records each match with its classes in the
-e-graph and applies nothing. A pick takes as many matches as the budget of the round allows. It
-takes turns among the regions of the model, so that the first layer does not use up the budget of
-the last one. The other matches wait for a later round.
+The input is the matches that searches found; the output is the matches to apply in this round. A
+search records each match with its classes in the e-graph and applies nothing. A pick takes as many
+matches as the budget of the round allows. It takes turns among the regions of the model, so that
+the first layer does not use up the budget of the last one. The other matches wait for a later
+round.
 
-A rule with two roots is picked in pairs of half-matches. Two half-matches join on the classes they
-share. Each half-match joins with one partner in a round, and the results join in the next round, so
-n half-matches take n firings rather than n * n.
+A rule with two roots is picked in pairs of half-matches. Two half-matches join on the variables
+they share. Each half-match joins with one partner in a round, and the results join in the next
+round, so n half-matches take n firings rather than n * n.
 """
 
 from __future__ import annotations
@@ -21,11 +21,12 @@ from eqsat.language.firing import Firing
 from eqsat.language.halves import Half, halves, shared, shared_attributes
 
 REGIONS = 64
-"""Number of regions of a model; each has its share of a budget."""
+"""The number of regions of a model; each has its share of a budget."""
 
 PARTNERS = 12
-"""Most partners that are tried for one half-match. The bound matters where the sizes or types of
-all partners differ.
+"""The most partners to try for one half-match.
+
+The bound matters where the sizes or types of all partners differ.
 """
 
 
@@ -39,9 +40,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """A match of a half in the present e-graph: the place of its root, and all numbers it was
-    recorded under.
-    """
+    """A half-match in the present e-graph: its root's place, and all numbers that recorded it."""
 
     classes: tuple[Hashable, ...]
     root: Hashable
@@ -63,27 +62,28 @@ class Candidates:
         self.halves: tuple[Half, ...] = halves(firing.compiled.pattern)
         self.made = max(1, firing.compiled.made)  # e-nodes that one firing makes
         self._firing = firing
-        # By number of the match, the sources that the half read.
+        # By the number of a match, the sources that the half read.
         self._found: list[tuple[int, ...]] = []
         self._taken: set[int] = set()
-        # For each half, the positions of the variables and the sources that the other half has as
-        # well. Sources that are facts belong to the variables and are left out.
+        # For each half, the positions of the variables and of the sources that the other half has
+        # too. A source that is a fact follows from its variable and is left out.
         both = shared_attributes(self.halves)
         self._common = [
             ([half.variables.index(variable) for variable in shared(self.halves)], [half.sources.index(source) for source in both]) for half in self.halves
         ]
         self._waiting: list[_Candidate] = []
-        # By the classes of a match, all numbers it was recorded under.
+        # By the classes of a match, all numbers that recorded it.
         self._numbers: dict[tuple[Hashable, ...], tuple[int, ...]] = {}
 
     @property
     def waiting(self) -> int:
-        """How many candidates the last look found that were not taken."""
+        """The number of candidates that the last look found and no pick took."""
         return len(self._waiting)
 
     def note(self, *handles: int) -> int:
-        """Records a match of a half that reads these sources. Returns its number, or -1 if the half
-        is the whole rule and does not fire.
+        """Records a match of a half that reads these sources, and returns its number.
+
+        Returns -1 for a half that is the whole rule and does not fire.
         """
         if len(self.halves) == 1 and self._firing(*handles) < 0:
             return -1
@@ -105,7 +105,7 @@ class Candidates:
     def take(self, size: int, budget: int) -> list[tuple[int, ...]]:
         """Takes at most `budget` candidates, in turns from all regions of a model of `size` values.
 
-        Each result has the numbers of the matches of the halves, then the number of the firing.
+        Each result lists the numbers of the half-matches, then the number of the firing.
         """
         picked = _in_turns(self._waiting, size, budget)
         self._taken.update(number for candidate in picked for member in candidate.members for number in self._numbers[member.classes])
@@ -114,7 +114,7 @@ class Candidates:
         return [(*(member.numbers[0] for member in candidate.members), candidate.firing) for candidate in picked]
 
     def _members(self, half: Half, rows: list[Row], place: Mapping[Hashable, int]) -> list[_Member]:
-        """The matches that were not taken, in the order of the model."""
+        """Returns the matches that no pick took, in the order of the model."""
         numbers: dict[tuple[Hashable, ...], list[int]] = {}
         for row in sorted(rows, key=lambda row: row.number):
             numbers.setdefault(row.classes, []).append(row.number)
@@ -130,7 +130,7 @@ class Candidates:
         return [_Candidate(member.place, (member,), self._firing(*self._found[member.numbers[0]])) for member in members]
 
     def _pairs(self, firsts: list[_Member], seconds: list[_Member]) -> list[_Candidate]:
-        """Disjoint pairs that fire, among half-matches that share the same classes."""
+        """Returns disjoint pairs of half-matches that agree on shared variables and fire."""
         groups: dict[tuple[Hashable, ...], deque[_Member]] = {}
         for member in seconds:
             groups.setdefault(self._shared(1, member), deque()).append(member)
@@ -152,14 +152,13 @@ class Candidates:
                     break
                 if tried == PARTNERS:
                     break
-            # A used match stays used. Dropping it here avoids walking a long group from its start
-            # each time.
+            # A used match stays used. Dropping it here saves walking over it again.
             while group and group[0].root in used:
                 group.popleft()
         return found
 
     def _shared(self, half: int, member: _Member) -> tuple[Hashable, ...]:
-        """The classes and attributes that a half-match must have in common with its partner."""
+        """Returns the classes and attributes on which a half-match must agree with its partner."""
         classes, attributes = self._common[half]
         found = self._found[member.numbers[0]]
         return (*(member.classes[position] for position in classes), *(found[position] for position in attributes))
@@ -173,7 +172,10 @@ class Candidates:
 
 
 def _in_turns(found: list[_Candidate], size: int, budget: int) -> list[_Candidate]:
-    """At most `budget` candidates, one from each region in turn; within a region in model order."""
+    """Returns at most `budget` candidates, from each region in turn.
+
+    Within a region they come in the order of the model.
+    """
     regions: dict[int, list[_Candidate]] = {}
     for candidate in found:
         regions.setdefault(candidate.place * REGIONS // max(size, 1), []).append(candidate)

@@ -1,8 +1,8 @@
 """Emission: a compiled direction of a rule becomes egglog text.
 
 Each direction becomes one query, one callback that decides whether the match fires, and one action
-that joins the two sides. In trial the action joins nothing: it records the classes it would have
-joined, so that the checker sees each side separately.
+that joins the two sides. In a trial the action joins nothing. It records the classes that it would
+have joined, so that the checker sees each side separately.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ from eqsat.terms.terms import Terms
 
 
 def emit(program: Program, firing: Firing, number: int, fire: Callable[..., int], ruleset: str, trial: bool = False) -> None:
-    """Adds a direction of a rule to a ruleset. `fire` decides about each match. In trial no classes
-    are joined.
+    """Adds a direction of a rule to a ruleset; `fire` decides about each match.
+
+    In a trial the rule joins no classes.
     """
     _Emission(program, firing, number).emit(fire, ruleset, trial)
 
@@ -47,17 +48,23 @@ def emit_apply(program: Program, firing: Firing, number: int, parts: Sequence[Ha
 
 
 def half_name(number: int, half: int) -> str:
-    """The relation of a half's recorded matches: a number, then the classes of its variables."""
+    """Returns the name of the relation of a half's recorded matches.
+
+    Its columns are a number, then the classes of the half's variables.
+    """
     return f"half_{number}_{half}"
 
 
 def pick_name(number: int) -> str:
-    """The relation of the picked matches: the numbers of the half-matches and of the firing."""
+    """Returns the name of the relation of picked matches.
+
+    Its columns are the numbers of the half-matches, then that of the firing.
+    """
     return f"pick_{number}"
 
 
 def rule_text(compiled: Compiled) -> str:
-    """The egglog text of a direction, laid out for people.
+    """Returns the egglog text of a direction, laid out for people.
 
     Callbacks appear by name, and comments explain the numbers.
     """
@@ -76,8 +83,7 @@ def rule_text(compiled: Compiled) -> str:
             texts = [text for kind in kinds for text in program.readable("(rule (", f':name "{kind}')]
         finally:
             program.close()
-    # Only before the callback is a number an attribute. After it, numbers are columns of the
-    # firing.
+    # Before the callback a number is an attribute; after it, a number is a column of the firing.
     queries = " ".join(text.partition(" (py-call ")[0] for text in texts if text.endswith(':name "rule 0")') == (compiled.growth < 0))
     handles = sorted({int(number) for number in re.findall(r"\(py-from-int (\d+)\)", queries)})
     notes = [f"; attribute {handle} is {_shown(terms.attributes.get(handle))}" for handle in handles]
@@ -93,7 +99,7 @@ def _shown(value: AttributeValue | None) -> str:
 
 
 def _laid_out(text: str) -> Iterator[str]:
-    """A rule with each part of its query and of its action on its own line."""
+    """Yields a rule with each part of its query and of its action on its own line."""
     depth, line = 0, ""
     for character in text:
         if character == "(" and depth == 2:
@@ -105,14 +111,15 @@ def _laid_out(text: str) -> Iterator[str]:
 
 
 def trial_name(number: int) -> str:
-    """The relation of the classes that a trial would have joined: left roots, then right roots."""
+    """Returns the name of the relation of the classes that a trial would have joined.
+
+    Its columns are the left roots, then the right roots.
+    """
     return f"fired_{number}"
 
 
 class _Emission:
-    """A direction of a rule, or the part of one that is made for each item of a list, on its way
-    into a program.
-    """
+    """The translation of a direction, or of the part that repeats for each item of a list."""
 
     def __init__(self, program: Program, firing: Firing, number: int) -> None:
         self.program = program
@@ -122,7 +129,7 @@ class _Emission:
         self.next = 0
         self.actions: list[str] = []
         self.column = f"py-call {program.callback(firing.column, f'column:{firing.compiled.title}')} firing"
-        self.loops = 0  # lists that are made
+        self.loops = 0  # the number of lists built item by item
         self.declared: set[str] = set()
 
     def emit(self, fire: Callable[..., int], ruleset: str, trial: bool) -> None:
@@ -160,7 +167,7 @@ class _Emission:
         bound: set[str] = set()
         for index, half in enumerate(parts):
             # The pick already checked that the halves agree on their shared variables. Another join
-            # on them would compare all matches with all.
+            # on these would compare every match with every other.
             columns = [f"{variable}_{index}" if variable in bound else variable for variable in half.variables]
             query.append(f"({half_name(self.number, index)} found_{index} {' '.join(columns)})")
             bound.update(half.variables)
@@ -168,8 +175,9 @@ class _Emission:
         self.program.rule("grow", f"rule {self.number}", " ".join(query), " ".join(self.actions))
 
     def construct(self) -> list[tuple[str, str]]:
-        """Adds the actions that make the right side. Returns pairs of a left root and the value to
-        join it with.
+        """Adds the actions that make the right side.
+
+        Returns pairs of a left root and the value to join it with.
         """
         pattern, construction = self.firing.compiled.pattern, self.firing.compiled.construction
         self.make(construction)
@@ -182,7 +190,7 @@ class _Emission:
             self.node(index, made)
 
     def take(self) -> str:
-        """The next column of the firing."""
+        """Returns the next column of the firing."""
         self.next += 1
         return f"({self.column} (py-from-int {self.next - 1}))"
 
@@ -236,11 +244,10 @@ class _Emission:
             self.actions.append(f"(let r{index}_{output} (Projection {output} r{index})) (set (fact r{index}_{output}) {self.take()})")
 
     def mapped(self, atom: MappedAtom) -> str:
-        """The lists that another one is a list of terms of, as laws find them: from the last item
-        to the first.
+        """Returns the query for the lists whose terms, item by item, make up another list.
 
-        Of several that an item may stand for one is kept, or there would be as many lists as there
-        are ways to choose.
+        Laws derive them from the last item to the first. An item may match in several ways; the
+        laws keep one, or the number of lists would be the product of these ways.
         """
         name = f"{self.number}_{atom.variable}"
         keys, lists = [*atom.attributes, *atom.classes], atom.lists
@@ -259,8 +266,9 @@ class _Emission:
         return _items(name, atom.variable, keys, lists)
 
     def loop(self, node: int, loop: Loop) -> str:
-        """Adds the action that begins a list which is made of others item by item, and the rules
-        that make it; its variable.
+        """Adds the action that begins a list built item by item, and the rules that complete it.
+
+        Returns the variable of the list.
         """
         name = f"each_{self.number}_{node}"
         inner = _Emission(self.program, self.firing, self.number)
@@ -284,7 +292,7 @@ class _Emission:
 
 
 def _items(name: str, variable: str, keys: Sequence[str], lists: Sequence[str]) -> str:
-    """The query for the lists behind the items of another."""
+    """Returns the query for the lists that `mapped` derives from the list `variable`."""
     return f"(= (lists_{name} {' '.join(lists)}) (items_{name} {' '.join([variable, *keys])}))"
 
 

@@ -1,9 +1,9 @@
 """Encoding: a graph in normal form becomes terms, with a fact for every value.
 
-Values, nodes and lists are numbered by references. A term says "node n is operator o of these
-attributes and inputs". One pass along the graph derives the fact of each value, with the same
-derivation that saturation uses. Bodies are optimized before: here a node with bodies is one opaque
-term over its inputs and captures.
+References number the values, nodes and lists. A term says "node n is operator o of these attributes
+and inputs". One pass along the graph derives the fact of each value, with the same derivation that
+saturation uses. Bodies are already optimized: here a node with bodies is one opaque term over its
+inputs and captures.
 """
 
 from __future__ import annotations
@@ -25,35 +25,33 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, fact_of
 
-_LOOKED_AT = 1 << 16  # bytes of the largest constant whose elements are read for its fact
+_LOOKED_AT = 1 << 16  # the most bytes of a constant whose elements are read for its fact
 
-# Evaluates constant values of the graph by name. Values that the runtime can not evaluate are
-# missing.
+# Evaluates constant values of the graph by name. The result lacks values that the runtime cannot
+# evaluate.
 Evaluator: TypeAlias = Callable[[Sequence[str]], Mapping[str, np.ndarray[Any, Any]]]
 
-# Optimizes the bodies of a node, given the values they may capture. Returns the new node and the
-# facts of its outputs.
+# Optimizes the bodies of a node, given the values that they may capture. Returns the new node and
+# the facts of its outputs.
 Descent: TypeAlias = "Callable[[Node, Outer], tuple[Node, tuple[Fact, ...]]]"
 
 
 @dataclass(slots=True)
 class Outer:
-    """The values of the surrounding graphs that a body may use: facts by name, and stored
-    constants.
-    """
+    """The values of the surrounding graphs that a body may use: their facts and constants."""
 
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
     constants: dict[str, Constant] = field(default_factory=dict[str, Constant])
-    # The first name of the same value, by name.
+    # By name, the first name of the same value.
     same: dict[str, str] = field(default_factory=dict[str, str])
-    # Whether the graph is the model's own, so that callers must keep to its declared inputs.
+    # Whether this is the model's main graph, whose callers must keep to its declared inputs.
     main: bool = False
-    arbitrary: frozenset[str] = frozenset()  # inputs that are constants of arbitrary elements
-    # Values whose nodes stay as they are: they get no facts, and no rule sees them.
+    arbitrary: frozenset[str] = frozenset()  # inputs that stand for constants of arbitrary elements
+    # Values whose nodes stay as written: they get no facts, and no rule sees them.
     kept: frozenset[str] = frozenset()
 
     def only(self, names: Iterable[str]) -> Outer:
-        """The part of it that a body sees which uses just these names."""
+        """Returns the part of these values that a body with just these captures sees."""
         kept = [name for name in names if name in self.facts]
         first: dict[str, str] = {}
         same = {name: first.setdefault(self.same.get(name, name), name) for name in kept}
@@ -68,31 +66,31 @@ class Encoding:
     derivation: Derivation
     graph: Graph
     entries: list[Term] = field(default_factory=lambda: [Term(ABSENT, (), (), 0), Term(NIL, (), (), 1)])
-    # Normal forms of nodes that are spelled otherwise, for values that `entries` define.
+    # Normal forms of nodes with another spelling, for values that `entries` define.
     forms: list[Term] = field(default_factory=list[Term])
-    # Pairs of references of one value.
+    # Pairs of references to one value.
     same: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    facts: list[int] = field(default_factory=list[int])  # handle of the fact, by reference
-    values: dict[str, int] = field(default_factory=dict[str, int])  # reference, by value name
-    # The nodes by reference of their terms, in topological order.
+    facts: list[int] = field(default_factory=list[int])  # by reference, the handle of the fact
+    values: dict[str, int] = field(default_factory=dict[str, int])  # by value name, the reference
+    # By reference of their terms, the nodes in topological order.
     nodes: dict[int, Node] = field(default_factory=dict[int, Node])
-    # The first constant that holds a content, by content.
+    # By content, the first constant that holds it.
     contents: dict[int, tuple[str, Constant]] = field(default_factory=dict[int, tuple[str, Constant]])
     captured: set[int] = field(default_factory=set[int])  # contents that an outer graph stores
 
     def fact(self, name: str) -> Fact:
-        """The fact of a named value."""
+        """Returns the fact of a named value."""
         knowledge = self.terms.facts.get(self.facts[self.values[name]])
         return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
 
 def constant_fact(tensor: Tensor) -> Fact:
-    """The fact of a stored constant. The elements of large or external ones are not read."""
+    """Returns the fact of a stored constant, without reading large or external elements."""
     if tensor.external is None and tensor.nbytes <= _LOOKED_AT and tensor.dtype != TensorProto.STRING:
         try:
             return from_array(tensor.array())
         except ValueError:
-            # numpy can not represent it: more than 64 dimensions, or an empty array of a huge size.
+            # numpy cannot represent it: more than 64 dimensions, or an empty array of a huge size.
             pass
     return Fact(tensor.dtype, tensor.dims, const=True)
 
@@ -118,12 +116,12 @@ class _Encoder:
         self.evaluate = evaluate
         self.descend = descend
         self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if _keeps_statistics(node)}
-        # The first reference to each term.
+        # By term, the first reference to it.
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
-        self.first: dict[int, int] = {}  # by reference, an earlier reference of the same value
+        self.first: dict[int, int] = {}  # by reference, an earlier reference to the same value
         self.absent = terms.attribute(None)
         self.identities = 0
-        self.literals: dict[int, int] = {}  # by handle, the reference of a literal in a normal form
+        self.literals: dict[int, int] = {}  # by handle, the reference of a normal form's literal
 
     def encode(self) -> Encoding:
         out, graph = self.out, self.out.graph
@@ -131,7 +129,7 @@ class _Encoder:
         declared = {info.name: info for info in graph.proto.input}
         for name in graph.inputs:
             fact = from_type(declared[name].type, name) if name in declared else UNKNOWN
-            # The declared input shapes of a body are only claims: a Loop may feed another shape in
+            # The declared input shapes of a body are only claims: a Loop may feed other shapes in
             # each iteration.
             fact = fact if self.outer.main else Fact(fact.dtype)
             self._leaf(name, fact._replace(const=name in self.outer.arbitrary))
@@ -148,7 +146,7 @@ class _Encoder:
                 self._leaf(name, UNKNOWN)
         for name, constant in graph.constants.items():
             if name in out.values:
-                continue  # it is only the default of an input
+                continue  # this is only the default of an input
             if constant.tensor.hollow:
                 self._leaf(name, Fact(constant.tensor.dtype, constant.tensor.dims))
             else:
@@ -172,8 +170,8 @@ class _Encoder:
         self.out.entries.append(Term(INPUT, (reference,), (), reference))
 
     def _constant(self, name: str, constant: Constant, captured: bool) -> None:
-        # Runtimes update the statistics of a training node in place, so these constants are not
-        # shared.
+        # Runtimes update the statistics of a training node in place, so no other node may share
+        # these constants.
         content = -len(self.out.entries) if name in self.apart else self.contents.key(constant.tensor)
         self._term(CONSTANT, (content,), (), self._value(name, constant_fact(constant.tensor)))
         # A constant of an outer graph costs nothing here, so it stands for equal constants of the
@@ -188,8 +186,9 @@ class _Encoder:
         self.first[reference] = other
 
     def _term(self, head: int, data: tuple[int, ...], children: tuple[int, ...], reference: int) -> None:
-        """Enters a term. Entering it again makes both references one value, which bodies need to
-        know now.
+        """Enters a term. A term that is known already makes both references one value.
+
+        Bodies need such equalities before saturation derives them.
         """
         self.out.entries.append(Term(head, data, children, reference))
         other = self.known.setdefault((head, data, children), reference)
@@ -231,8 +230,8 @@ class _Encoder:
         form = None
         if operator.pure and operator.standard and not node.bodies and node.function is None:
             form = normal_form(operator, attributes, facts, len(node.outputs))
-        # If only attributes are spelled otherwise, the node's own term is its normal form. Decoding
-        # restores the original spelling.
+        # If only attributes differ from the normal form, the node's own term is the normal form.
+        # Decoding restores the original spelling.
         same = form is not None and _is_written_alike(form, operator, node)
         if form is not None and same:
             signature = Signature.of(form.operator)
@@ -264,7 +263,7 @@ class _Encoder:
         self.out.nodes[reference] = node
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
-        """The references of a node and of its named outputs, these with their positions."""
+        """Returns the references of a node and, by position, of its named outputs."""
         results = tuple(self._sharpen(node, index, fact) for index, fact in enumerate(results))
         prefixes = (*node.outputs, *("" for _ in results[len(node.outputs) :]))
         named = tuple(with_symbols(fact, name) if name else fact for fact, name in zip(results, prefixes, strict=True))
@@ -273,7 +272,7 @@ class _Encoder:
         return reference, [(index, self._bind(name, self.terms.fact(named[index] if index < len(named) else UNKNOWN))) for index, name in outputs]
 
     def _normal(self, form: Form, inputs: list[int], outputs: int) -> _NormalTerm:
-        """The term of a normal form over the references of the original's inputs."""
+        """Returns the term of a normal form over the references of the original's inputs."""
         sources = [self._source(source, inputs) for source in form.inputs]
         signature = Signature.of(form.operator)
         head, handles = self._columns(signature, form.attributes, outputs)
@@ -319,7 +318,7 @@ class _Encoder:
         return (knowledge,) if isinstance(knowledge, Fact) else knowledge
 
     def _columns(self, signature: Signature, attributes: Mapping[str, AttributeValue], outputs: int) -> tuple[int, tuple[int, ...]]:
-        """The head and the attribute columns of a term in normal form."""
+        """Returns the head and the attribute columns of a term in normal form."""
         hidden: dict[str, AttributeValue] = {OUTPUTS: (1,) * outputs}
         values = {**attributes, **hidden}
         return self.terms.signature(signature), tuple(self.terms.attribute(values.get(name)) for name in signature.attributes)
@@ -340,7 +339,7 @@ class _Encoder:
     def _signature(
         self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool, kept: bool
     ) -> tuple[Signature, int, tuple[int, ...]]:
-        """The form of a node as written, its head and its attribute columns."""
+        """Returns the signature of a node as written, its head and its attribute columns."""
         schema = operator.schema
         opaque = kept or bool(node.bodies) or node.function is not None
         names = set(attributes)
@@ -359,8 +358,9 @@ class _Encoder:
         return form, self.terms.signature(form), tuple(handle for _, handle in columns)
 
     def _sharpen(self, node: Node, index: int, fact: Fact) -> Fact:
-        """Evaluates a small integer constant that inference knows only in part: such values decide
-        shapes.
+        """Evaluates a small integer constant that inference knows only in part.
+
+        Such values decide shapes.
         """
         if not fact.const or fact.ints is not None or (fact.dtype and fact.dtype not in INTEGERS) or index >= len(node.outputs) or not node.outputs[index]:
             return fact
@@ -374,7 +374,7 @@ class _Encoder:
 
 
 def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
-    """Whether the node has the inputs of its normal form, so that one term stands for both."""
+    """Tells whether one term can stand for both a node and its normal form."""
     assert operator.schema is not None and form.operator.schema is not None
     written = [position if name else None for position, name in enumerate(node.inputs)]
     while written and written[-1] is None:
@@ -383,7 +383,7 @@ def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
 
 
 def _is_training(node: Node, attributes: Mapping[str, AttributeValue], facts: Sequence[Fact | None]) -> bool:
-    """Whether a node is, or may be, in training mode; `facts` are those of its inputs."""
+    """Tells whether a node with inputs of these facts is, or may be, in training mode."""
     mode = facts[2] if len(facts) > 2 else None
     if node.operator.name == "Dropout" and node.operator.version >= 12 and (mode is None or mode.ints == (0,)):
         return False

@@ -1,4 +1,4 @@
-"""The engine runs an egglog program step by step, records the steps and reads the tables."""
+"""The engine: it runs an egglog program step by step, records the steps and reads the tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAWS, SIMPLIFY, SETTLE, SEARCH, GROW = "laws", "simplify", "settle", "search", "
 
 
 class Engine:
-    """egglog with one program loaded; each step is recorded."""
+    """egglog with one program. It records each step."""
 
     def __init__(self, bindings: Any, program: Program, folder: str, rules: Sequence[Direction], record: Record) -> None:
         self.program = program
@@ -22,7 +22,7 @@ class Engine:
         self._bindings = bindings.EGraph(fact_directory=folder)
         self._rules = rules
         self._record = record
-        self._given = 0  # commands of the program that egglog has
+        self._given = 0  # the number of commands that egglog has
         self.extend()
         self.run("(run-schedule (saturate (run load)))")
         self._measure()
@@ -39,7 +39,7 @@ class Engine:
         return self._bindings.run_program(*self._bindings.parse_program(text))
 
     def step(self, ruleset: str, phase: str = "", step: str = LAWS) -> bool:
-        """Runs a ruleset once. Returns whether anything changed."""
+        """Runs a ruleset once. Tells whether anything changed."""
         self.extend()
         clock = time.perf_counter()
         report = self.run(f"(run-schedule (run {ruleset}))")[0].report
@@ -56,7 +56,7 @@ class Engine:
         return bool(report.updated)
 
     def complete(self) -> None:
-        """Makes the lists to their ends that rules have begun."""
+        """Completes the lists that rules have begun item by item."""
         if EACH in self.program.rulesets:
             self.run(f"(run-schedule (saturate (run {EACH})))")
 
@@ -64,12 +64,12 @@ class Engine:
         return self._bindings.freeze().functions
 
     def integer(self, value: Any) -> int:
-        """The integer in a column of egglog integers or of Python objects."""
+        """Returns the integer in a column of egglog integers or of Python objects."""
         result: int = self._bindings.value_to_i64(value)
         return result
 
     def number(self, value: Any) -> int:
-        """The integer in a column of Python objects."""
+        """Returns the integer in a column of Python objects."""
         result: int = self._bindings.value_to_pyobject(value)
         return result
 

@@ -1,9 +1,9 @@
 """Finiteness: whether a value is known to hold a NaN or an infinity.
 
-A fact holds the elements of a small constant, and the common element of a uniform one. The elements
-of other constants are read when a rule first asks for them, once and in pieces, so a graph without
-such rules reads none. A fact does not say which constant it belongs to. A constant with a NaN or an
-infinity therefore counts against all values of its data type and sizes.
+A fact holds the elements of a small constant, and the common element of a uniform one. Other
+constants are read when a rule first asks for them, once and in pieces, so a graph without such
+rules reads none. A fact does not say which constant it belongs to. So a constant with a NaN or an
+infinity counts against all constant values of its data type and sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import INTEGERS, Fact
 from eqsat.model.tensors import Tensor
 
-_PIECE = 1 << 20  # bytes that are read together: whole elements of any type
+_PIECE = 1 << 20  # the bytes of one read: whole elements of any type
 # Types without NaN and infinity.
 _PACKED = frozenset({TensorProto.FLOAT4E2M1, TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2})
 
@@ -25,7 +25,7 @@ _Kind = tuple[int, tuple[object, ...]]
 
 
 class Finiteness:
-    """Which of the constants that a graph stores or captures are finite, by data type and sizes."""
+    """The finiteness of the constants that a graph stores or captures, by data type and sizes."""
 
     def __init__(self, encoding: Encoding) -> None:
         self._constants: dict[_Kind, list[Tensor]] = {}
@@ -36,8 +36,10 @@ class Finiteness:
                 self._constants.setdefault((tensor.dtype, tensor.dims), []).append(tensor)
 
     def special(self, fact: Fact) -> bool:
-        """Whether a value is known to hold a NaN or an infinity, or a constant of its type and
-        sizes does.
+        """Tells whether a value may hold a NaN or an infinity, as far as constants tell.
+
+        It may if its own known elements do. A constant value of unknown elements may if some
+        constant of its type and sizes does.
         """
         if not _may_be_infinite(fact.dtype) or fact.shape is None:
             return False
@@ -53,7 +55,7 @@ class Finiteness:
 
 
 def _may_be_infinite(dtype: int) -> bool:
-    """Whether a data type has a NaN or an infinity."""
+    """Tells whether a data type has NaN or infinity."""
     return dtype not in INTEGERS and dtype not in _PACKED and dtype not in (TensorProto.UNDEFINED, TensorProto.STRING)
 
 

@@ -1,7 +1,7 @@
 """Limits of a run, watched between and inside iterations.
 
-Counts come first, because they end a run at the same place each time. Time and memory are a second
-fence against costs that no count foresees.
+Counts come first, because they end a run at the same place each time. Time and memory guard against
+costs that no count foresees.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_MATCHES_PER_NODE = 200  # growth of the match limit for each e-node of the graph
-_CALLS = 1 << 9  # callbacks between two looks at the clock
-_CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two looks at the memory in use
+_MATCHES_PER_NODE = 200  # what each e-node of the graph adds to the match limit
+_CALLS = 1 << 9  # callbacks between two checks of the clock
+_CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two checks of the memory in use
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class Watch:
     """Checks the limits in every callback, since one iteration alone could exceed them."""
 
     def __init__(self, limits: Limits, size: int) -> None:
-        self.allowance = math.inf  # e-nodes that rules may still make; set anew for each step
+        self.allowance = math.inf  # the e-nodes that rules may still make; each step sets it anew
         self.hit: str | None = None
         self._limits = limits
         self._most_matches = limits.matches + _MATCHES_PER_NODE * size
@@ -48,7 +48,7 @@ class Watch:
 
     @property
     def full(self) -> bool:
-        """Whether rules have made as many e-nodes as they may."""
+        """Tells whether rules have made as many e-nodes as they may."""
         return self.allowance < 0
 
     def watched(self, function: Callable[..., int]) -> Callable[..., int]:
@@ -63,7 +63,8 @@ class Watch:
     def answering(self, answer: Callable[..., int], made: int = 0) -> Callable[..., int]:
         """Wraps the callback that decides about matches.
 
-        Each match that fires makes `made` e-nodes. Once the allowance is used up, the answer is -1.
+        Each match that fires uses up `made` e-nodes of the allowance. Without allowance the answer
+        is -1.
         """
 
         def fire(*handles: int) -> int:
@@ -82,7 +83,7 @@ class Watch:
         return fire
 
     def reached(self, nodes: int) -> str | None:
-        """The limit that an e-graph of `nodes` e-nodes reaches between iterations, or None."""
+        """Returns the limit that an e-graph of `nodes` e-nodes reaches, or None."""
         if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
             return "time"
         if self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
@@ -102,6 +103,6 @@ class Watch:
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds now; 0 where the system does not report it."""
+    """Returns the memory that this process holds now; 0 where the system does not report it."""
     statistics = Path("/proc/self/statm")
     return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0

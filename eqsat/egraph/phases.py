@@ -25,7 +25,7 @@ UNLIMITED = (1e9, 0.0)
 class Phase:
     """Groups of rules that run together, and their limits.
 
-    A limit is a pair: a constant, and an amount for each e-node that the phase begins with.
+    A limit is a pair: a constant, and an amount for each e-node at the start of the phase.
     """
 
     name: str = "all"
@@ -36,32 +36,32 @@ class Phase:
     nodes: tuple[float, float] = UNLIMITED
 
     def has(self, group: str) -> bool:
-        """Whether the rules of a group take part."""
+        """Tells whether the rules of a group take part."""
         return EVERYTHING in self.groups or group in self.groups
 
     def settles(self, group: str) -> bool:
-        """Whether size-preserving rules of a group run until nothing changes."""
+        """Tells whether size-preserving rules of a group run until nothing changes."""
         return self.has(group) and (EVERYTHING in self.settle or group in self.settle)
 
     def most_firings(self, size: int) -> int:
-        """How often a growing rule may fire in a round, if the phase began with `size` e-nodes."""
+        """Returns the most firings of a growing rule in a round.
+
+        `size` is the number of e-nodes at the start of the phase.
+        """
         return int(self.firings[0] + self.firings[1] * size)
 
     def most_nodes(self, size: int) -> int:
-        """The e-nodes up to which the phase may grow an e-graph of `size` e-nodes."""
+        """Returns the most e-nodes to which the phase may grow an e-graph of `size` e-nodes."""
         return int(size + self.nodes[0] + self.nodes[1] * size)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The phases of an effort, and the largest number of turns. Each turn starts from the result of
-    the last.
-    """
+    """The phases of an effort, and the most turns. Each turn starts from the last one's result."""
 
     phases: tuple[Phase, ...]
     turns: int = 1
-    # The least and the most nodes of a region, into which larger graphs are cut; None: graphs are
-    # never cut.
+    # The least and the most nodes of a region of a larger graph; None: no graph is cut.
     regions: tuple[int, int] | None = None
 
     def check(self, groups: Iterable[str]) -> None:
@@ -73,15 +73,16 @@ class Plan:
 
 
 def load(effort: str = "normal", path: Path | None = None) -> Plan:
-    """The plan of an effort, from a file or from the project's own. Raises a one-line `InputError`
-    for a bad file.
+    """Returns the plan of an effort, from a file or from the project's own.
+
+    Raises a one-line `InputError` for a bad file.
     """
     source = BUILT_IN if path is None else path
     try:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{source}: can not read it: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also of integers and of nesting beyond what Python reads
+    except (ValueError, RecursionError) as error:  # Python also refuses huge integers and deep nesting
         raise InputError(f"{source}: not a TOML file: {error}") from None
     if unknown := sorted(set(table) - {*EFFORTS, "turns", "regions"}):
         raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")

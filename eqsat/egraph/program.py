@@ -1,9 +1,8 @@
-"""The egglog program of one encoding: sorts, tables, constructors of the operators in use, and
-laws.
+"""The egglog program of one encoding: sorts, tables, operators' constructors, and laws.
 
-Laws hold for every set of rules. A fact follows from each term. Values that are known to equal the
-same integers are one class. A literal may stand for the nodes that compute a shape, if its sizes
-are known by name.
+Laws hold whatever the rules are. One law derives the fact of each term. Another joins values that
+are known to equal the same integers. A third lets a literal stand for the nodes that compute a
+shape, if named sizes express it.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ _callbacks: dict[int, Callable[..., object]] = {}
 _tokens = itertools.count()
 
 HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
-"""The tables of terms that are not operators, and the heads of these terms."""
+"""The tables of terms without an operator, with the heads of these terms."""
 
 EACH = "each"
-"""The ruleset that makes lists item by item: right after a rule that begins one."""
+"""The ruleset that completes lists item by item, right after a rule begins one."""
 
 
 def _resolve(token: int) -> Callable[..., object]:
@@ -53,11 +52,11 @@ class Program:
 
     def __init__(self, encoding: Encoding, folder: Path, watched: Callable[[Callable[..., int]], Callable[..., int]] = lambda function: function) -> None:
         self.encoding = encoding
-        # Head and attributes of the terms that share one constructor.
+        # The head and attributes of terms that share one constructor.
         self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
-        self.seen: set[int] = set()  # signatures that the e-graph has terms of
+        self.seen: set[int] = set()  # signatures with terms in the e-graph
         self._watched = watched
         self._folder = folder
         self._text: list[str] = []
@@ -77,14 +76,15 @@ class Program:
         return self._text
 
     def close(self) -> None:
-        """Releases the callbacks; the program can not run any more."""
+        """Releases the callbacks. The program cannot run any more."""
         for token in self._own:
             del _callbacks[token]
         self._own.clear()
 
     def readable(self, beginning: str, inside: str) -> list[str]:
-        """The commands that start with `beginning` and hold `inside`, with names in place of
-        callbacks.
+        """Returns the commands that start with `beginning` and contain `inside`.
+
+        Names stand in place of callbacks.
         """
         found = [text for text in self._text if text.startswith(beginning) and inside in text]
         for token, name in self._names.items():
@@ -92,9 +92,9 @@ class Program:
         return found
 
     def callback(self, function: Callable[..., object], name: str) -> str:
-        """The global that rules use to refer to a Python function.
+        """Returns the egglog global that stands for a Python function in rules.
 
-        Each copy of the function itself would cost egglog memory that grows with the square of
+        A copy of the function in each rule would cost egglog memory that grows with the square of
         their number.
         """
         known = self._references.get(function)
@@ -121,7 +121,7 @@ class Program:
         return [*HEADS, "Opaque", *self.constructors.values()]
 
     def declare(self, text: str) -> None:
-        """Appends a command, once."""
+        """Appends a command unless the program has it."""
         if text not in self._text:
             self.add(text)
 
@@ -137,7 +137,7 @@ class Program:
         self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
-        """Appends a table, and the rule that turns its rows into terms, if it has any rows."""
+        """Appends a table and the rule that turns its rows into terms, if there are rows."""
         found = list(rows)
         if not found:
             return
@@ -150,7 +150,7 @@ class Program:
         self.add(f"(relation t_{name} ({' '.join('i64' for _ in columns.split())}))")
 
     def fill(self, name: str, rows: Iterable[tuple[int, ...]]) -> str:
-        """The command that adds rows to a table.
+        """Returns the command that adds rows to a table.
 
         The rows go through a file: single commands take time and memory that grow with the square
         of their number.
@@ -187,7 +187,7 @@ class Program:
         self.load("Literal", "v l", "(union (Ref v) (Literal (py-from-int l)))", rows.get(LITERAL, []))
         self.load("Projection", "v i n", "(union (Ref v) (Projection i (Ref n)))", rows.get(PROJECTION, []))
         self.load("Cons", "l h t", "(union (RefList l) (Cons (Ref h) (RefList t)))", rows.get(CONS, []))
-        # Each constructor costs egglog memory, so the terms that no rule can match share one.
+        # Each constructor costs egglog memory, so all terms that no rule can match share one.
         opaque = [entry for entry in entries if self._is_lawless(entry)]
         self.load(
             "Opaque",
@@ -216,7 +216,7 @@ class Program:
         self.load(name, " ".join(["o", *attributes, *inputs, *rest]), f"(union (Ref o) ({name} {loaded}))", rows)
 
     def constructor(self, index: int) -> str:
-        """The constructor of a signature's terms; its first use declares it with its laws."""
+        """Returns the constructor of a signature's terms; first use declares it and its laws."""
         name = self.constructors.get(index)
         if name is not None:
             return name
@@ -235,8 +235,9 @@ class Program:
         return name
 
     def view(self, index: int) -> str:
-        """The relation of a commutative operator's terms in both operand orders: (left, right,
-        term).
+        """Returns the relation (left, right, term) of a commutative operator's terms.
+
+        It has each term in both operand orders.
         """
         constructor = self.constructor(index)
         name = f"either_{constructor}"
@@ -258,7 +259,7 @@ class Program:
         return derive
 
     def _parameter(self, index: int, signature: Signature, name: str, term: str) -> None:
-        """Lets a literal stand for a computed shape input, if the sizes are known by name."""
+        """Adds the law that lets a literal stand for a computed shape input."""
         terms = self.encoding.terms
         split = len(signature.attributes)
 
@@ -271,7 +272,7 @@ class Program:
             return -1 if found is None else terms.literal(found)
 
         arguments = " ".join([*(f"a{i}" for i in range(split)), "fx0", "fx1"])
-        # In the literal a zero copies a size, whatever a zero meant in the computed shape.
+        # In the literal a zero copies a size, whatever `allowzero` says of the computed shape.
         copies = terms.attribute(0)
         attributes = " ".join(f"(py-from-int {copies})" if name == "allowzero" else f"a{i}" for i, name in enumerate(signature.attributes))
         possible = self.callback(lambda *columns: literal(*columns) >= 0, "has-literal")
@@ -285,7 +286,7 @@ class Program:
         )
 
     def _literals(self) -> None:
-        """Joins values that are known to equal the same integers with their literal."""
+        """Adds the law that joins values of known integers with their literal."""
         known, literal = self.callback(self._has_literal, "has-literal"), self.callback(self._literal, "literal")
         self.rule("laws", "literal", f"(= f (fact x)) (= true (py-to-bool (py-call {known} f)))", f"(union x (Literal (py-call {literal} f)))")
 
@@ -304,6 +305,6 @@ class Program:
 
 
 def _columns(signature: Signature) -> tuple[list[str], list[str], list[str]]:
-    """The variables of a term's attributes, inputs and list."""
+    """Returns the variables of a term's attributes, inputs and list."""
     attributes = [f"a{i}" for i in range(len(signature.attributes))]
     return attributes, [f"x{i}" for i in range(signature.inputs)], ["l"] if signature.rest else []

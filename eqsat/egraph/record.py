@@ -10,7 +10,7 @@ from eqsat.language.matching import Refusal
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """One step of laws or rules: its ruleset, the size of the e-graph after it, and its seconds."""
+    """One step of laws or rules: its ruleset, its seconds, and the size of the e-graph after it."""
 
     phase: str
     step: str  # laws, simplify, search or grow
@@ -23,17 +23,17 @@ class Iteration:
 class Record:
     """The record of a run: its iterations, its matches and firings, and the limit that ended it.
 
-    Matches are counted by law (the laws `fact` and `literal` add knowledge), firings by rule.
+    Matches count by law (the laws `fact` and `literal` add knowledge), firings by rule.
     """
 
     iterations: list[Iteration] = field(default_factory=list[Iteration])
     matches: dict[str, int] = field(default_factory=dict[str, int])
     fired: dict[str, int] = field(default_factory=dict[str, int])
-    # Time to decide about matches, by rule; egglog does not report its search time by rule.
+    # By rule, the time of deciding about matches. egglog does not report its search time by rule.
     seconds: dict[str, float] = field(default_factory=dict[str, float])
-    # Rules whose right side had another type, with the difference.
+    # By rule, the difference between the type of its right side and that of its left.
     wrong: dict[str, str] = field(default_factory=dict[str, str])
-    # By rule, why matches did not fire.
+    # By rule, the reasons why matches did not fire.
     refusals: dict[str, Counter[Refusal]] = field(default_factory=dict[str, Counter[Refusal]])
     hit: str | None = None
     classes: int = 0

@@ -1,6 +1,4 @@
-"""Saturation: egglog loads an encoding, runs laws and rules by phases, and returns the e-graph as
-plain data.
-"""
+"""Saturation: egglog runs laws and rules on an encoding and gives the e-graph as plain data."""
 
 from __future__ import annotations
 
@@ -20,16 +18,14 @@ from eqsat.egraph.tables import EGraph, read_egraph
 
 
 class EngineFailure(Exception):
-    """egglog itself failed, which is a defect of it or of the program; the graph can stay as it
-    was.
-    """
+    """egglog itself failed: a defect of egglog or of the program. The graph can stay as it was."""
 
 
 def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: Callable[[EGraph], None] = lambda graph: None) -> tuple[EGraph, Record]:
     """Saturates an encoding. Returns the e-graph and the record of the run.
 
     A limit ends the run early; the e-graph is valid all the same. If there are several phases,
-    `simplified` receives the e-graph as it is after the first.
+    `simplified` receives the e-graph after the first one.
     """
     from egglog import bindings
 
@@ -59,7 +55,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
         except bindings.EggSmolError as error:
             raise EngineFailure(" ".join(str(error).split())[:200]) from error
         except BaseException as error:
-            # A panic inside egglog surfaces as pyo3's own exception, which can not be imported.
+            # A panic inside egglog surfaces as pyo3's own exception, which cannot be imported.
             if type(error).__name__ == "PanicException":
                 raise EngineFailure(" ".join(str(error).split())[:200]) from error
             raise

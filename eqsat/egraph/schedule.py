@@ -1,8 +1,8 @@
-"""The schedule runs the phases over an e-graph, each within its limits.
+"""The schedule: it runs the phases over an e-graph, each within its limits.
 
 In each phase, laws and shrinking rules run until nothing changes. Then the growing rules search,
-and each rule has some of its candidates applied, within its share of the round's budget. This
-repeats for the rounds of the phase. Whatever ends the run, the e-graph is valid.
+and each rule applies some of its candidates, within its share of the round's budget. This repeats
+for the rounds of the phase. The e-graph is valid whatever ends the run.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 
 UNFINISHED = ("growth", "rounds")
-"""Limits that leave candidates unapplied. A new turn from the result of the run may apply them."""
+"""The limits that leave candidates unapplied. A new turn from the run's result may apply them."""
 
 _STEPS = 100
-"""Steps within which shrinking rules finish; each value of the graph allows one more, since a rule
-may move a node across it.
+"""The steps within which shrinking rules finish.
+
+Each value of the graph allows one more, since a rule may move a node across it.
 """
 
 
@@ -32,11 +33,12 @@ class Schedule:
         self._engine = engine
         self._admission = admission
         self._watch = watch
-        self._size = size  # values of the graph
+        self._size = size  # the number of values of the graph
 
     def run(self, phases: Sequence[Phase], simplified: Callable[[], None]) -> str | None:
-        """Runs the phases in order, and calls `simplified` after the first of several. Returns the
-        limit that ended the run or left candidates, or None.
+        """Runs the phases in order, and calls `simplified` after the first of several.
+
+        Returns the limit that ended the run or left candidates, or None.
         """
         found: str | None = None
         for number, phase in enumerate(phases):
@@ -81,8 +83,9 @@ class Schedule:
         return name
 
     def _simplify(self, ruleset: str | None, phase: Phase, most: int) -> str | None:
-        """Runs laws and shrinking rules until nothing changes. Returns the limit that ended it, or
-        None.
+        """Runs laws and shrinking rules until nothing changes.
+
+        Returns the limit that ended them, or None.
         """
         changed = True
         left = _STEPS + self._size
@@ -93,21 +96,19 @@ class Schedule:
                 return limit
             if self._admission.admit():
                 continue  # laws apply to the operators of the new rules
-            # Rules can unfold a class that contains itself (a Concat of it and nothing) without
-            # end.
+            # Rules can unfold a class that contains itself (a Concat of it and nothing) forever.
             self._watch.allowance = most - self._engine.nodes if left > 0 else -1
             left -= 1
             changed = ruleset is not None and self._admission.shrinks and self._engine.step(ruleset, phase.name, SIMPLIFY)
         return None
 
     def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:
-        """Picks candidates and applies them. Returns whether anything changed."""
+        """Picks candidates and applies them. Tells whether anything changed."""
         picked = False
         left = share
         waiting = sorted((one.waiting * one.made, number) for number, one in growing.items() if one.waiting)
         for position, (_, number) in enumerate(waiting):
-            # The rules with the smallest demand are served first; the rest of their share goes to
-            # the others.
+            # Rules with the smallest demand come first; the rest of their share goes to the others.
             one = growing[number]
             rows = one.take(self._size, min(firings, left // (len(waiting) - position) // one.made))
             left -= len(rows) * one.made
@@ -122,7 +123,7 @@ class Schedule:
         return self._engine.step(GROW, phase.name, GROW)
 
     def _look(self, growing: Mapping[int, Candidates]) -> None:
-        """Gives the candidates the matches that their searches recorded."""
+        """Gives each growing rule the matches that its searches recorded."""
         engine, tables = self._engine, self._engine.tables()
         place: dict[Hashable, int] = {}
         for row in tables["Ref"].rows:

@@ -18,7 +18,7 @@ from eqsat.terms.terms import Literal
 
 
 def realized(operator: str, attributes: Mapping[str, AttributeValue | None], x: Fact, shape: Fact) -> Literal | None:
-    """The literal for the shape input of `operator` (Reshape or Expand) on data `x`."""
+    """Returns the literal for the shape input of `operator` (Reshape or Expand), or None."""
     if shape.ints is None or shape.shape is None or None in shape.ints or x.shape is None or shape.dtype != TensorProto.INT64:
         return None
     if all(isinstance(size, int) for size in shape.ints):

@@ -15,20 +15,22 @@ from eqsat.terms.terms import Term
 
 @dataclass(slots=True)
 class EGraph:
-    """A saturated e-graph as plain data. Values, nodes and lists are classes of one numbering."""
+    """A saturated e-graph as plain data. Values, nodes and lists share one numbering of classes."""
 
     terms: list[Term]
-    facts: list[int]  # handle of the fact, by class
+    facts: list[int]  # by class, the handle of the fact
     class_of: list[int]  # by reference of the encoding
     trials: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list[tuple[int, tuple[int, ...], tuple[int, ...]]])
-    """The matches of a trial, whose sides were not joined: the rule's number, the classes of its
-    left roots, and those of its right roots.
+    """The matches of a trial, which joins no sides.
+
+    Each is the number of the rule, the classes of its left roots, and those of its right roots.
     """
 
 
 def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:
-    """Reads the e-graph from egglog. `trials` has the number of roots of each rule that ran in
-    trial.
+    """Reads the e-graph from egglog.
+
+    `trials` has the number of roots of each rule that ran in a trial.
     """
     encoding, opaque = program.encoding, program.opaque
     functions = engine.tables()
@@ -51,7 +53,7 @@ def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> 
 
     found = [(engine.integer(row.inputs[0]), "T", row.output) for row in functions["Ref"].rows]
     found += [(engine.integer(row.inputs[0]), "L", row.output) for row in functions["RefList"].rows]
-    # Classes are numbered in the order of the encoding, whatever the order of the tables.
+    # Classes follow the order of the encoding, whatever the order of the tables.
     references = {reference: class_of(sort, value) for reference, sort, value in sorted(found, key=lambda item: item[0])}
     heads = HEADS | {name: head for head, name in program.constructors.items()}
     terms: list[Term] = []

@@ -14,8 +14,7 @@ from eqsat.facts.fact import INTEGERS
 from eqsat.families import members
 
 BOOL = int(TensorProto.BOOL)
-# The largest factor that a symbolic element keeps: realistic sizes do not make such a product
-# overflow.
+# A symbolic element keeps factors up to this. Such a product does not overflow at realistic sizes.
 _SYMBOLIC = {int(TensorProto.INT32): 1 << 16, int(TensorProto.INT64): 1 << 31}
 
 
@@ -128,7 +127,7 @@ def _two_reversed(function: Callable[[Dim, Dim], Dim]) -> ElementFunction:
     return lambda operands: function(operands[1], operands[0]) if len(operands) == 2 else None
 
 
-# Functions from the elements of the operands to the element of the result, before it wraps.
+# Functions from the operands' elements to the result's element, before it wraps.
 ELEMENT_FUNCTIONS: dict[str, ElementFunction] = {
     "Abs": _one(_absolute),
     "Add": _two(add),

@@ -1,8 +1,8 @@
 """Sizes: integers, polynomials over named dimensions, or unknown (None).
 
 The functions take integers, names and sizes and return a `Dim` in normal form, so equal polynomials
-compare equal quickly. Every named dimension is an integer >= 0. For all their values, a `Dim` that
-is not None evaluates to the size it stands for. A size that would grow past the limits below
+compare equal quickly. Every named dimension is an integer >= 0. A `Dim` that is not None evaluates
+to the size it stands for, at all values of its names. A size that would grow past the limits below
 becomes None.
 
 Every runtime refuses to divide by a size of 0. So a quotient only has to hold where its divisor is
@@ -41,8 +41,7 @@ from eqsat.facts.polynomials import (
     whole,
 )
 
-# The polynomials' own functions belong to this module's interface, so users of sizes import from
-# one place.
+# The polynomials' own functions belong to this interface, so users import from one place.
 __all__ = [
     "INT64_MAX",
     "INT64_MIN",
@@ -246,7 +245,7 @@ def nonnegative(value: Dim) -> bool:
 
 
 def equal(a: Dim, b: Dim) -> bool | None:
-    """Tell whether two sizes are equal for all names; False: for none; None: not known."""
+    """Return True if two sizes are equal for all names, False if for none, None if unknown."""
     if a is None or b is None:
         return None
     if a == b:

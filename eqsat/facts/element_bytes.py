@@ -9,5 +9,5 @@ from eqsat.facts.fact import Array
 
 
 def decoded(elements: bytes, dtype: int) -> Array:
-    """The elements of a data type, as a flat read-only array."""
+    """Return the elements as a flat read-only array of the data type."""
     return np.frombuffer(elements, helper.tensor_dtype_to_np_dtype(dtype).newbyteorder("<"))

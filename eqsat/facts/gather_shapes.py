@@ -43,7 +43,7 @@ def _depth(node: Node) -> Dim:
 def non_zero(node: Node) -> list[Shape] | None:
     """NonZero: one column per nonzero element; their number is unknown."""
     shape = node.shape(0)
-    # For a scalar, ONNX gives indices without coordinates, runtimes give indices with one.
+    # For a scalar, ONNX gives indices without coordinates; runtimes give one coordinate.
     return [(len(shape) if shape else None, None)]
 
 

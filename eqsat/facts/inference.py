@@ -56,7 +56,7 @@ def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None,
     return _infer_cached(operator, items, _kinds(items), inputs, outputs, opset_imports)
 
 
-# The layers of a model repeat each other, and so do the turns of an optimization.
+# A model repeats its layers, and an optimization repeats its turns, so most calls hit the cache.
 @functools.lru_cache(maxsize=1 << 14)
 def _infer_cached(
     operator: Operator, attributes: _Items, _kinds: tuple[type, ...], inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports
@@ -130,7 +130,7 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
         return [UNKNOWN] * node.outputs, str(error)
     facts = [_fact(found.get(f"o{position}")) for position in range(node.outputs)]
     if node.operator.name == "Attention" and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
-        # ONNX's inference for Attention takes a symbolic size for 0.
+        # ONNX's inference for Attention treats a symbolic size as 0.
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
     return facts, None
 
@@ -150,7 +150,7 @@ def _declared(node: Node) -> list[Fact]:
 def _fatal(node: Node) -> bool:
     """Tell whether ONNX's inference aborts the process or never ends.
 
-    All such nodes are illegal. They were found by trying many strange nodes.
+    All such nodes are illegal. Trials of many unusual nodes found them.
     """
     if node.operator.name == "Einsum":
         return not is_equation(node.text("equation", ""))
@@ -162,7 +162,7 @@ def _fatal(node: Node) -> bool:
 
 
 def is_equation(text: str) -> bool:
-    """Tell whether Einsum may have this equation: letters, and at most one ellipsis in each term."""
+    """Tell whether Einsum accepts this equation: letters, and at most one ellipsis in each term."""
     left, _, right = text.replace(" ", "").partition("->")
     return all(_OPERAND.fullmatch(operand) for operand in (*left.split(","), right))
 
@@ -216,7 +216,7 @@ def _node_proto(node: Node, present: tuple[bool, ...]) -> onnx.NodeProto:
 def _outputs(node: Node) -> int:
     """Return the number of outputs to ask ONNX for.
 
-    ONNX rejects a BatchNormalization with the outputs of training if it does not train.
+    ONNX rejects the training outputs of a BatchNormalization that is not in training mode.
     """
     infers = node.operator.name == "BatchNormalization" and not node.attributes.get("training_mode")
     return 1 if infers else node.outputs
@@ -294,8 +294,8 @@ def _with_elements(node: Node, facts: list[Fact]) -> list[Fact]:
     return [_with_ints(fact, *results[position]) if position < len(results) else fact for position, fact in enumerate(facts)]
 
 
-# ONNX Runtime's kernels compute these in floating point or in 32 bits. Beyond 31 bits their results
-# are not predictable.
+# ONNX Runtime's kernels compute these operators in floating point or in 32 bits. Beyond 31 bits
+# their results are not predictable.
 _NARROW = frozenset({"Max", "Min", "Mod", "Range", "ReduceProd", "ReduceSum", "Sign"})
 
 

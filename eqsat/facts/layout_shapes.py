@@ -45,21 +45,21 @@ def reshape(node: Node) -> list[Shape] | None:
         return [tuple(sizes)]
     inferred = floordiv(product(remaining.elements()), product(divisors))
     if not zero_copies and not all(map(_positive, (*remaining.elements(), *divisors))) and not all(_positive(size) for size in sizes if size != -1):
-        # ONNX forbids a size of 0 beside a -1 then. ONNX Runtime takes it, and infers the -1 from
-        # the sizes that are not 0.
+        # With `allowzero`, ONNX forbids a size of 0 beside a -1. ONNX Runtime accepts it and infers
+        # the -1 from the nonzero sizes.
         inferred = None
     return [tuple(inferred if size == -1 else size for size in sizes)]
 
 
 def _positive(size: Dim) -> bool:
-    """Tell whether a size is not 0, whatever its names stand for."""
+    """Tell whether a size is positive for all values of its names."""
     return size is not None and (bounds(size)[0] or 0) > 0
 
 
 def _right_at_zero(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
-    """Tell whether a symbolic size is right even where it is 0, which copies an input size.
+    """Tell whether a symbolic size stays correct where it is 0, which copies an input size.
 
-    It is right if it then copies a 0, or if the node fails.
+    It stays correct if it copies a 0, or if the node fails.
     """
     lower, _ = bounds(size)
     if lower is not None and lower > 0:
@@ -70,12 +70,12 @@ def _right_at_zero(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
         return True
     total = product(data)
     if total is not None and total == product(wanted):
-        # The sizes multiply to the number of elements for all names. So a 0 copies another number
+        # The sizes multiply to the number of elements for all names. So a 0 copies a nonzero size
         # only where a second size is 0 too, and the tensor is empty either way. We assume, and
-        # document, that it then has the requested sizes.
+        # document, that the tensor then has the requested sizes.
         return True
-    # Copying another number than 0 gives elements where there are none. If all other sizes are
-    # positive, this fails.
+    # A copied nonzero size asks for elements that the empty input lacks. The node fails if all
+    # other sizes are positive.
     others = [other for position, other in enumerate(wanted) if position != axis]
     return exact_divide(total, part) is not None and all(isinstance(other, int) and other > 0 for other in others)
 

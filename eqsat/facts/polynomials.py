@@ -28,7 +28,7 @@ Monomial: TypeAlias = "tuple[Atom, ...]"  # sorted, with repetition; () is the c
 class Poly(tuple[tuple["Monomial", int], ...]):
     """A polynomial that is no constant.
 
-    Its pairs (monomial, coefficient) are nonzero and come by falling degree.
+    Its pairs (monomial, coefficient) come in order of falling degree; no coefficient is zero.
     """
 
     __slots__ = ()
@@ -141,7 +141,7 @@ def sub(a: Dim, b: Dim) -> Dim:
 
 
 def product(values: Iterable[Dim]) -> Dim:
-    """Return the product, 1 of no factors.
+    """Return the product; without factors it is 1.
 
     It is 0 if one factor is 0, even if others are unknown.
     """

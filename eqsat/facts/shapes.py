@@ -1,9 +1,9 @@
 """Output shapes with symbolic sizes: a table from operator names to functions of a `Node`.
 
 A function returns the shapes of the first outputs, with None for an unknown size, or None if
-nothing is known. A shape is correct at all sizes at which the node is legal and runs. An illegal
-axis or parameter gives nothing. A size on which the runtime, ONNX's inference and its reference
-disagree is unknown.
+nothing is known. A shape is correct at all sizes at which the node is legal and runs. A function
+returns None for an illegal axis or parameter. A size is unknown if the runtime, ONNX's inference
+and its reference disagree on it.
 
 ONNX's own inference covers every operator, but without named sizes. This table covers the operators
 whose outputs can have them.
@@ -132,8 +132,8 @@ def _slice_size(size: Dim, start: Dim, end: Dim, step: int) -> Dim:
     backward_start, backward_end = _below_zero(start), _below_zero(end)
     if size is None or start is None or end is None or backward_start is None or backward_end is None:
         return None
-    # Bounds are lists: the least stop and the greatest start count. So differences contain a
-    # minimum only where they must.
+    # Each bound is a list of candidates: the least stop and the greatest start count. One minimum
+    # over all differences replaces a minimum inside each bound.
     if step > 0:
         begins = [0, add(size, start)] if backward_start else [start]
         stops = [add(size, end)] if backward_end else [size] if isinstance(end, int) and end >= UNBOUNDED else [end, size]

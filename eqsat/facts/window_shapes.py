@@ -184,7 +184,7 @@ def unpool(node: Node) -> list[Shape] | None:
 
 
 def columns(node: Node) -> list[Shape] | None:
-    """Col2Im: the given image sizes, and the channels that the blocks make up."""
+    """Col2Im: the given image sizes; the blocks divide the channels."""
     data, image, block = node.shape(0), node.parameter("image_shape", 1), node.parameter("block_shape", 2)
     if data is None or len(data) != 3 or image is None or block is None:
         return None

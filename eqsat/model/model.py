@@ -1,8 +1,9 @@
 """The normal form of a model: graphs of nodes over named values, with constants by reference.
 
-Every stage takes and returns a `Model`. Nodes are in topological order, and each name is defined
-once in its scope. A `Constant` node becomes a constant, like an initializer. The protobuf messages
-of the original model are kept unchanged for everything that optimization does not touch.
+Reading gives a `Model`, and the optimizer starts from it. Nodes are in topological order, and each
+name is defined once in its scope. A `Constant` node becomes a constant, like an initializer. The
+protobuf messages of the original model stay unchanged for everything that optimization does not
+touch.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class Graph:
     sparse: dict[str, onnx.SparseTensorProto] = field(default_factory=dict[str, onnx.SparseTensorProto])
 
     def captured(self) -> tuple[str, ...]:
-        """The outer values that this graph uses, in order of first use."""
+        """Return the outer values that this graph uses, in order of first use."""
         defined = {*self.inputs, *self.constants, *self.sparse}
         for node in self.nodes:
             defined.update(node.outputs)

@@ -1,9 +1,9 @@
 """Read a model: a path, a `ModelProto` or an `onnx_ir.Model` becomes a `Model` in normal form.
 
-A model without meaning is refused with one line that says where: an undefined value, two
-definitions of one value, a cycle, a number of inputs that the schema forbids, or external data
-outside the model's folder. Harmless deviations from the standard (unsorted nodes, missing
-declarations, unknown operators) are accepted, as runtimes accept them.
+`read` refuses a model without meaning and says where the defect is, in one line: an undefined
+value, two definitions of one value, a cycle, a number of inputs that the schema forbids, or
+external data outside the model's folder. It accepts harmless deviations from the standard (unsorted
+nodes, missing declarations, unknown operators), as runtimes do.
 """
 
 from __future__ import annotations
@@ -272,7 +272,7 @@ def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str
     given = {attribute.name: attribute for attribute in node.attribute}
     for name, attribute in given.items():
         if name not in schema.attributes:
-            # Attributes from another version of the operator are common in exported models, and
+            # Exported models often have attributes from another version of the operator. They are
             # harmless.
             if name not in attribute_spellings(schema.domain, schema.name):
                 raise InputError(f"{where}: {_describe(node)} has an attribute '{name}' that no version of {schema.name} knows")
@@ -284,7 +284,7 @@ def _check_schema(schema: defs.OpSchema | None, node: onnx.NodeProto, where: str
         ):
             raise InputError(f"{where}: {_describe(node)}: attribute '{name}' has the wrong type for {schema.name}")
     if schema.name == "Einsum" and not is_equation(given["equation"].s.decode(errors="replace") if "equation" in given else ""):
-        # On some of these onnx's inference never ends.
+        # On some illegal equations onnx's inference never ends.
         raise InputError(f"{where}: {_describe(node)}: {given['equation'].s!r} is no equation; a term has letters and at most one '...'")
     for name, attribute in schema.attributes.items():
         if attribute.required and name not in given:

@@ -103,12 +103,12 @@ def raw_bytes(proto: TensorProto) -> bytes:
 
 
 def dense_bytes(dtype: int, count: int) -> int:
-    """Return the bytes of `count` elements in a file; strings and unknown types take 16 each."""
+    """Return the bytes that `count` elements take in a file; strings and unknown types: 16 each."""
     return packed_bytes(dtype, count) if dtype in _SIZED else 16 * count
 
 
 def tensor_bytes(tensor: TensorProto) -> int:
-    """Return the bytes of a tensor's elements, wherever they lie."""
+    """Return the number of bytes of a tensor's elements, wherever they are."""
     return dense_bytes(tensor.data_type, math.prod(tensor.dims))
 
 

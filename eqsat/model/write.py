@@ -1,9 +1,9 @@
 """Write a model with its external data; the file appears whole or not at all.
 
-External data are written as external data again, copied from file to file by the kernel. Where the
-output replaces the input, unchanged data stay in place. New weights of a model with external data
-become external too. The name of the data file depends on the model's content, so a model file never
-refers to data of another version. No other file is touched or removed.
+External data stay external: the kernel copies them from file to file. Where the output replaces the
+input, unchanged data stay in place. New weights of a model with external data become external too.
+The name of the data file depends on the model's content, so a model file never refers to data of
+another version. Writing touches and removes no other file.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Interleaved timing: models run in turn in ONNX Runtime, so that a disturbance slows all of them alike.
+"""Interleaved timing: models run in turn in ONNX Runtime, so that a disturbance slows all alike.
 
-All sessions have one thread and all of the runtime's optimizations. Time is the thread's own
+All sessions have one thread and all of the runtime's optimizations. The clock is the thread's own
 processor time, so that other processes do not count: with one thread ONNX Runtime computes in the
-thread that calls it. Custom operators may have threads of their own, so with them, and where the
-system's clock of a thread is coarse, the wall clock counts. An untimed run comes before each timed
-one, because the other models have emptied the caches. Models that take less than a millisecond run
+thread that calls it. Custom operators may have threads of their own. With them, and on systems with
+a coarse clock of the thread, the wall clock counts. An untimed run comes before each timed one,
+because the other models have emptied the caches. Models that take less than a millisecond run
 several times in one measurement.
 """
 
@@ -19,9 +19,9 @@ from eqsat.runtime.session import feed, import_onnxruntime, with_known_versions
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 THREADS = 1
-_SLICE = 1e-3  # seconds of one measurement, at least
-_FINE = 1e-6  # seconds
-_MOST_RUNS = 1000  # of one measurement
+_SLICE = 1e-3  # the least seconds of one measurement
+_FINE = 1e-6  # the coarsest resolution, in seconds, of a useful clock
+_MOST_RUNS = 1000  # the most runs of one measurement
 _PATIENCE = 600.0  # seconds for one call
 
 
@@ -32,10 +32,10 @@ class NotTimed(Exception):
 def time_rounds(
     models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]], worker: Worker
 ) -> dict[str, list[float]]:
-    """The seconds of a run of each model in each round; a round names models in the order in which
-    they run. All sessions are new. `folder` holds external data, `library` custom operators.
+    """Returns the seconds of a run of each model in each round.
 
-    Raises `NotTimed`.
+    A round lists the names of models in the order in which they run. All sessions are new. `folder`
+    holds external data, and `library` custom operators. Raises `NotTimed`.
     """
     asked = {name: models[name] for name in dict.fromkeys(name for order in rounds for name in order)}
     try:
@@ -55,7 +55,7 @@ def time_rounds(
 def run_rounds(
     models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]]
 ) -> dict[str, list[float]]:
-    """Does what `time_rounds` promises; raises ONNX Runtime's exceptions."""
+    """Does what `time_rounds` promises. Raises ONNX Runtime's exceptions."""
     clock = _clock(library)
     ready = {name: feed(value) for name, value in feeds.items()}
     sessions = {name: with_known_versions(model, lambda data: _session(data, folder, library)) for name, model in models.items()}
@@ -73,13 +73,16 @@ def run_rounds(
 
 
 def _clock(library: str | None) -> Callable[[], float]:
-    """The clock that shows least of what else the machine does."""
+    """Returns the clock that shows the least of the machine's other work."""
     fine = time.get_clock_info("thread_time").resolution < _FINE
     return time.thread_time if library is None and fine else time.perf_counter
 
 
 def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
-    """How many runs are one measurement. The first run, which packs and allocates, does not count."""
+    """Returns the number of runs in one measurement.
+
+    The first run does not count, because it packs weights and allocates memory.
+    """
     session.run(None, feeds)
     begin = time.perf_counter()
     session.run(None, feeds)
@@ -87,7 +90,7 @@ def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
 
 
 def _session(model: bytes, folder: str | None, library: str | None) -> Any:
-    """A session as users have it, but for its one thread."""
+    """Returns a session as users have it, except for its one thread."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4

@@ -1,6 +1,6 @@
 """The passes of onnx over whole models: inference, inlining, opset conversion.
 
-They are native code, which an untrusted model can crash or keep busy forever. So they run in the
+A pass is native code, which an untrusted model can crash or keep busy forever. So passes run in the
 worker process. A pass returns a model, or raises a `NativeFailure` that gives the reason in one
 line.
 """

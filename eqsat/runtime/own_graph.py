@@ -1,9 +1,8 @@
-"""The graph that ONNX Runtime makes of a model: its fusions, its layouts, the type of each value,
-and the time of each node.
+"""ONNX Runtime's own graph of a model: its fusions, layouts, types, and the time of each node.
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. It can write the graph that it
 will run, but without the types of inner values. A second session, in which every value is an
-output, tells these types. The graph comes back without the data of its weights.
+output, gives these types. The graph comes back without the data of its weights.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     import onnx
 
 _SECONDS = 30.0
-_SMALL = 1024  # bytes of an initializer that may decide a shape
+_SMALL = 1024  # the most bytes of an initializer that may decide a shape
 _KERNEL = "_kernel_time"
 
 
@@ -30,7 +29,7 @@ class NoGraph(Exception):
 
 
 def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker) -> bytes:
-    """The graph that ONNX Runtime would run, as a serialized model.
+    """Returns the graph that ONNX Runtime would run, as a serialized model.
 
     Its values have types in `value_info`, with `sizes` for the names of dimensions and `usual` for
     all others. Its large initializers have a type and no data. `folder` holds external data, and
@@ -43,9 +42,10 @@ def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapp
 def measured_graph(
     model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, feeds: Mapping[str, Any], runs: int, worker: Worker
 ) -> tuple[bytes, list[float]]:
-    """As `own_graph`, and the seconds of each of its nodes in a run on `feeds`, the mean of `runs`.
+    """Returns the graph of `own_graph`, and the mean seconds of each of its nodes.
 
-    Runs are on one thread. The tenth of them that took longest does not count. Raises `NoGraph`.
+    The mean is over `runs` runs on `feeds`, on one thread, without a node's slowest tenth. Raises
+    `NoGraph`.
     """
     found: tuple[bytes, list[float]] = _called(worker, "make_measured_graph", model, folder, library, dict(sizes), usual, dict(feeds), runs)
     return found
@@ -62,7 +62,7 @@ def _called(worker: Worker, function: str, *arguments: Any) -> Any:
 
 
 def make_own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
-    """Does what `own_graph` promises; raises ONNX Runtime's exceptions."""
+    """Does what `own_graph` promises. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
         return _typed(_written(model, folder, library, place), library, sizes, usual)
 
@@ -70,7 +70,7 @@ def make_own_graph(model: bytes, folder: str | None, library: str | None, sizes:
 def make_measured_graph(
     model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, feeds: Mapping[str, Any], runs: int
 ) -> tuple[bytes, list[float]]:
-    """Does what `measured_graph` promises; raises ONNX Runtime's exceptions."""
+    """Does what `measured_graph` promises. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
         graph = _written(model, folder, library, place)
         for number, node in enumerate(graph.graph.node):
@@ -80,7 +80,7 @@ def make_measured_graph(
 
 
 def _written(model: bytes, folder: str | None, library: str | None, place: str) -> onnx.ModelProto:
-    """The graph that ONNX Runtime writes of a model, in the folder `place`."""
+    """Returns the graph that ONNX Runtime writes for a model, by a file in the folder `place`."""
     import onnx
 
     path = os.path.join(place, "graph.onnx")
@@ -89,7 +89,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str) 
 
 
 def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
-    """The graph without weights, with the types of its values."""
+    """Returns the graph with the types of its values and without weights."""
     _drop_weights(graph.graph)
     fix_sizes(graph.graph, sizes, usual)
     del graph.graph.value_info[:]
@@ -98,7 +98,7 @@ def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int]
 
 
 def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, Any], runs: int, place: str) -> list[float]:
-    """The mean seconds of each node, by the runtime's own profile; nodes have their number as name."""
+    """Returns the mean seconds of each node in the runtime's profile. Node names are numbers."""
     session = _session(graph.SerializeToString(), None, library, profile=os.path.join(place, "profile"))
     for _ in range(runs):
         session.run(None, {name: feed(value) for name, value in feeds.items()})
@@ -117,8 +117,10 @@ def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, A
 
 
 def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, profile: str | None = None) -> Any:
-    """A session on one thread. It optimizes the model as users' sessions do if it `writes` its
-    graph; otherwise it runs the graph as it stands.
+    """Returns a session on one thread.
+
+    If it `writes` its graph, it optimizes the model as users' sessions do. Otherwise it runs the
+    graph as it is.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -141,7 +143,7 @@ def _session(model: bytes, folder: str | None, library: str | None, writes: str 
 
 
 def _drop_weights(graph: onnx.GraphProto) -> None:
-    """Takes the data from large initializers."""
+    """Removes the data of large initializers."""
     for tensor in graph.initializer:
         if tensor.ByteSize() > _SMALL:
             dtype, dims, name = tensor.data_type, list(tensor.dims), tensor.name
@@ -151,7 +153,7 @@ def _drop_weights(graph: onnx.GraphProto) -> None:
 
 
 def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> None:
-    """Gives every dimension of an input a number: by its name, or the usual one."""
+    """Gives every dimension of an input a number: that of its name, or the usual one."""
     for info in graph.input:
         if info.type.HasField("tensor_type"):
             for dimension in info.type.tensor_type.shape.dim:
@@ -160,7 +162,7 @@ def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> N
 
 
 def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoProto]:
-    """The types of all values that nodes make, as ONNX Runtime infers them."""
+    """Returns the types that ONNX Runtime infers for all values that nodes compute."""
     import onnx
     from onnx import helper
 
@@ -187,7 +189,7 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
 
 
 def _has_data(tensor: onnx.TensorProto) -> bool:
-    """Whether a tensor holds its elements."""
+    """Tells whether a tensor holds its elements."""
     return any(descriptor.name.endswith("_data") for descriptor, _ in tensor.ListFields()) or 0 in tensor.dims
 
 

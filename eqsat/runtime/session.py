@@ -124,12 +124,12 @@ class OnnxRuntimeSession:
         options.log_severity_level = 4
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Memory is freed after each run, because weights and activations count against the limit.
+        # Each run frees its memory, because weights and activations count against the limit.
         options.enable_cpu_mem_arena = False
         options.enable_mem_pattern = False
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # A kernel for packed weights may round differently from the kernel for computed values.
-        # Only the model may make a difference.
+        # Only the models may make a difference.
         options.add_session_config_entry("session.disable_prepacking", "1")
         if folder is not None:
             options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))

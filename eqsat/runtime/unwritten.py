@@ -1,7 +1,7 @@
-"""Unwritten memory: whether a session gives what it computed, or what was in memory before.
+"""Unwritten memory: outputs of a session that show the former content of memory.
 
-ONNX Runtime runs some inputs that ONNX forbids, such as a Concat of parts that do not fit, and
-leaves elements of the result as it found them. Such an element says nothing about a model.
+ONNX Runtime runs some inputs that ONNX forbids, such as a Concat of parts that do not fit. It then
+leaves elements of the result as it found them. Such an element tells nothing about a model.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from eqsat.runtime.session import Session
 
 _PERTURB = -6  # the parameter of glibc's mallopt that fills each new piece of memory
-_FILLS = (0x55, 0xAA)  # no bit is the same in both
+_FILLS = (0x55, 0xAA)  # these differ in every bit
 
 
 def under_fills(session: Session, feeds: Mapping[str, Any], names: Sequence[str]) -> list[list[Any]]:
     """Return the outputs once for each content of new memory.
 
-    They differ where they show memory that nothing wrote. Where the C library can not fill memory,
-    there is one list.
+    The outputs differ where they show memory that nothing wrote. If the C library cannot fill
+    memory, there is one list.
     """
     found: list[list[Any]] = []
     for fill in _FILLS:

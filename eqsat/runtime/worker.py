@@ -43,7 +43,7 @@ class RemoteError(Exception):
 
 
 class WorkerDied(Exception):
-    """The worker ended before it answered: `signal` killed it, None for a normal exit."""
+    """The worker ended before it answered. `signal` killed it; None means a normal exit."""
 
     def __init__(self, exit_code: int) -> None:
         super().__init__(exit_code)
@@ -242,7 +242,7 @@ def serve() -> NoReturn:
 
 
 def _listen(requests: io.BufferedIOBase | IO[bytes], put: Callable[[bytes], None]) -> None:
-    """Forward requests. In its own thread it notices the parent's end even during a native call."""
+    """Forward requests. A thread of its own notices the parent's end even during a native call."""
     try:
         while True:
             put(_read(requests))  # pyright: ignore[reportArgumentType]
@@ -269,8 +269,8 @@ def _limited(memory: int | None):
         return
     import resource
 
-    # RLIMIT_DATA counts private writable memory. RLIMIT_AS would count mapped libraries and files
-    # too.
+    # RLIMIT_DATA counts private writable memory. RLIMIT_AS would also count mapped libraries
+    # and files.
     with open("/proc/self/statm", "rb") as file:
         used = int(file.read().split()[5]) * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)

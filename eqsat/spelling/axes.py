@@ -1,8 +1,8 @@
 """The normal form of axes, bounds, sizes and pads: explicit and counted from the front.
 
-Axes are sorted where their order has no effect. Each function changes a `Draft` of the newest opset
-as far as the facts allow. The node computes the same wherever it is legal. Unknown parameters stay
-as they are.
+Axes are sorted where their order has no effect. Each function rewrites a `Draft` of the newest
+opset as far as the facts allow. The node computes the same wherever it is legal. Unknown parameters
+stay as they are.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def unsqueeze(draft: Draft) -> None:
 def reduce(draft: Draft) -> None:
     """Reductions: omitted axes become all axes.
 
-    `noop_with_empty_axes` stays only where an empty list of axes makes it matter.
+    `noop_with_empty_axes` stays only where the list of axes may be empty.
     """
     rank, axes = draft.rank(0), draft.numbers(1)
     count = None if draft.fact(1) is None else draft.shape(1)
@@ -71,7 +71,7 @@ def reduce(draft: Draft) -> None:
 def cut(draft: Draft) -> None:
     """Slice: explicit axes, no steps of 1, and forward bounds clamped to a known size."""
     given = [position for position in (1, 2, 3, 4) if draft.fact(position) is not None]
-    # All four inputs share one type, which must stay one.
+    # All four inputs share one type, and must still do so after the change.
     if any(draft.numbers(position) is None and draft.node.dtype(position) != TensorProto.INT64 for position in given):
         return
     starts, ends, axes, steps = (draft.numbers(position) for position in (1, 2, 3, 4))
@@ -124,7 +124,7 @@ def split(draft: Draft) -> None:
 
 
 def pad(draft: Draft) -> None:
-    """Pad: pads of all axes, and no value if it is zero or unused."""
+    """Pad: pads of all axes; a zero or unused value is omitted."""
     value = draft.fact(2)
     zero = value is not None and value.uniform is not None and not any(value.uniform) and element_count(value) == 1
     if zero or draft.node.text("mode", "constant") != "constant":
@@ -143,7 +143,7 @@ def pad(draft: Draft) -> None:
 
 
 def reshape(draft: Draft) -> None:
-    """Reshape: explicit sizes of the result; a zero is a size if one of them is the number 0."""
+    """Reshape: explicit sizes of the result; `allowzero` is set only if one of them is 0."""
     sizes = infer(draft.operator, draft.attributes, draft.facts, 1)[0].shape
     if sizes is not None and None not in sizes:
         draft.put(1, Literal(TensorProto.INT64, (len(sizes),), sizes))

@@ -1,11 +1,11 @@
-"""Changes between operator versions: a node of the version before, said in the new one, and back.
+"""Changes of an operator between two versions: conversions in both directions.
 
 Each function takes a `Draft` that is legal on one side of a change. It tells whether the other side
-can say the same, and changes the draft to say it. Its docstring states the meaning before the
-change.
+can express the same node, and rewrites the draft to express it. The docstrings state the meaning
+before the change.
 
-Only meanings that the schemas' texts show to be equal are converted, whatever a runtime does. Added
-attributes need no conversion: `opsets` omits defaults.
+A conversion relies only on meanings that the schemas' texts show to be equal, whatever a runtime
+does. Added attributes need no conversion: `opsets` omits defaults.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Conversion = Callable[[Draft], bool]
 
 _HIGHEST = float(np.finfo(np.float32).max)
 _UNSIGNED = frozenset({TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64})
-# Float 8 types without infinities. Version 24 changed their result in a Cast.
+# Float 8 types without infinities. Version 24 of Cast changed their result.
 _NO_INFINITY = frozenset({TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ})
 
 
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 def same(_: Draft) -> bool:
-    """Convert nothing: both sides say it alike."""
+    """Convert nothing: both versions express the node alike."""
     return True
 
 
@@ -82,7 +82,7 @@ def _to_input(draft: Draft, entry: Moved) -> bool:
             return False
         draft.put(entry.position, floats(data.dtype, (), [value]))
     else:
-        return False  # an empty list; no text defines it as an attribute
+        return False  # no text gives a meaning to an empty list in the attribute
     return True
 
 
@@ -106,7 +106,7 @@ def _to_attribute(draft: Draft, entry: Moved) -> bool:
 
 
 def broadcast_up(draft: Draft) -> bool:
-    """Convert the old broadcasting of the second operand to the first.
+    """Convert the old broadcasting, from the second operand to the shape of the first.
 
     The second operand had the first's shape, one element, or a part of the shape that starts at
     `axis`.
@@ -119,7 +119,7 @@ def broadcast_up(draft: Draft) -> bool:
 
 
 def broadcast_down(draft: Draft) -> bool:
-    """Old broadcasting could only stretch the second operand, and only by leading axes."""
+    """The old broadcasting stretched only the second operand, and only by leading axes."""
     first, second = draft.shape(0), draft.shape(1)
     if first is None or second is None or None in first:
         return False
@@ -135,13 +135,13 @@ def _is_end(first: Shape, second: Shape) -> bool:
 
 
 def addend_up(draft: Draft) -> bool:
-    """Gemm's third operand was stretched only where `broadcast` said so."""
+    """Gemm stretched its third operand only if `broadcast` was set."""
     draft.attributes.pop("broadcast", None)
     return True
 
 
 def addend_down(draft: Draft) -> bool:
-    """Gemm's third operand must have the product's shape, or be stretched along its rows."""
+    """Gemm's third operand had the product's shape, or was stretched along its rows."""
     a, b, c = draft.shape(0), draft.shape(1), draft.shape(2)
     if a is None or b is None or c is None or len(a) != 2 or len(b) != 2:
         return False
@@ -153,7 +153,7 @@ def addend_down(draft: Draft) -> bool:
 
 
 def slope(draft: Draft) -> bool:
-    """PRelu's slope belonged to channels; a single element means the same in all versions."""
+    """PRelu's slope had one element per channel; a single element means the same everywhere."""
     x, slopes = draft.rank(0), draft.fact(1)
     return x is not None and slopes is not None and slopes.shape is not None and element_count(slopes) == 1 and len(slopes.shape) <= x
 
@@ -166,7 +166,7 @@ def alike(draft: Draft) -> bool:
 
 
 def mask_down(draft: Draft) -> bool:
-    """Attention's mask had to be as long as the keys, including those of the past."""
+    """Attention's mask was as long as the keys, those of the past included."""
     if draft.fact(3) is None:
         return True
     mask, keys, past = draft.shape(3), draft.shape(1), draft.shape(4)
@@ -191,7 +191,7 @@ def tested_down(draft: Draft) -> bool:
 
 
 def spatial_up(draft: Draft) -> bool:
-    """BatchNormalization could also have parameters per position."""
+    """BatchNormalization could also have parameters for each position."""
     return draft.attributes.pop("spatial", 1) == 1
 
 
@@ -233,7 +233,7 @@ def coerced_up(draft: Draft) -> bool:
 
 
 def coerced_down(draft: Draft) -> bool:
-    """As `coerced_up`: the axes behind `axis` must have size 1."""
+    """As `coerced_up`: the axes after `axis` must have size 1."""
     shape = draft.shape(0)
     axis = None if shape is None else from_front(draft.integer("axis", -1), len(shape))
     if shape is None or axis is None:
@@ -243,25 +243,25 @@ def coerced_down(draft: Draft) -> bool:
 
 
 def joined_up(draft: Draft) -> bool:
-    """Concat's axis had a default."""
+    """Concat had a default axis."""
     draft.attributes.setdefault("axis", 1)
     return True
 
 
 def indices_down(draft: Draft) -> bool:
-    """Negative indices came later, so no known index may be negative."""
+    """Indices could not be negative, so no known index may be."""
     fact = draft.fact(1)
     return fact is None or not any(isinstance(index, int) and index < 0 for index in fact.ints or ())
 
 
 def classes(draft: Draft) -> bool:
-    """In OneHot a negative index meant no class, and later a class counted from the end."""
+    """A negative index in OneHot meant no class; later it counts from the last class."""
     indices = draft.fact(0)
     return indices is not None and (indices.dtype in _UNSIGNED or all(index >= 0 for index in draft.numbers(0) or (-1,)))
 
 
 def parts_up(draft: Draft) -> bool:
-    """A Split into equal parts must now give their number."""
+    """A Split into equal parts did not state their number."""
     if draft.fact(1) is None:
         draft.attributes["num_outputs"] = draft.outputs
     return True
@@ -286,7 +286,7 @@ def zeros_down(draft: Draft) -> bool:
 
 
 def reduced_down(draft: Draft) -> bool:
-    """Reductions without axes reduced all; the attribute against this came with the input."""
+    """Reductions without axes reduced all axes; only the newer version can prevent this."""
     noop = draft.attributes.pop("noop_with_empty_axes", 0)
     return noop == 0 or bool(draft.numbers(1))
 
@@ -295,7 +295,7 @@ def reduced_down(draft: Draft) -> bool:
 
 
 def named_type_up(draft: Draft) -> bool:
-    """Cast's type was a name."""
+    """Cast named its type."""
     name = draft.attributes.get("to")
     code = dict(TensorProto.DataType.items()).get(name.decode("ascii", "replace").upper()) if isinstance(name, bytes) else None
     draft.attributes["to"] = code or 0
@@ -335,7 +335,7 @@ def bounds_up(draft: Draft) -> bool:
 
 
 def bounds_down(draft: Draft) -> bool:
-    """As `bounds_up`; ONNX Runtime has so old a Clip only for float32."""
+    """As `bounds_up`; ONNX Runtime has a Clip this old only for float32."""
     data = draft.fact(0)
     if data is None or data.dtype != TensorProto.FLOAT:
         return False

@@ -1,4 +1,4 @@
-"""The normal form of a node: of all spellings with one meaning, the one that rules see.
+"""The normal form of a node: the one spelling of a meaning that rules see.
 
 `normalize` takes a `Form` of the newest opset, `normal_form` a node of any opset, and both take
 input facts. In the result, axes count from the front, parameters are explicit int64 integers, and
@@ -32,9 +32,9 @@ def normal_form(operator: Operator, attributes: Attributes, facts: Sequence[Fact
 def normalize(form: Form, facts: Sequence[Fact | None], outputs: int) -> Form:
     """Return the normal form of a node of the newest opset, as far as `facts` determine it.
 
-    `facts` belong to the inputs that `form` refers to. In the result, attributes with a default in
-    the schema always have a value. Others are absent if `is_default` holds. Absent inputs at the
-    end are omitted.
+    `facts` belong to the inputs that `form` refers to. In the result, an attribute with a default
+    in the schema always has a value. Any other attribute is absent if `is_default` holds for it.
+    Absent inputs at the end are omitted.
     """
     operator = form.operator
     inputs = [None if isinstance(source, int) and facts[source] is None else source for source in form.inputs]
@@ -62,13 +62,13 @@ def _from_front(value: AttributeValue, span: int | None) -> AttributeValue:
 
 
 def _inference(draft: Draft) -> None:
-    """BatchNormalization uses its momentum only in training."""
+    """BatchNormalization uses its momentum only in training mode."""
     if draft.integer("training_mode", 0) == 0:
         draft.attributes["momentum"] = _default(draft, "momentum")
 
 
 def _copied(draft: Draft) -> None:
-    """Dropout copies its input, unless it is or may be in training mode."""
+    """Dropout copies its input, unless it is, or may be, in training mode."""
     if draft.fact(2) is None or draft.numbers(2) == (0,):
         del draft.inputs[1:]
         draft.attributes.pop("seed", None)
@@ -81,7 +81,7 @@ def _cast(draft: Draft) -> None:
 
 
 def _quantized(draft: Draft) -> None:
-    """With one scale for the whole tensor the axis has no effect."""
+    """The axis has no effect if the whole tensor has one scale."""
     if draft.rank(1) == 0 and draft.integer("block_size", 0) == 0:
         draft.attributes["axis"] = _default(draft, "axis")
 

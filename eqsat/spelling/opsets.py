@@ -1,4 +1,4 @@
-"""Nodes are read into the newest opset and written back in the opset of a model.
+"""Opsets: reading nodes into the newest opset, and writing them in the opset of a model.
 
 `read` and `write` take a node's operator, its attributes, input facts and the number of outputs.
 They return a node of the other opset, or None if no equal one is known. The result computes the
@@ -57,9 +57,8 @@ def _hidden(value: AttributeValue) -> bool:
 def write(operator: Operator, attributes: Attributes, facts: Sequence[Fact | None], outputs: int, opset: int) -> Written | None:
     """Return a node of the newest opset in `opset`, or None if `opset` cannot express it.
 
-    The arguments are as in `read`, for a standard operator of the newest opset. In the result,
-    attributes equal to the defaults of its version are omitted, and inputs that became attributes
-    are gone.
+    The arguments are as in `read`, for a standard operator of the newest opset. The result omits
+    attributes that equal the defaults of its version, and inputs that became attributes.
     """
     target = _target(operator.name, opset)
     if target is None or not operator.standard:
@@ -79,10 +78,10 @@ def write(operator: Operator, attributes: Attributes, facts: Sequence[Fact | Non
 
 
 def _misnamed(target: Operator, facts: Sequence[Fact | None], results: Sequence[Fact]) -> bool:
-    """Tell whether ONNX's inference gives the result a size's name that stands for another size.
+    """Tell whether ONNX's inference gives an output size the name of another size.
 
-    ONNX Runtime gives one piece of memory to values whose sizes have the same names. So it fails
-    where they differ. Slice of opset 10 alone keeps the names of the axes that it cuts.
+    ONNX Runtime shares memory between values whose sizes have the same names. So it fails where
+    these sizes differ. Only Slice of opset 10 does this: it keeps the names of the axes it cuts.
     """
     if (target.name, target.version) != ("Slice", 10):
         return False
@@ -132,7 +131,7 @@ def _is_negative(value: AttributeValue) -> bool:
 def _narrowed(draft: Draft, source: Operator, target: Operator) -> bool:
     """Drop attributes without effect that the target lacks.
 
-    Return whether the target has the rest.
+    Tell whether the target has the remaining ones.
     """
     assert target.schema is not None
     for name, value in list(draft.attributes.items()):

@@ -1,8 +1,8 @@
 """The normal form of windows: explicit pads instead of `auto_pad`, no derivable kernel shape.
 
-Each function changes a `Draft` of a windowed operator if all sizes are numbers; otherwise the draft
-stays as it is. The windows stay the same. Where a stride is longer than the kernel, SAME may
-require negative padding. Runtimes disagree on it, so such nodes stay as they are.
+Each function rewrites a `Draft` of a windowed operator if all sizes are numbers. The windows stay
+the same. A node stays as it is where a stride is longer than the kernel: SAME may then require
+negative padding, and runtimes disagree on it.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from eqsat.terms.forms import Draft, floats
 
 
 def ceil_mode(draft: Draft) -> bool:
-    """Once, a window that begins behind the image counted.
+    """A window that begins after the image and its head padding counted.
 
     The meaning is the same if the strides leave no room for such a window.
     """
@@ -25,7 +25,7 @@ def ceil_mode(draft: Draft) -> bool:
 
 
 def counted_pads(draft: Draft) -> bool:
-    """No text said whether an average counts elements behind the padding."""
+    """No text said whether an average counts elements after the padding."""
     return draft.integer("ceil_mode", 0) == 0 or draft.integer("count_include_pad", 0) == 0
 
 
@@ -35,7 +35,7 @@ def stated_pads(draft: Draft) -> bool:
 
 
 def norm_up(draft: Draft) -> bool:
-    """The p of a norm became an integer."""
+    """The p of a norm was a float."""
     p = draft.attributes.get("p", 2.0)
     if not isinstance(p, float) or not p.is_integer():
         return False
@@ -53,7 +53,7 @@ _SAMPLING = {b"bilinear": b"linear", b"bicubic": b"cubic", b"nearest": b"nearest
 
 
 def sampled_up(draft: Draft) -> bool:
-    """GridSample's modes had names of two dimensions."""
+    """GridSample's modes had the names of two dimensions, such as "bilinear"."""
     mode = draft.attributes.get("mode")
     found = _SAMPLING.get(mode) if isinstance(mode, bytes) else None
     draft.attributes["mode"] = found or b""
@@ -61,7 +61,7 @@ def sampled_up(draft: Draft) -> bool:
 
 
 def sampled_down(draft: Draft) -> bool:
-    """As `sampled_up`; only two dimensions were allowed."""
+    """As `sampled_up`; the grid had two dimensions."""
     modes = {new: old for old, new in _SAMPLING.items()}
     mode = draft.attributes.get("mode")
     found = modes.get(mode) if isinstance(mode, bytes) else None
@@ -70,7 +70,7 @@ def sampled_down(draft: Draft) -> bool:
 
 
 def scales_up(draft: Draft) -> bool:
-    """Upsample's scales became an input."""
+    """Upsample's scales were an attribute."""
     scales = draft.attributes.pop("scales", None)
     if not isinstance(scales, tuple):
         return False
@@ -87,7 +87,7 @@ def scales_down(draft: Draft) -> bool:
 
 
 def resized_up(draft: Draft) -> bool:
-    """Upsample's sampling was defined only by examples.
+    """Only examples defined Upsample's sampling.
 
     They cover nearest elements, each repeated a whole number of times.
     """

@@ -1,9 +1,9 @@
 """The versions of the standard operators, and how their meanings differ from the newest.
 
 `lineage` takes an operator's name and returns its versions, oldest first, from the first that the
-newest opset can express. Schemas tell most of it: a version that only adds optional attributes,
-inputs or outputs, or accepts more types, means the same. The tables hold the changes that only the
-texts describe, and the first versions whose meaning is known.
+newest opset can express. Schemas tell most of it: a version means the same as the next if that one
+only adds optional attributes, inputs or outputs, or accepts more types. The tables hold the changes
+that only the texts describe, and the first versions whose meaning is known.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ CHANGES: Final[dict[str, tuple[Change, ...]]] = {
 # ones.
 FIRST: Final = {"AveragePool": 7, "BatchNormalization": 6, "RoiAlign": 16}
 
-# The last opset whose texts these tables cover, and the operators whose meaning changed after the
-# newest opset that rules see.
+# The last opset that these tables cover, and the operators whose meaning changed after the newest
+# opset that rules see.
 LATEST: Final = 28
 REVISED: Final = frozenset({"BitShift", "Mod"})
 
@@ -93,10 +93,10 @@ NEWER_VALUES: Final[dict[tuple[str, str], dict[bytes, int]]] = {
     ("ScatterND", "reduction"): {b"max": 18, b"min": 18},
 }
 
-# The opset from which on all texts allow negative axes.
+# The first opset from which on all texts allow negative axes.
 NEGATIVE_AXES: Final = 11
 
-# An attribute of the oldest versions, a hint for memory use without meaning.
+# An attribute of the oldest versions: a hint about memory, without meaning.
 HINT: Final = "consumed_inputs"
 
 
@@ -141,7 +141,7 @@ def _schema(name: str, limit: int) -> defs.OpSchema | None:
 def _extends(old: defs.OpSchema, new: defs.OpSchema) -> bool:
     """Tell whether, by the schemas, each node of `old` means the same as a node of `new`.
 
-    Omitted attributes count with their defaults.
+    Omitted attributes have their default values.
     """
     for name, attribute in old.attributes.items():
         if name == HINT:
@@ -149,8 +149,7 @@ def _extends(old: defs.OpSchema, new: defs.OpSchema) -> bool:
         other = new.attributes.get(name)
         if other is None or other.type != attribute.type:
             return False
-        # The attribute's absence had a meaning that no value has, so it must not have got a
-        # default.
+        # Absence had a meaning of its own, which no value has, so a new default would change it.
         if not attribute.required and not attribute.default_value.type and (other.required or other.default_value.type):
             return False
     if any(attribute.required for name, attribute in new.attributes.items() if name not in old.attributes):

@@ -1,7 +1,7 @@
 """Inference over handles, memoized: the fact of a term from the facts of its parts.
 
-Encoding calls these functions once for the graph, and egglog calls them back during saturation. So
-a term has the same fact wherever it came from.
+Encoding calls these functions once for the graph, and egglog calls them during saturation. So a
+term has the same fact wherever it comes from.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""Reading terms: the attributes, named outputs and inputs of one, and the classes that many can
-build.
-"""
+"""Reading terms: their attributes, named outputs and inputs, and the classes they can build."""
 
 from __future__ import annotations
 
@@ -12,14 +10,14 @@ from eqsat.terms.terms import CONS, OUTPUTS, Signature, Term, Terms
 
 
 def term_attributes(terms: Terms, head: int, data: Sequence[int]) -> dict[str, AttributeValue]:
-    """The attributes that have a value, by name; columns that ONNX does not know are left out."""
+    """Returns the attributes that have a value, by name, without columns that ONNX lacks."""
     names = terms.signatures[head].attributes
     values = ((name, terms.attributes.get(handle)) for name, handle in zip(names, data, strict=True))
     return {name: value for name, value in values if value is not None and not name.startswith("#")}
 
 
 def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...] | None:
-    """Which outputs a node names, as flags; None if that is no part of the term."""
+    """Returns a flag for each output that a node may name; None if the term does not tell."""
     names = terms.signatures[head].attributes
     if OUTPUTS not in names:
         return None
@@ -29,7 +27,10 @@ def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...
 
 
 def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> list[int]:
-    """The classes of the inputs, the items of the list included; `cells` has its links by class."""
+    """Returns the classes of all inputs, those in the list included.
+
+    `cells` has the links of lists by class.
+    """
     classes = list(term.children[: signature.inputs])
     if signature.rest:
         cell = cells[term.children[-1]]
@@ -40,7 +41,7 @@ def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> 
 
 
 def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]:
-    """The facts of a node's inputs from their handles, without absent ones at the end."""
+    """Returns the facts of a node's inputs from their handles, without absent ones at the end."""
     facts = [knowledge if isinstance(knowledge := terms.facts.get(handle), Fact) else None for handle in handles]
     while facts and facts[-1] is None:
         facts.pop()
@@ -48,9 +49,9 @@ def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]
 
 
 def buildable(terms: Iterable[Term], given: Container[int]) -> dict[int, Term]:
-    """By class, a term whose children are all given or buildable. Given classes are left out.
+    """Returns, by class, a term whose children are all given or buildable.
 
-    Breadth-first search keeps the chains short.
+    Given classes are left out. Breadth-first search keeps the chains short.
     """
     users: dict[int, list[int]] = {}
     missing: list[int] = []

@@ -42,7 +42,7 @@ Knowledge: TypeAlias = Fact | tuple[Fact, ...] | Link | None
 # neighbors that a runtime fuses.
 INPUT, CONSTANT, LITERAL, PROJECTION, ABSENT, CONS, NIL, FOLDED, FUSED = range(-1, -10, -1)
 
-OUTPUTS = "#outputs"  # the outputs that a node has, where they change its meaning
+OUTPUTS = "#outputs"  # the outputs that a node names, if they change its meaning
 IDENTITY = "#identity"  # makes an impure node differ from every other node
 
 

@@ -1,8 +1,8 @@
-"""Blame: which rules made a result wrong, found by running again with some of the rules.
+"""Blame: bisection finds the rules that make a result wrong.
 
-The input is the names of the rules that fired, and a function that says whether a run with some of
-them goes wrong. The output is the rules to leave out, found by bisection. Each of them, together
-with the rules before it, is enough to go wrong.
+The input is the names of the rules that fired, and a function that tells whether a run with some of
+them fails. The output is the rules to leave out. Each of them makes the run fail together with the
+rules before it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 
 def guilty(names: Sequence[str], fails: Callable[[Sequence[str]], bool], most: int = 8) -> list[str] | None:
-    """The rules to drop so that the run with the others does not fail.
+    """Returns the rules to drop so that the run with the others does not fail.
 
-    None if the run fails without any rule, or if more than `most` rules would have to go.
+    Returns None if the run fails without any rule, or if more than `most` rules are guilty.
     """
     if fails(()):
         return None
@@ -22,7 +22,7 @@ def guilty(names: Sequence[str], fails: Callable[[Sequence[str]], bool], most: i
     while fails(kept):
         if len(found) == most:
             return None
-        # Some prefix fails and the empty one does not: the rule at the border is guilty.
+        # All rules fail and no rules do not: the rule at the border between them is guilty.
         good, bad = 0, len(kept)
         while bad - good > 1:
             middle = (good + bad) // 2

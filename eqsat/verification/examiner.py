@@ -1,6 +1,6 @@
-"""The examiner puts two models before the judge, in another process, and survives its crashes.
+"""The examiner: it asks the judge about two models, in another process, and survives its crashes.
 
-The input is two models, and perhaps inputs; the output is a `Judgement`
+The input is two models, and perhaps inputs. The output is a `Judgement`
 (eqsat/verification/request.py), whatever happens to the process that runs them. A crash, a timeout
 or a lack of memory counts against the optimized model only if the original alone does not have it.
 Runtimes have faults of their own at edges: if the original does not survive an edge, the optimized
@@ -27,9 +27,9 @@ from eqsat.verification.runs import named
 from eqsat.verification.samples import Plan, make_edges
 from eqsat.verification.steering import Steering, size_bounds, steering
 
-# Room for activations beside the weights; the limit is there to catch explosions, not to be exact.
+# Room for activations beside the weights. The limit only has to catch explosions.
 _HEADROOM = 4
-_RUNTIME_BYTES = 1 << 29  # memory that the runtime itself may need, for any model
+_RUNTIME_BYTES = 1 << 29  # memory for the runtime itself, with any model
 _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
@@ -44,16 +44,16 @@ class Examiner:
     worker: Worker
     seed: int = 0
     time_limit: float = 60.0
-    proved: set[bytes] = field(default_factory=set[bytes])  # forms of regions that were equal
-    _timeouts: int = 0  # of models at no edge
+    proved: set[bytes] = field(default_factory=set[bytes])  # the forms of regions found equal
+    _timeouts: int = 0  # of models that ran without edges
 
     def request(
         self, original: LoadedModel, optimized: LoadedModel, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True
     ) -> Request:
-        """The question whether two models are equal.
+        """Returns the request to judge two models.
 
-        `closed` says that the inputs are those of a whole model, so that each may have any size.
-        Raises `ValueError` if a model is too large for one message.
+        With `closed`, the inputs are those of a whole model, so that each may have any size. Raises
+        `ValueError` if a model is too large for one message.
         """
         proto, other = original.proto, optimized.proto
         steers = _steering(proto)
@@ -81,9 +81,10 @@ class Examiner:
         )
 
     def ask(self, request: Request) -> Judgement:
-        """The judgement of two models, at the edges too.
+        """Returns the judgement of two models, edges included.
 
-        Models that need the time limit up are likely to do so again: after some, none is run.
+        A model that took all of the time limit is likely to do so again, so after some timeouts no
+        model runs.
         """
         if request.edges and not self._timeouts:
             try:
@@ -102,15 +103,19 @@ class Examiner:
         return judgement
 
     def run(self, function: str, *arguments: Any) -> Any:
-        """The result of a function in the worker, within the limits. Raises like the worker."""
+        """Returns the result of a function in the worker, within the limits.
+
+        Raises the worker's exceptions.
+        """
         return self.worker.call(function, *arguments, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
 
     def _call(self, request: Request) -> Judgement:
         return self.run("eqsat.verification.judge:judge", request)
 
     def _settled(self, request: Request) -> Judgement:
-        """The worker's judgement. A crash counts against the optimized model only if the original
-        alone runs.
+        """Returns the worker's judgement.
+
+        A crash counts against the optimized model only if the original alone runs.
         """
         try:
             if self._timeouts == _MOST_TIMEOUTS:
@@ -130,7 +135,7 @@ class Examiner:
             return Judgement(status, f"the runtime {failure} on the optimized model", alone.engine)
 
     def _at_edge(self, request: Request) -> Judgement:
-        """The judgement at one edge, in a process that may crash."""
+        """Returns the judgement at one edge, in a process that may crash."""
         try:
             return self._call(request)
         except (WorkerTimeout, RemoteError):
@@ -147,7 +152,7 @@ class Examiner:
 def _steering(proto: onnx.ModelProto) -> Steering:
     try:
         return steering(inlined(proto))
-    except NativeFailure:  # the values that steer inside functions remain unknown
+    except NativeFailure:  # steering values inside functions remain unknown
         return steering(proto)
 
 
@@ -156,8 +161,9 @@ def _folder(model: LoadedModel) -> str | None:
 
 
 def _coarsest(proto: onnx.ModelProto) -> str:
-    """The narrowest of float16 and bfloat16 in the model. Its arithmetic rounds to that type,
-    whatever the types of its inputs.
+    """Returns the coarser of the model's types bfloat16 and float16; "" if it has neither.
+
+    The model's arithmetic rounds to that type, whatever the types of its inputs.
     """
     types = {tensor.data_type for tensor in proto.graph.initializer}
     types.update(value.type.tensor_type.elem_type for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info))

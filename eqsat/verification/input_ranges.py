@@ -1,10 +1,9 @@
-"""Input ranges: index ranges, counts, axes, shapes and positive numbers that the inputs of a model
-need.
+"""Input ranges: the values that a model's inputs must have for the model to run.
 
-The input is a model. The output is a `Want` for each graph input that reaches, through operators
-that only move or convert data, a node input at which most values would make the model fail. Wants
-are advice for drawing samples and promise nothing: a draw that the model refuses is drawn again in
-another way.
+The input is a model. Most values would make some node inputs fail: indices, counts, axes, shapes,
+divisors. The output is a `Want` for each graph input that reaches such a node input through
+operators that only move or convert data. Wants are advice for drawing samples and promise nothing:
+if the model refuses a draw, the next draw is made in another way.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ _MOVES: Mapping[str, tuple[int, ...] | None] = {
 class Want:
     """A range of values, or a pattern.
 
-    A range begins at `low` and ends below the least of `highs`; a name there is the size of that
-    dimension. A `signed` index may also count from the end. `pattern` is "" for a plain range,
-    "reshape" for a shape that fits any number of elements, "axes" for 0, 1, 2, ..., and "positive"
-    for floating-point numbers above 0.
+    A range begins at `low` and ends below the least of `highs`. A name in `highs` stands for the
+    size of that dimension. A `signed` index may also count from the end. `pattern` is "" for a
+    plain range, "reshape" for a shape that fits any number of elements, "axes" for 0, 1, 2, ...,
+    and "positive" for floating-point numbers above 0.
     """
 
     low: int = 0
@@ -93,8 +92,9 @@ _FIXED: Mapping[tuple[str, str], Mapping[int, Want]] = {
 
 
 def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...] | None]) -> dict[str, Want]:
-    """The wanted values of each value of `graph`, if known; `shapes` gives the shape of a value by
-    name.
+    """Returns the wanted values of each value of `graph`, if known.
+
+    `shapes` gives the shape of a value by name.
     """
     wants: dict[str, Want] = {}
     for node in reversed(list(nodes_in_order(graph.node))):
@@ -116,7 +116,7 @@ def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...
 
 
 def nodes_in_order(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """All nodes in order, each followed by the nodes of its bodies."""
+    """Yields all nodes in order, each followed by the nodes of its bodies."""
     stack = [iter(nodes)]
     while stack:
         node = next(stack[-1], None)
@@ -145,7 +145,7 @@ def _join(a: Want, b: Want) -> Want:
 
 
 def _indices(domain: str, node: onnx.NodeProto, shapes: Callable[[str], tuple[Size, ...] | None]) -> dict[int, Want]:
-    """The ranges of a node's indices, from the sizes of the axes that they index."""
+    """Returns the ranges of a node's indices, from the sizes of the axes that they index."""
     key = (domain, node.op_type)
     integers = {attribute.name: attribute.i for attribute in node.attribute if attribute.type == onnx.AttributeProto.INT}
 

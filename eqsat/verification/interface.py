@@ -1,7 +1,7 @@
 """The interface of two models: their inputs and outputs, and the inputs that a caller may give.
 
-The input is two protos, or the user's inputs and the plan of a model. The output is how the
-interfaces differ, whether the two are one graph, and the user's inputs in the model's types.
+`interface_change` and `same_graph` compare two models. `checked_inputs` converts the user's inputs
+to the model's types.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from eqsat.verification.samples import Plan, Spec, numpy_dtype
 
 
 def defaults(proto: onnx.ModelProto) -> list[str]:
-    """The inputs that have a default value. Before IR version 4 an initializer had to be an input
-    and was no default.
+    """Returns the inputs that have a default value.
+
+    Before IR version 4 every initializer had to be an input, and none was a default.
     """
     given = set(stored_names(proto.graph))
     return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
 
 
 def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:
-    """Whether two models are the same graph over the same data."""
+    """Tells whether two models are the same graph over the same data."""
     a, b = original.proto, optimized.proto
     if a is b:
         return original.folder == optimized.folder
@@ -37,7 +38,7 @@ def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:
 
 
 def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
-    """How the names, order or types of inputs and outputs differ; empty if they do not."""
+    """Returns the difference between two models' inputs and outputs; empty if there is none."""
     required: list[list[onnx.ValueInfoProto]] = []
     for proto in (a, b):
         given = set(stored_names(proto.graph))
@@ -57,7 +58,7 @@ def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
 
 
 def _type_name(kind: onnx.TypeProto) -> str:
-    """A type without shapes; empty if the file declares none."""
+    """Returns a type without shapes; empty if the file declares no type."""
     which = kind.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         code = getattr(kind, which).elem_type
@@ -68,8 +69,9 @@ def _type_name(kind: onnx.TypeProto) -> str:
 
 
 def checked_inputs(inputs: Mapping[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
-    """The user's inputs in the types of the model. Raises `InputError` for the first one that does
-    not fit.
+    """Returns the user's inputs in the types of the model.
+
+    Raises `InputError` for the first input that does not fit.
     """
     missing = [name for name in plan.inputs if name not in inputs]
     extra = [name for name in inputs if name not in plan.inputs]
@@ -91,8 +93,7 @@ def _checked_input(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:
     else:
         kind = numpy_dtype(spec.dtype)
         if array.dtype.kind == "V" and array.dtype.itemsize == kind.itemsize:
-            # Numpy's files keep the bytes of types that numpy lacks, but not the names of the
-            # types.
+            # Numpy's files keep the bytes of types that numpy lacks, but not these types' names.
             array = array.view(kind)
         if array.dtype != kind:
             raise InputError(f"input '{name}' must be {spec.dtype}, not {array.dtype}")

@@ -1,9 +1,9 @@
-"""The judge runs two models on the same inputs and compares their outputs; it runs in the worker.
+"""The judge: it runs two models on the same inputs, in the worker, and compares their outputs.
 
-The input is a `Request`: two serialized models, and how to draw inputs. The output is a
-`Judgement`. The original sets the standard. A draw that it refuses is drawn again, and the
-optimized model must accept every draw that it accepts. If outputs differ, the original's own
-sensitivity says whether the difference matters (eqsat/verification/tolerance.py). At a size of 0
+The input is a `Request`: two serialized models, and a plan for drawing inputs. The output is a
+`Judgement`. The original sets the standard. If it refuses a draw, another is drawn; the optimized
+model must accept every draw that the original accepts. If outputs differ, the original's own
+sensitivity decides whether the difference matters (eqsat/verification/tolerance.py). At a size of 0
 the runtime alone is no standard: ONNX Runtime ignores negative axes of reductions there, and leaves
 results of Concat unwritten.
 """
@@ -33,7 +33,7 @@ class _Different(Exception):
 
 
 def judge(request: Request) -> Judgement:
-    """Whether the optimized model of `request` computes the same as its original."""
+    """Judges whether the optimized model of `request` computes the same as its original."""
     judgement = Judgement(UNVERIFIED)
     reasons: list[str] = []
     for opener in (_open_runtime, _open_reference):
@@ -63,7 +63,7 @@ def judge(request: Request) -> Judgement:
 
 
 class _OutOfMemory(Exception):
-    """The optimized model hit the memory limit, which says nothing about its results."""
+    """The optimized model hit the memory limit. This says nothing about its results."""
 
 
 def _raise_if_memory(error: Exception) -> None:
@@ -93,7 +93,7 @@ class _Comparison:
             request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
         )
         self.draw: Draw | None = None
-        """The draw of the last run that was compared."""
+        """The draw of the last compared run."""
 
     def run(self) -> None:
         """Runs both models on several draws; raises `_Different` or `NoDraw`."""
@@ -134,10 +134,10 @@ class _Comparison:
                     judgement.notes.append(f"at {named(run.draw)} the runtime tells the models apart, and the reference of ONNX does not")
 
     def _reference_finds_equal(self, run: Run) -> bool:
-        """Whether the reference computes the same in a run without elements, or with extreme integers.
+        """Tells whether the reference finds the models equal in a run with faults of runtimes.
 
-        Runtimes have faults there that may depend on the spelling of a node: ONNX Runtime adds up
-        int64 in double precision.
+        These are runs without elements or with extreme integers. There the result may depend on the
+        spelling of a node: ONNX Runtime adds up int64 in double precision.
         """
         request = self._request
         if run.draw is None or not (0 in run.draw.sizes.values() or run.draw.extremes) or request.optimized is None:
@@ -162,7 +162,7 @@ class _Comparison:
             self._judgement.sizes.setdefault(name, []).append(size)
 
     def _compare(self, run: Run, optimized: Session) -> None:
-        """Raises `_Different` unless the optimized model's outputs are the original's."""
+        """Raises `_Different` unless the optimized model's outputs match the original's."""
         self.draw = run.draw
         where = f" ({named(run.draw)})" if named(run.draw) else ""
         try:
@@ -190,15 +190,16 @@ class _Comparison:
             self._explain(run, open_, where)
 
     def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], where: str) -> None:
-        """Nudges until the original's own changes explain each difference; raises `_Different` if
-        they do not.
+        """Nudges until the original's own changes explain each difference.
+
+        Raises `_Different` for a difference that they do not explain.
         """
         names = [self._request.outputs[position] for position, _ in open_]
         if not self._explained(open_):
             for number, (session, feeds, factor) in enumerate(self._nudges.of(run.feeds)):
                 try:
                     values = session.run(feeds, names)
-                except Exception:  # a nudge that moves the model out of its domain tells nothing
+                except Exception:  # a nudge that moves the model out of its domain shows nothing
                     continue
                 for (_, differences), value in zip(open_, values, strict=True):
                     parts = tolerance.leaves(value)
@@ -224,7 +225,7 @@ class _Comparison:
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
 
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:
-        """Whether the original's output depends on what was in memory before."""
+        """Tells whether the original's output depends on the former content of memory."""
         try:
             digests = {tolerance.digest(value) for (value,) in under_fills(self._original, run.feeds, [name])}
         except Exception:

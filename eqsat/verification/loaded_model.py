@@ -1,7 +1,7 @@
 """Loaded models: the graph is in memory, external data stay in their files.
 
 The input is a path or a proto. The output is a `LoadedModel`, and facts about it that need no run:
-which outputs depend on an input or on a random operator, and how large its weights are.
+the outputs that depend on an input or on a random operator, and the size of its weights.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class LoadedModel:
 
 
 def load_model(path: str | Path) -> LoadedModel:
-    """The model at `path`; raises `InputError` if the file is no readable model."""
+    """Returns the model at `path`; raises `InputError` if the file is no readable model."""
     model = read(path)
     return LoadedModel(model.proto, model.folder)
 
 
 def weight_bytes(proto: onnx.ModelProto) -> int:
-    """The size of all tensors that a model holds or refers to."""
+    """Returns the number of bytes of all tensors that a model holds or refers to."""
     total = sum(tensor_bytes(tensor) for tensor in proto.graph.initializer)
     for node in nodes_in_order(proto.graph.node):
         for attribute in node.attribute:
@@ -52,7 +52,7 @@ def weight_bytes(proto: onnx.ModelProto) -> int:
 
 
 def same_content(a: onnx.TensorProto, a_folder: Path | None, b: onnx.TensorProto, b_folder: Path | None) -> bool:
-    """Whether two tensors hold the same bits; external data are read in pieces, never whole."""
+    """Tells whether two tensors hold the same bits. It reads external data piece by piece."""
     if a.data_type != b.data_type or a.dims != b.dims:
         return False
     if not _is_external(a) and not _is_external(b):
@@ -72,9 +72,9 @@ def _bytes(tensor: onnx.TensorProto) -> bytes:
 
 
 def _pieces(tensor: onnx.TensorProto, folder: Path | None) -> Iterator[bytes]:
-    """The bytes of a tensor in pieces of equal length.
+    """Yields the bytes of a tensor in pieces of equal length.
 
-    There are none if the data can not be read or lie outside of the model's folder.
+    It yields nothing if the data cannot be read, or are outside the model's folder.
     """
     if not _is_external(tensor):
         data = _bytes(tensor)
@@ -95,8 +95,9 @@ def _pieces(tensor: onnx.TensorProto, folder: Path | None) -> Iterator[bytes]:
 
 
 def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with large initializers turned into typed inputs, which is enough for shape
-    inference.
+    """Returns the model with large initializers turned into typed inputs.
+
+    This is enough for shape inference.
     """
     light = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
     graph = light.graph
@@ -115,13 +116,13 @@ def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def depends_on_inputs(proto: onnx.ModelProto) -> frozenset[str]:
-    """The outputs that some input without a default value reaches."""
+    """Returns the outputs that some input without a default value reaches."""
     given = set(stored_names(proto.graph))
     return _reached(proto.graph, [value.name for value in proto.graph.input if value.name not in given])
 
 
 def random_outputs(proto: onnx.ModelProto) -> frozenset[str]:
-    """The outputs that a random operator reaches, in bodies and functions too."""
+    """Returns the outputs that a random operator reaches, in bodies and functions too."""
     functions, false = _random_functions(proto), _false_constants(proto.graph)
     start: list[str] = []
     for node in proto.graph.node:
@@ -153,7 +154,7 @@ def _is_random(node: onnx.NodeProto, false: frozenset[str]) -> bool:
 
 
 def _reached(graph: onnx.GraphProto, values: Iterable[str]) -> frozenset[str]:
-    """The outputs of the graph that `values` reach, through captures of bodies too."""
+    """Returns the outputs of the graph that `values` reach, through captures of bodies too."""
     consumers: dict[str, list[int]] = {}
     for number, node in enumerate(graph.node):
         for inner in nodes_in_order([node]):
@@ -174,13 +175,13 @@ def _reached(graph: onnx.GraphProto, values: Iterable[str]) -> frozenset[str]:
 
 
 def _body_outputs(attribute: onnx.AttributeProto) -> Iterable[str]:
-    """The values that a body returns without any node of its own touching them."""
+    """Yields the values that a body returns and none of its nodes touches."""
     for body in (attribute.g, *attribute.graphs):
         yield from (value.name for value in body.output)
 
 
 def _false_constants(graph: onnx.GraphProto) -> frozenset[str]:
-    """The names of boolean constants that are false."""
+    """Returns the names of boolean constants that are false."""
     tensors = [(tensor.name, tensor) for tensor in graph.initializer]
     for node in nodes_in_order(graph.node):
         if node.op_type == "Constant":

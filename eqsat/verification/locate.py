@@ -1,5 +1,4 @@
-"""Locating faults: the regions of an optimized model that compute something else than the
-original's nodes.
+"""Locating faults: the regions of an optimized model that compute something else than the original.
 
 The input is two models that differ, and the draw that showed it. The output is a `Fault` for each
 region that is wrong by itself. Each region runs on the values that the original really computes
@@ -26,8 +25,9 @@ from eqsat.verification.samples import Draw, make_plan
 
 @dataclass(frozen=True)
 class Fault:
-    """A part of the original that was optimized wrongly: the values that its nodes compute, the
-    values before them, and the reason.
+    """A wrongly optimized part of the original.
+
+    It has the values that the part's nodes compute, the values before them, and the reason.
     """
 
     values: frozenset[str]
@@ -38,8 +38,9 @@ class Fault:
 def locate(
     original: LoadedModel, optimized: LoadedModel, draw: Draw | None, inputs: Mapping[str, np.ndarray[Any, Any]] | None, examiner: Examiner
 ) -> list[Fault]:
-    """The regions that are wrong; none if the models can not be cut, or if no region is wrong by
-    itself.
+    """Returns the regions that are wrong by themselves.
+
+    There are none if the models cannot be cut.
     """
     cut = Cut(original, optimized)
     borders = [cut.border(number) for number in range(len(cut))]
@@ -65,7 +66,7 @@ def _fault(cut: Cut, number: int, border: Collection[str], values: Mapping[str, 
 
 
 def _type(value: Any) -> onnx.TypeProto | None:
-    """The type of a tensor; None for other values."""
+    """Returns the type of a tensor; None for other values."""
     if not isinstance(value, np.ndarray):
         return None
     array = cast("np.ndarray[Any, Any]", value)

@@ -1,7 +1,7 @@
 """Mending: a result that fails verification is made again without the rules or nodes at fault.
 
 Rules that make the result wrong are left out. If no rule does, some fact or folded constant is
-wrong: then the nodes concerned stay as they are, and the rest is optimized. In doubt the original
+wrong. Then the nodes concerned stay as they are, and the rest is optimized. In doubt the original
 itself.
 """
 
@@ -20,14 +20,12 @@ from eqsat.verification.locate import Fault
 from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict
 
 _ROUNDS = 6
-_NAMED = 4  # nodes that a note names
+_NAMED = 4  # the most nodes that a note names
 
 
 @dataclass(slots=True)
 class Mended:
-    """A result and its verdict, with the omitted rules, and the values of the original whose nodes
-    stay.
-    """
+    """A result and its verdict, with the rules left out and the values whose nodes stay."""
 
     found: Attempt
     verdict: Verdict
@@ -44,9 +42,9 @@ def mend(
     verified: Callable[[onnx.ModelProto], Verdict],
     faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
 ) -> Mended:
-    """The best result that passes, or the `original`.
+    """Returns the best result that passes, or the `original`.
 
-    `verified` checks a result; `faults` says where a result is wrong.
+    `verified` checks a result; `faults` finds the places where it is wrong.
     """
     found = _without_rules(model, job, library, failed, verified) or _without_regions(model, job, library, failed, verified, faults)
     if found is not None:
@@ -61,7 +59,7 @@ def _passes(verdict: Verdict) -> bool:
 
 
 def _without_rules(model: Model, job: Job, library: Library, failed: Mended, verified: Callable[[onnx.ModelProto], Verdict]) -> Mended | None:
-    """The result without the guilty rules; None if no rule is guilty, or too many are."""
+    """Returns the result without the guilty rules; None if no rule is guilty, or too many are."""
     fired = list(fired_rules(failed.found.trace))
     tried: dict[tuple[str, ...], tuple[Attempt, Verdict]] = {}
 
@@ -88,15 +86,15 @@ def _without_regions(
     verified: Callable[[onnx.ModelProto], Verdict],
     faults: Callable[[onnx.ModelProto, Verdict], Sequence[Fault]],
 ) -> Mended | None:
-    """The result in which wrongly optimized nodes stay as they are.
+    """Returns the result in which wrongly optimized nodes stay as they are.
 
-    None if the nodes can not be found, or if new ones keep turning up.
+    Returns None if no such nodes are found, or if new ones keep turning up.
     """
     kept: set[str] = set()
     found, verdict = failed.found, failed.verdict
     for turn in range(_ROUNDS):
         wrong = faults(found.model, verdict)
-        # A region that is wrong again is so because of facts of the values before it.
+        # If a region is wrong again, the facts of the values before it are at fault.
         more = {name for fault in wrong for name in (fault.values | fault.before if turn else fault.values)} - kept
         if not more:
             return None

@@ -1,9 +1,9 @@
-"""Nudges: a model and its inputs, moved by a few units in the last place, show how far rounding
-carries.
+"""Nudges: a model and its inputs, moved by a few units in the last place.
 
-The input is a serialized model, inputs, and the values that steer the model
-(eqsat/verification/steering.py). The output is the moved inputs, and the model with moved weights;
-one seed always gives the same ones. Values that decide sizes, indices and bounds stay as they are.
+They show how far rounding carries. The input is a serialized model, inputs, and the values that
+steer the model (eqsat/verification/steering.py). The output is the moved inputs, and the model with
+moved weights; a seed always gives the same ones. Values that decide sizes, indices and bounds stay
+as they are.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ from eqsat.verification.steering import Steering
 _NUDGES = 16
 _WEIGHT_NUDGES = 8
 _LARGEST_MODEL_TO_NUDGE = 1 << 27
-_LARGEST_TO_KEEP = 1 << 24  # bytes of a model whose nudged sessions are kept for further inputs
+_LARGEST_TO_KEEP = 1 << 24  # the most bytes of a model whose nudged sessions serve further inputs
 
 
 class Nudges:
-    """The nudges of one model. `session` runs the model itself; `opener` opens the model with other
-    weights.
+    """The nudges of one model.
+
+    `session` runs the model itself; `opener` opens it with other weights.
     """
 
     def __init__(
@@ -40,10 +41,10 @@ class Nudges:
         self._kept: dict[int, Session | None] = {}
 
     def of(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """The model on nudged inputs; then with nudged weights too; then nudged in the last place
-        of its narrowest type.
+        """Yields a session, inputs, and the factor by which the changes of their outputs count.
 
-        Each comes with the factor by which its changes count.
+        The inputs are always nudged, the weights later on, and at last both in the last place of
+        the model's narrowest type.
         """
         generator = np.random.default_rng([self._seed, 1])
 
@@ -62,7 +63,7 @@ class Nudges:
             yield session, feeds(units, narrow), tolerance.MULTIPLE / units
 
     def _nudged(self, number: int, units: int, narrow: np.dtype[Any] | None) -> Session | None:
-        """The model with its weights nudged; None if it has none."""
+        """Returns a session with nudged weights; None if the model has none."""
         if number in self._kept:
             return self._kept[number]
         model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants)
@@ -77,11 +78,10 @@ def _units(number: int) -> int:
 
 
 def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None, kept: frozenset[str] = frozenset()) -> bytes | None:
-    """The model with its floating-point weights nudged; None if it holds none, or too many bytes of
-    them.
+    """Returns the model with its floating-point weights nudged.
 
     Weights in `kept` stay. So do weights of whole numbers: they may be counts or signs, whose
-    meaning a nudge would break.
+    meaning a nudge would break. Returns None if no weight moves, or if they take too many bytes.
     """
     import onnx
     from onnx import numpy_helper
@@ -89,7 +89,7 @@ def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coar
     if len(model) > _LARGEST_MODEL_TO_NUDGE:
         return None
     proto = onnx.load_model_from_string(model)
-    # The operator that fills a tensor may hold a weight whose elements are all equal.
+    # A ConstantOfShape may hold a weight, whose elements are all equal.
     holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
     constants = ((node.output[0], attribute.t) for node in holders for attribute in node.attribute if attribute.name == "value")
     changed = False

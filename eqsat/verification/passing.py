@@ -1,5 +1,8 @@
-"""Results that pass: the input is an optimized model, the output a model that computes what the
-original computes. In doubt, or after Ctrl-C, that is the original itself.
+"""Results that pass: the last step before a model is returned.
+
+The input is an optimized model, the output a model that computes what the original computes. In
+doubt, or after Ctrl-C, it is the original itself. A model that could not run, or that the settings
+exempt, passes unverified; its verdict tells so.
 """
 
 from __future__ import annotations
@@ -20,9 +23,9 @@ from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict, verify
 
 
 def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
-    """`found`, or the same without its wrong rewrites, and the verdict on it.
+    """Returns `found`, or the same without its wrong rewrites, and the verdict on it.
 
-    `original` is the model that the caller gave, and `model` the form of it that was optimized.
+    `original` is the model that the caller gave, and `model` the optimizer's form of it.
     """
     if not job.settings.verify:
         return Mended(found, Verdict("skipped"))

@@ -8,8 +8,8 @@ differing nodes, joined by values that only one model has.
 If every region computes the same on all inputs, so do the models. The proof is by induction along
 the optimized model: each common value that it uses comes from a node that both have, or is an
 output of a region. The converse does not hold, for two reasons. A region forgets the facts of its
-inputs, so a region can be taken deeper, with more of the nodes before it. And a name may have been
-given to another value, so a name can be given up as a cut point.
+inputs; taking it deeper, with more of the nodes before it, restores them. And one name may stand
+for two values; giving it up as a cut point helps.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's
 class Region:
     """Two models that should compute the same, named after a value that they compute.
 
-    `closed` says that every input is an input of the whole model: then findings about the region
-    hold for the whole model too.
+    If it is `closed`, every input is an input of the whole model, so findings about the region hold
+    for the whole model too.
     """
 
     name: str
@@ -46,14 +46,15 @@ class Region:
     closed: bool
 
     def moving(self) -> frozenset[str]:
-        """The outputs that depend on the values of inputs, and not on their sizes alone."""
+        """Returns the outputs that depend on the values of inputs, and not on their sizes alone."""
         graph = self.original.proto.graph
         bare = onnx.GraphProto(input=graph.input, output=graph.output, node=[node for node in graph.node if node.op_type not in ("Shape", "Size")])
         return depends_on_inputs(onnx.ModelProto(graph=bare))
 
     def form(self) -> bytes | None:
-        """The region up to names: either all regions of one form are equal, or none is. None if
-        bodies make names matter.
+        """Returns the region up to names, or None if bodies make names matter.
+
+        Either all regions of one form are equal, or none is.
         """
         digest = hashlib.sha256()
         names: dict[str, str] = {}
@@ -105,14 +106,14 @@ class Cut:
         self._regions = [(group, outputs) for group, outputs in regions if outputs]
 
     def key(self, number: int) -> object:
-        """The identity of a region: before and after `uncut`, equal keys mean the same region."""
+        """Returns the identity of a region, which stays the same after `uncut`."""
         (a, b), outputs = self._regions[number]
         return tuple(a), tuple(b), tuple(outputs)
 
     def uncut(self, name: str) -> bool:
-        """No longer takes `name` for the same value in both models, and cuts again.
+        """Stops taking `name` for the same value in both models, and cuts again.
 
-        False if it is a result of the models, which has to be the same value.
+        Returns False for a result of the models, which has to be the same value.
         """
         if name in self._sides[1].results:
             return False
@@ -121,7 +122,7 @@ class Cut:
         return True
 
     def border(self, number: int) -> list[str]:
-        """The values that a region reads if all of them are given."""
+        """Returns the values that a region reads if they are all given."""
         return self._chosen(number, GIVEN)[1]
 
     def learn(self, types: Mapping[str, onnx.TypeProto]) -> None:
@@ -129,8 +130,9 @@ class Cut:
         self._types = {**self._known_types(), **types}
 
     def originals(self, number: int) -> frozenset[str]:
-        """The values of the original that a region is about: those that its nodes there compute, or
-        else those of the nodes that read its outputs.
+        """Returns the values of the original that a region is about.
+
+        Its nodes there compute them. If it has none there, the nodes that read its outputs do.
         """
         nodes, outputs = self._regions[number]
         side = self._sides[0]
@@ -139,15 +141,15 @@ class Cut:
         return frozenset(names | {twin for twin, first in side.twins.items() if first in names})
 
     def before(self, values: Collection[str]) -> frozenset[str]:
-        """The values that the original's nodes compute on the way to these values."""
+        """Returns the values that the original computes directly before these values."""
         side = self._sides[0]
         read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
         return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
 
     def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
-        """The region with the nodes up to `depth` levels before it.
+        """Returns the region with the nodes up to `depth` levels before it, or why there is none.
 
-        A text says why there is none, for example because its weights exceed `most_bytes`.
+        One reason is that its weights exceed `most_bytes`.
         """
         outputs = self._regions[number][1]
         chosen, boundary = self._chosen(number, depth)
@@ -162,13 +164,13 @@ class Cut:
         return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
 
     def _chosen(self, number: int, depth: int) -> tuple[tuple[set[int], set[int]], list[str]]:
-        """The nodes of a region with those before it, and the values that they read."""
+        """Returns the nodes of a region with those before it, and the values that they read."""
         nodes = self._regions[number][0]
         chosen = (set(nodes[0]), set(nodes[1]))
         self._extend(chosen, depth)
         boundary = self._boundary(chosen)
-        # The outputs of one node may come from several nodes in the other model. A value that one
-        # side computes, the other has to compute too.
+        # The outputs of one node may come from several nodes in the other model. If one side
+        # computes a value, the other has to compute it too.
         while split := self._computed_on_one_side(chosen, boundary):
             for side, place in split:
                 chosen[side].add(place)
@@ -177,9 +179,7 @@ class Cut:
         return chosen, boundary
 
     def _computed_on_one_side(self, chosen: tuple[set[int], set[int]], boundary: Iterable[str]) -> list[_Node]:
-        """The nodes outside the region that compute a value of its boundary which the region
-        computes in the other model.
-        """
+        """Returns the nodes outside the region whose boundary values the other side computes."""
         nodes: list[_Node] = []
         for name in boundary:
             places = [names.producer.get(name) for names in self._sides]
@@ -188,14 +188,15 @@ class Cut:
         return nodes
 
     def _bytes(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> int:
-        """The size of the weights that the model of a region holds, without making it."""
+        """Returns the size of the weights that the model of a region holds, without making it."""
         names = self._sides[side]
         used = {name for place in chosen for name in names.inputs[place]}.union(outputs).difference(boundary)
         return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
 
     def _same_nodes(self) -> tuple[set[int], set[int]]:
-        """The places of the nodes that both models have: same operator, attributes and names, and
-        weights of the same content.
+        """Returns the places of the nodes that both models have.
+
+        Such nodes agree in operator, attributes, names and the content of their weights.
         """
         a, b = self._sides
         same: tuple[set[int], set[int]] = (set(), set())
@@ -208,7 +209,9 @@ class Cut:
         return same
 
     def _groups(self, *changed: list[int]) -> Iterator[tuple[list[int], list[int]]]:
-        """Groups of differing nodes, joined by a value that is no cut point, or by computing the
+        """Yields groups of differing nodes.
+
+        Two nodes belong together if they share a value that is no cut point, or if both compute the
         same name.
         """
         parent: dict[_Node, _Node] = {(side, place): (side, place) for side, places in enumerate(changed) for place in places}
@@ -235,24 +238,21 @@ class Cut:
         yield from groups.values()
 
     def _needed_outside(self, nodes: tuple[list[int], list[int]]) -> list[str]:
-        """The common values that a group computes in either model and that the optimized model
-        needs outside of it.
-        """
+        """Returns a group's common values that the optimized model needs outside the group."""
         inside = set(nodes[1])
         b = self._sides[1]
         computed = dict.fromkeys(name for side in (0, 1) for place in nodes[side] for name in self._sides[side].outputs[place] if name in self._common)
         return [name for name in computed if name in b.results or any(place not in inside for place in b.consumers.get(name, ()))]
 
     def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
-        """Takes in `depth` levels of the nodes before a region, and nodes whose values a draw could
-        not imitate.
+        """Adds `depth` levels of the nodes before a region, and nodes of values hard to draw.
 
         Those compute integers (shapes, indices), values of unknown type, and, unless `depth` is 0,
         values of unknown size.
         """
         a, b = self._sides
         known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
-        constants = a.constants | b.constants  # a random draw would vary constants
+        constants = a.constants | b.constants  # a random draw would change them
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
@@ -268,7 +268,7 @@ class Cut:
             distance += 1
 
     def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
-        """The values that a region uses in either model and does not compute there."""
+        """Returns the values that a region uses, but does not compute, in either model."""
         needed: dict[str, None] = {}
         for side in (0, 1):
             names = self._sides[side]
@@ -295,7 +295,7 @@ class Cut:
         graph.input.extend(onnx.ValueInfoProto(name=name, type=types[name]) for name in boundary if name not in constants)
         for name in outputs:
             graph.output.append(onnx.ValueInfoProto(name=name, type=_without_shape(types[name])) if name in types else onnx.ValueInfoProto(name=name))
-        for name in stored:  # a result has to come from a node
+        for name in stored:  # every result has to come from a node
             tensor = graph.initializer.add()
             tensor.CopyFrom(names.weights[name])
             tensor.name = f"{name} (stored)"
@@ -309,7 +309,7 @@ class Cut:
             proto = self._models[0].proto
             try:
                 graphs = [inferred(without_weights(proto)).graph, proto.graph]
-            except NativeFailure:  # if inference refuses the model, the declared types have to do
+            except NativeFailure:  # if inference refuses the model, the declared types must do
                 graphs = [proto.graph]
             for graph in graphs:
                 for value in (*graph.input, *graph.value_info, *graph.output):

@@ -14,8 +14,9 @@ EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
 
 @dataclass(frozen=True)
 class Request:
-    """Two models, serialized, and how to try them; without `optimized`, only whether the original
-    runs.
+    """Two serialized models, and how to try them.
+
+    Without `optimized` it asks only whether the original runs.
     """
 
     original: bytes
@@ -26,19 +27,19 @@ class Request:
     outputs: tuple[str, ...]
     dependent: frozenset[str]  # outputs that depend on an input
     random: frozenset[str]  # outputs that depend on a random operator
-    coarsest: str  # the narrowest of float16 and bfloat16 that the original computes in, or ""
-    steering: Steering  # of the original: the values that decide its sizes, indices and integers
-    work: int  # rough number of multiplications of the models if every free dimension is 1
+    coarsest: str  # the coarser of bfloat16 and float16 that the original has, or ""
+    steering: Steering  # the original's values that decide sizes, indices and integers
+    work: int  # about the number of multiplications if every free dimension is 1
     inputs: Mapping[str, Any] | None
     seed: int
     patience: float  # seconds after which no further draw begins
     threads: int = 1
     custom_op_library: str | None = None
     edges: tuple[Edge, ...] = ()
-    only_edges: bool = False  # the other draws have been tried
+    only_edges: bool = False  # skip the usual draws, which another request has tried
 
     def decided(self, place: int) -> Decided:
-        """How floats decide the integers of an output."""
+        """Returns the way in which floats decide the integers of an output."""
         return self.steering.decided.get(self.outputs[place], Decided.CHOSEN)
 
 
@@ -61,14 +62,14 @@ class Judgement:
 
     status: str
     reason: str = ""
-    output: str = ""  # the one that differs
+    output: str = ""  # the name of the output that differs
     engine: str = ""
     outputs: list[OutputJudgement] = field(default_factory=list[OutputJudgement])
     runs: int = 0
-    edges: int = 0  # how many of the runs, the last ones, were at edges
+    edges: int = 0  # how many of the last runs were at edges
     sizes: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     notes: list[str] = field(default_factory=list[str])
-    # Edges at sizes that would have taken too long.
+    # Edges whose sizes would have taken too long.
     costly: list[Edge] = field(default_factory=list[Edge])
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
-    late: bool = False  # there is no judgement because running took too long
+    late: bool = False  # running took too long, so there is no judgement

@@ -1,8 +1,8 @@
 """Runs: inputs that the original accepts, with its outputs.
 
 The input is a `Request` and a session of its original. The output is runs on the user's inputs or
-on drawn ones, first usual draws and then draws at edges. A draw that the original refuses is drawn
-again in another way, or left out.
+on drawn ones, first usual draws and then draws at edges. If the original refuses a draw, another is
+drawn in its place, or none.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from eqsat.verification.samples import Draw, Edge, Plan
 from eqsat.verification.steering import Decided
 
 _RUNS = 3
-_CHEAP = 1 << 18  # elements of an input up to which the third run is cheap
-_EDGE_WORK = 1 << 28  # work of a run at an edge that costs no more than loading a model
-_EDGE_VOLUME = 256  # times that a model of any size may do its work at an edge
+_CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
+_EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
+_EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22
 _REFUSALS = 4
-_EXTREMES = 3  # draws of extreme integers: few elements hold few extremes
+_EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Run:
 
     feeds: dict[str, Any]
     draw: Draw | None  # None: the user's own
-    places: tuple[int, ...]  # of the outputs that were asked for
+    places: tuple[int, ...]  # the positions of these outputs
     outputs: list[Any]
 
 
@@ -44,7 +44,7 @@ class NoDraw(Exception):
 
 
 class Runs:
-    """The runs of one original; remarks for the reader go to the notes of a judgement."""
+    """The runs of one original. Remarks for the reader go to the notes of a judgement."""
 
     def __init__(self, request: Request, original: Session, judgement: Judgement) -> None:
         self._request = request
@@ -55,7 +55,7 @@ class Runs:
         self._tried: list[Draw] = []
 
     def usual(self) -> Iterator[Run]:
-        """The user's inputs, or some draws that the original accepts; raises `NoDraw`."""
+        """Yields the user's inputs, or some draws that the original accepts; raises `NoDraw`."""
         request = self._request
         if request.inputs is not None:
             try:
@@ -76,16 +76,16 @@ class Runs:
             number += 1
             try:
                 run = self._run(Draw(sizes, draw.style, request.seed + number), self._everything)
-            except Exception:  # not every choice of sizes fits a model; the first that did is known
+            except Exception:  # not every choice of sizes fits a model; the first run has one that does
                 continue
             found += 1
             self._tried.append(Draw(sizes, draw.style, request.seed + number))
             yield run
 
     def at_edges(self) -> Iterator[Run]:
-        """Runs at the edges that the original accepts.
+        """Yields runs at the edges that the original accepts.
 
-        While patience lasts, the models decide how many there are, not the clock.
+        While patience lasts, their number depends on the models and not on the clock.
         """
         tried = self._tried
         if not tried:
@@ -97,8 +97,7 @@ class Runs:
                 return
             seed = self._request.seed + len(tried) + _RUNS
             if edge.extremes:
-                # Floats made of such integers are rounded by amounts that no nudge of the inputs
-                # shows.
+                # Floats made of such integers round by amounts that no nudge of the inputs shows.
                 widest = max(tried, key=lambda draw: samples.elements(self._request.plan, draw.sizes))
                 draws = [Draw(widest.sizes, first.style, seed + turn, edge.extremes) for turn in range(_EXTREMES if integers else 0)]
                 places, wanted = integers, _EXTREMES
@@ -116,7 +115,7 @@ class Runs:
                     break
 
     def _sizes(self, edge: Edge, seed: int) -> list[Draw]:
-        """The new, affordable draws of an edge, the most telling first."""
+        """Returns the new, affordable draws of an edge, the most telling first."""
         plan, tried = self._request.plan, self._tried
         first = tried[0]
         largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
@@ -134,7 +133,7 @@ class Runs:
         return found
 
     def first(self) -> tuple[Run, Draw]:
-        """The first run that the original accepts, and its draw."""
+        """Returns the first run that the original accepts, and its draw."""
         refusal = ""
         hollow: tuple[Run, Draw] | None = None
         for sizes, style in attempts(self._request.plan):
@@ -157,14 +156,15 @@ class Runs:
         return hollow
 
     def _run(self, draw: Draw, places: tuple[int, ...]) -> Run:
-        """Raises whatever the engine raises."""
+        """Runs the original on a draw. Raises whatever the engine raises."""
         feeds = samples.draw(self._request.plan, draw)
         return Run(feeds, draw, places, self._original.run(feeds, [self._request.outputs[place] for place in places]))
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:
-    """The values of `names` and of the inputs in the original of `request`, on a draw or on the
-    first that it accepts.
+    """Returns the inputs and the values of `names` in the original of `request`.
+
+    It runs on `draw`, or on the first draw that the original accepts.
     """
     import onnx
 
@@ -179,7 +179,7 @@ def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[s
 
 
 def named(draw: Draw | None) -> str:
-    """The sizes and style of a draw, for people; empty if nothing is free."""
+    """Returns the sizes and style of a draw as text; empty if nothing is free."""
     if draw is None:
         return ""
     sizes = f"sizes {', '.join(f'{name}={size}' for name, size in draw.sizes.items())}" if draw.sizes else ""
@@ -188,13 +188,13 @@ def named(draw: Draw | None) -> str:
 
 
 def one_line(error: Exception) -> str:
-    """The message of an exception, on one line of bounded length."""
+    """Returns the message of an exception, on one line of bounded length."""
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 
 def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
-    """Sizes and styles for a first draw, the most telling first."""
+    """Yields sizes and styles for a first draw, the most telling first."""
     choices = list(samples.size_choices(plan))
     yield from ((sizes, samples.NORMAL) for sizes in choices[:2])
     yield choices[0], samples.CALM

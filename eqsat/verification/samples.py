@@ -1,9 +1,9 @@
 """Samples: random inputs for a model.
 
-The input is a model. The output is a `Plan`, which is plain data, and from a plan, sizes, a style
-and a seed the inputs themselves: tensors of every element type, sequences, optionals and maps. The
-same plan, sizes, style and seed give the same bits. Drawing needs numpy alone and happens in the
-worker; making the plan needs onnx.
+The input is a model. `make_plan` returns a `Plan`, which is plain data. From a plan, sizes, a style
+and a seed, `draw` makes the inputs: tensors of every element type, sequences, optionals and maps.
+The same arguments give the same bits. Drawing needs only numpy and happens in the worker; planning
+needs onnx.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
 
-_APART = 6  # free dimensions that have edges of their own
+_APART = 6  # the most free dimensions that have edges of their own
 
 _WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
 MOST_ELEMENTS = 1 << 24
@@ -31,11 +31,11 @@ MOST_ELEMENTS = 1 << 24
 
 @dataclass(frozen=True)
 class Spec:
-    """One input: `kind` is tensor, sequence, optional or map; `dtype` is a numpy or ml_dtypes name,
-    or "str".
+    """One input: `kind` is tensor, sequence, optional or map.
 
-    A dimension is a size or a name. A `shape` of None is any rank. `element` is the element of a
-    sequence or an optional, or the value of a map; a map's `dtype` is that of its keys.
+    `dtype` is a numpy or ml_dtypes name, or "str"; that of a map belongs to its keys. A dimension
+    is a size or a name. A `shape` of None is any rank. `element` is the element of a sequence or an
+    optional, or the value of a map.
     """
 
     kind: str
@@ -47,29 +47,31 @@ class Spec:
 
 @dataclass(frozen=True)
 class Plan:
-    """How to draw the inputs of one model."""
+    """The inputs of one model, with everything that drawing them needs."""
 
     inputs: Mapping[str, Spec]
     symbols: tuple[str, ...] = ()
-    batches: frozenset[str] = frozenset()  # symbols that occur as first dimension only
+    batches: frozenset[str] = frozenset()  # symbols that occur only as a first dimension
     ranks: tuple[str, ...] = ()  # inputs of unknown rank
-    counts: bool = False  # whether integers may be counts of loops; then none is negative
+    counts: bool = False  # integers may be counts of loops, so none is negative
 
 
 @dataclass(frozen=True)
 class Draw:
-    """One choice of inputs of a plan."""
+    """One draw: the sizes, style and seed of a plan's inputs."""
 
     sizes: dict[str, int]
     style: str
     seed: int
-    extremes: frozenset[str] = frozenset()  # integer inputs that hold the ends of their type
+    extremes: frozenset[str] = frozenset()  # integer inputs that hold the limits of their type
 
 
 @dataclass(frozen=True)
 class Edge:
-    """A draw at an edge: `symbols` have the first of `sizes` that the original accepts, or
-    `extremes` hold the ends of their type.
+    """An edge to draw at.
+
+    Either `symbols` have the first of `sizes` that the original accepts, or `extremes` hold the
+    limits of their type.
     """
 
     symbols: tuple[str, ...] = ()
@@ -78,10 +80,10 @@ class Edge:
 
 
 def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
-    """The edges of a plan.
+    """Returns the edges of a plan.
 
-    Each free dimension is 0, 1 and, if there are any `bounds`, larger than all of them. Each of the
-    `arbitrary` inputs is extreme. The dimensions take turns, or all go `together`.
+    Each free dimension becomes 0, 1 and, if there are any `bounds`, larger than all of them. Each
+    of the `arbitrary` inputs becomes extreme. The dimensions take turns, or all go `together`.
     """
     groups = [(name,) for name in plan.symbols]
     groups = [plan.symbols] if together and groups else [*groups[:_APART], *([plan.symbols[_APART:]] if len(groups) > _APART else [])]
@@ -96,10 +98,10 @@ def _has_ends(spec: Spec) -> bool:
 
 
 def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
-    """The plan for the required inputs of `model`; with `overridable`, also for those with a
-    default value.
+    """Returns the plan for the required inputs of `model`.
 
-    Raises `NotImplementedError` naming an input whose type has no samples.
+    With `overridable`, it has the inputs with a default value too. Raises `NotImplementedError`
+    naming an input whose type has no samples.
     """
     from eqsat.model.names import stored_names
     from eqsat.verification.input_ranges import input_ranges, nodes_in_order
@@ -134,14 +136,12 @@ def _with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
 
     try:
         return inlined(model)
-    except NativeFailure:  # its shapes are advice only
+    except NativeFailure:  # shapes are advice only
         return model
 
 
 class _Shapes:
-    """Shapes of values by name: declared ones, and inferred ones once an undeclared shape is asked
-    for.
-    """
+    """Shapes of values by name: the declared ones, and if these do not suffice, inferred ones."""
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._model = model
@@ -157,7 +157,7 @@ class _Shapes:
 
             try:
                 typed = inferred(without_weights(self._model))
-            # A model that inference refuses may still run; its shapes are advice only.
+            # A model that inference refuses may still run, and shapes are advice only.
             except NativeFailure:
                 typed = self._model
             self._read(typed.graph.value_info)
@@ -202,8 +202,9 @@ def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
 
 
 def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
-    """Sizes for each symbol, the most telling first: all different, all equal, all one, larger ones
-    for windows.
+    """Yields sizes for each symbol, the most telling first.
+
+    All sizes differ, are equal, or are 1; then larger ones follow, for windows.
     """
     symbols = plan.symbols
     different, other = (3, 4, 5, 6, 7), (6, 9, 4, 3, 7)
@@ -225,17 +226,20 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
 
 
 def elements(plan: Plan, sizes: Mapping[str, int]) -> int:
-    """The number of elements of all input tensors."""
+    """Returns the number of elements of all input tensors."""
     return sum(int(np.prod([sizes[size] if isinstance(size, str) else size for size in spec.shape or ()])) for spec in plan.inputs.values())
 
 
 def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
-    """How often a model does its work: the largest product of the free dimensions of an input."""
+    """Returns the number of times a model does its work.
+
+    It is the largest product of the free dimensions of an input.
+    """
     return max((math.prod(sizes[size] for size in spec.shape or () if isinstance(size, str)) for spec in plan.inputs.values()), default=1)
 
 
 def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
-    """Inputs by name. The seed of an input depends on its name, not on its place."""
+    """Returns inputs by name. The seed of an input depends on its name, not on its place."""
     feeds: dict[str, Any] = {}
     for name, spec in plan.inputs.items():
         generator = np.random.default_rng([chosen.seed, zlib.crc32(name.encode())])
@@ -249,7 +253,7 @@ def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
 
 
 def _ends(kind: np.dtype[Any], shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
-    """Integers from the ends and the middle of their type."""
+    """Draws integers from the limits and the middle of their type."""
     limits = np.iinfo(kind)
     low, high = int(limits.min), int(limits.max)
     values = np.array([low, low + 1, max(low, -1), 0, 1, high - 1, high], dtype=kind)
@@ -306,7 +310,7 @@ def _tensor(dtype: str, shape: tuple[int, ...], want: Want | None, sizes: Mappin
 
 
 def _ranged(kind: np.dtype[Any], shape: tuple[int, ...], want: Want, sizes: Mapping[str, int], style: str, generator: np.random.Generator) -> np.ndarray:
-    # A name that is no input's dimension is a size that only a run would tell: then only its first
+    # A name that is no input's dimension is a size that only a run would show. Only its first
     # element is sure to exist.
     high = max(min(sizes.get(bound, want.low + 1) if isinstance(bound, str) else bound for bound in want.highs), want.low + 1)
     low = -high if want.signed and style == NORMAL and kind.kind == "i" else want.low
@@ -326,7 +330,7 @@ def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: st
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
-    """The dtype of a name: numpy's own, or one of ml_dtypes."""
+    """Returns the dtype of a name: numpy's own, or one of ml_dtypes."""
     try:
         return np.dtype(name)
     except TypeError:

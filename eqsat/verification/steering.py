@@ -1,10 +1,9 @@
-"""Steering: the floating-point values that decide sizes, indices and bounds, and the integers that
-floats decide.
+"""Steering: the values that decide sizes, indices and bounds, and the integers that floats decide.
 
 The input is a model without function calls; the output is a `Steering`. A steering constant is no
-weight: the size of a Resize depends on the exact bits of its scales, so they are never nudged. An
+weight: the size of a Resize depends on the exact bits of its scales, so nudges leave them alone. An
 integer output of two right models may differ only if some float decides it, and only as far as that
-float's own rounding allows. Both are read off the graph without a run. In doubt a constant steers,
+float's own rounding allows. The graph alone shows both, without a run. In doubt a constant steers,
 and an integer is exact.
 """
 
@@ -24,14 +23,13 @@ from eqsat.operators import find_operator, normal_domain
 
 _FLOATS = frozenset(code for name, code in TensorProto.DataType.items() if "FLOAT" in name or name in ("DOUBLE", "COMPLEX64", "COMPLEX128"))
 _INTEGERS = frozenset({TensorProto.INT32, TensorProto.INT64})
-# Attributes that older opsets have in place of inputs.
+# Attributes that took the place of inputs in older opsets.
 _BOUNDS = frozenset({"ends", "pads", "paddings", "shape", "split", "starts"})
-_FEW = 64  # elements of a constant that holds sizes
-_ENDLESS = 1 << 20  # a bound from here on means "to the end"
+_FEW = 64  # the most elements of a constant that holds sizes
+_ENDLESS = 1 << 20  # a bound of at least this means "to the end"
 _COUNTS = frozenset({"tensor(int32)", "tensor(int64)"})
 
-# Steering inputs that may be floating-point, boolean, or of any number type. The schema tells which
-# inputs are integers.
+# Steering inputs that need not be integers. Schemas show the other steering inputs.
 _STEERS = {
     "Compress": (1,),
     "If": (0,),
@@ -46,8 +44,7 @@ _STEERS = {
 }
 _INDICES = frozenset({"B", "I", "batch_indices", "indices", "labels", "position", "position_ids", "target", "write_indices"})
 
-# Operators that mix many numbers into each result, so a decision by the result depends on data, not
-# on a constant.
+# Operators that mix many numbers into each result, so that data and not a constant decide.
 _MIXES = frozenset(
     """
     ArgMax ArgMin Attention AveragePool CausalConvWithState Conv ConvInteger ConvTranspose DeformConv Einsum Gemm GlobalAveragePool GlobalLpPool
@@ -56,10 +53,10 @@ _MIXES = frozenset(
     Softmax TopK Unique
     """.split()
 )
-_HIDES = frozenset({"Shape", "Size"})  # they read types, not values
+_HIDES = frozenset({"Shape", "Size"})  # these read types, not values
 
-# Operators from numbers to numbers: as the float inputs move, integer outputs take all values in
-# between.
+# Operators from numbers to numbers. As their float inputs move, their integer outputs take all
+# values in between.
 _NUMERIC = frozenset(
     """
     Abs Add Cast CastLike Clip Concat ConvInteger CumSum DepthToSpace Div DynamicQuantizeLinear Expand Flatten Gather GatherElements GatherND Gemm Identity
@@ -70,7 +67,7 @@ _NUMERIC = frozenset(
 
 
 class Decided(IntEnum):
-    """How floats decide an integer: not at all, by being rounded to it, or by choosing it."""
+    """The way floats decide an integer: not at all, by being rounded to it, or by choosing it."""
 
     NOT = 0
     ROUNDED = 1
@@ -79,9 +76,7 @@ class Decided(IntEnum):
 
 @dataclass(frozen=True)
 class Steering:
-    """The constants and model inputs that steer, by name, and how floats decide each value of
-    another type.
-    """
+    """The names of constants and model inputs that steer, and how floats decide other values."""
 
     constants: frozenset[str]
     inputs: frozenset[str]
@@ -89,14 +84,14 @@ class Steering:
 
 
 def steering(proto: onnx.ModelProto) -> Steering:
-    """The steering of a model, its bodies included.
+    """Returns the steering of a model, its bodies included.
 
-    A value that is missing among the decided ones is floating-point, or of unknown type.
+    A value that is missing in `decided` is floating-point, or of unknown type.
     """
     opset = next((item.version for item in proto.opset_import if not normal_domain(item.domain)), 1)
     backward = _Backward(opset)
     before = -1
-    # The values that a body carries to its next iteration reach further each time.
+    # Values that a body carries to its next iteration reach further in each round.
     while before != len(backward.bounds) + len(backward.indices):
         before = len(backward.bounds) + len(backward.indices)
         backward.graph(proto.graph)
@@ -106,8 +101,9 @@ def steering(proto: onnx.ModelProto) -> Steering:
 
 
 def size_bounds(proto: onnx.ModelProto, steers: Steering) -> frozenset[int]:
-    """The integer constants that bound the size of some axis, or may, by their amount. Bounds that
-    no size can reach are left out.
+    """Returns the amounts of integer constants that bound, or may bound, the size of some axis.
+
+    Bounds that no size can reach are left out.
     """
     found: set[int] = set()
     waiting = [proto.graph]
@@ -131,7 +127,7 @@ def size_bounds(proto: onnx.ModelProto, steers: Steering) -> frozenset[int]:
 
 @functools.lru_cache(maxsize=4096)
 def steered(name: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The inputs of a standard operator that are sizes and bounds, and those that are indices."""
+    """Returns the inputs of a standard operator that are sizes or bounds, and the indices."""
     schema = find_operator("", name, opset).schema
     bounds = list(_STEERS.get(name, ()))
     indices: list[int] = []
@@ -142,7 +138,7 @@ def steered(name: str, opset: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _allowed(schema: defs.OpSchema | None, type_name: str) -> frozenset[str]:
-    """The types that a type variable of a schema stands for."""
+    """Returns the types that a type variable of a schema stands for."""
     constraints = schema.type_constraints if schema is not None else ()
     return frozenset(next((item.allowed_type_strs for item in constraints if item.type_param_str == type_name), (type_name,)))
 
@@ -180,8 +176,10 @@ class _Backward:
 
 
 def _carried(node: onnx.NodeProto, body: onnx.GraphProto) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The name pairs of a node and its body: inputs with their inner names, and results of the body
-    with their outer names.
+    """Returns pairs of names that link a node and its body.
+
+    The first list pairs the node's inputs with those of the body. The second pairs the body's
+    results with the node's outputs, and with the body's inputs in the next iteration.
     """
     names, results = [info.name for info in body.input], [info.name for info in body.output]
     inputs = list(zip(node.input[len(node.input) - len(names) :], names, strict=False)) if names else []
@@ -197,7 +195,7 @@ def _carried(node: onnx.NodeProto, body: onnx.GraphProto) -> tuple[list[tuple[st
 class _Forward:
     """Walks from the inputs of a graph forward to the values that floats decide.
 
-    Floating-point values, and values of unknown type, are left out.
+    It leaves out floating-point values and values of unknown type.
     """
 
     def __init__(self, opset: int) -> None:
@@ -240,7 +238,7 @@ class _Forward:
         return Decided.ROUNDED if node.op_type in _NUMERIC or node.op_type.startswith("QLinear") else Decided.CHOSEN
 
     def _may_be_float(self, node: onnx.NodeProto, place: int) -> bool:
-        """Whether an output is, or may be, floating-point."""
+        """Tells whether an output is, or may be, floating-point."""
         stated = _stated(node)
         if stated:
             return stated in _FLOATS
@@ -255,13 +253,13 @@ class _Forward:
 
 
 def _formals(schema: defs.OpSchema, count: int) -> Sequence[str]:
-    """The type variables of the inputs; the last one repeats for variadic inputs."""
+    """Returns the type variables of the inputs; the last one repeats for variadic inputs."""
     names = [formal.type_str for formal in schema.inputs][:count]
     return names + names[-1:] * (count - len(names))
 
 
 def _stated(node: onnx.NodeProto) -> int:
-    """The output data type in the attributes of a node; 0 if they have none."""
+    """Returns the output data type in a node's attributes; 0 if they have none."""
     if normal_domain(node.domain) or node.op_type not in ("Cast", "Constant", "ConstantOfShape"):
         return 0
     for attribute in node.attribute:

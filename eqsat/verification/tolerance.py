@@ -1,24 +1,25 @@
 """Tolerance: comparison of the outputs of two models, with a tolerance derived from the original.
 
-The inputs are values as eqsat/runtime/session.py returns them. The output is whether they are the
-same bits, and if not, whether the original's own sensitivity explains the difference. The tolerance
-is derived and is never a knob:
+The inputs are values as eqsat/runtime/session.py returns them. The output tells whether they are
+the same bits, and if not, whether the original's own sensitivity explains the difference. The
+tolerance is derived and is never a knob:
 
     tolerance of an element = MULTIPLE * change + ULPS * ulp
 
-`change` measures how far this element of the original moved under nudges of its inputs: one unit in
-the last place at random signs, several times, and MULTIPLE units, then without the factor. It is
-the largest such move. If elements of like magnitude moved further, it is their largest move, but at
-most SPREAD times their median. `ulp` is one unit in the last place of the element itself.
+`change` measures how far this element of the original moves under nudges of its inputs. The nudges
+are one unit in the last place at random signs, several times, and MULTIPLE units, which count
+without the factor. `change` is the largest move. If elements of like magnitude moved further, it is
+their largest move, but at most SPREAD times their median. `ulp` is one unit in the last place of
+the element itself.
 
-So the moves of its peers make up for an element that moved little by chance. Yet beside a mask of
--1e9, or a few elements that rounding made jump, the rest must be as exact as ever. A floating-point
-element that is finite in one model only must have done the same under a nudge.
+So an element that moved little by chance borrows the moves of its peers. Yet beside a mask of -1e9,
+or a few elements that rounding made jump, the rest must be as exact as ever. If an element is
+finite in one model only, a nudge must have changed the original's element in the same way.
 
-A discrete element that differs must be a near-tie. eqsat/verification/steering.py says which floats
-decide it. If floats are rounded to it, it lies between values that the original itself took when
-nudged. If floats choose it, it is one of these values. If no float decides it, nothing excuses it.
-NaN equals NaN, and 0 equals -0.
+A discrete element that differs must be a near-tie. eqsat/verification/steering.py tells how floats
+decide it. If floats are rounded to it, it must lie between values that the original took when
+nudged. If floats choose it, it must be one of these values. If no float decides it, nothing excuses
+it. NaN equals NaN, and 0 equals -0.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MULTIPLE = 8
 ULPS = 4
 SPREAD = 4
 _LIKE = 8  # magnitudes are alike within a factor of two to this power
-_JUMP = 16  # an error this many times the moves of its peers is called a near-tie
+_JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Leaf:
 
 
 def leaves(value: Any) -> list[Leaf]:
-    """The arrays of an output in a fixed order."""
+    """Returns the arrays of an output in a fixed order."""
     found: list[Leaf] = []
     waiting: list[tuple[str, Any]] = [("", value)]
     while waiting:
@@ -78,14 +79,15 @@ def leaves(value: Any) -> list[Leaf]:
 
 
 def signature(value: Any) -> str:
-    """The type of an output as text: element types and shapes. Outputs of one signature can be
-    compared.
+    """Returns the type of an output as text: element types and shapes.
+
+    Outputs of one signature can be compared.
     """
     return ", ".join(leaf.signature for leaf in leaves(value))
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """The same values in a dtype that numpy computes with."""
+    """Returns the same values in a dtype that numpy computes with."""
     if array.dtype.kind == "c":
         return np.stack((np.real(array), np.imag(array)), axis=-1)
     if array.dtype.kind in "biufOUST" and array.dtype.isbuiltin == 1:
@@ -94,12 +96,12 @@ def plain(array: np.ndarray) -> np.ndarray:
 
 
 def is_float(array: np.ndarray) -> bool:
-    """Whether the elements are floating-point or complex numbers of any width."""
+    """Tells whether the elements are floating-point or complex numbers of any width."""
     return array.dtype.kind in "fc" or "float" in array.dtype.name
 
 
 def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Which elements of two plain arrays are equal, NaN to NaN included."""
+    """Returns a mask of the equal elements of two plain arrays, where NaN equals NaN."""
     equal = a == b
     if a.dtype.kind == "f":
         equal = equal | (np.isnan(a) & np.isnan(b))
@@ -107,7 +109,7 @@ def same(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def ulp(magnitude: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
-    """One unit in the last place, in `dtype`, of numbers given in double precision."""
+    """Returns one unit in the last place, in `dtype`, of numbers given in double precision."""
     epsilon, least = _precision(dtype)
     exponent = np.frexp(np.where(np.isfinite(magnitude), magnitude, 0))[1]
     return np.maximum(np.ldexp(epsilon, exponent - 1), least)
@@ -121,12 +123,11 @@ def _precision(dtype: np.dtype[Any]) -> tuple[float, float]:
 
 
 def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None = None) -> Any:
-    """The value with each floating-point element moved by `units` in its last place; for types
-    narrower than 32 bits, by one.
+    """Returns the value with each floating-point element moved by `units` in its last place.
 
-    The signs are random. Zeros stay: a number that crosses zero would be another case, not nearly
-    the same one. With `coarsest`, the last place is that of this type if the element's own is
-    finer.
+    Types narrower than 32 bits move by one unit. The signs are random. Zeros stay: a number that
+    crosses zero would be another case, not nearly the same one. With `coarsest`, the last place is
+    that of this type if the element's own is finer.
     """
     if isinstance(value, list):
         return [nudge(part, units, generator, coarsest) for part in value]  # pyright: ignore[reportUnknownVariableType]
@@ -159,7 +160,7 @@ class Difference:
 
     @property
     def any(self) -> bool:
-        """Whether any element differs."""
+        """Tells whether any element differs."""
         return bool(self._unequal.any())
 
     def moved(self, nudged: np.ndarray, factor: float) -> None:
@@ -179,8 +180,9 @@ class Difference:
                 self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
 
     def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
-        """Whether the noted changes explain the difference; `decided` says how floats decide
-        discrete elements.
+        """Tells whether the noted changes explain the difference.
+
+        `decided` is the way floats decide discrete elements.
         """
         if not self._float:
             return self._judge_discrete(decided)
@@ -199,7 +201,7 @@ class Difference:
         return Finding(int(unexplained.sum()), largest, float(tolerance[worst]), int(jumps.sum()))
 
     def _change_of_peers(self, magnitude: np.ndarray) -> np.ndarray:
-        """For each element, the largest change among those of like magnitude, outliers left out."""
+        """Returns, for each element, the largest change at like magnitude, without outliers."""
         kinds, members = np.unique(np.frexp(magnitude)[1] // _LIKE, return_inverse=True)
         shared = np.zeros(len(kinds))
         for number in range(len(kinds)):
@@ -232,7 +234,7 @@ class Finding:
 
 
 def digest(value: Any) -> tuple[str, bytes, bytes | None]:
-    """An output in few bytes: its type, its content, and its one element if all are the same."""
+    """Returns an output in few bytes: its type, its content, and its element if it is uniform."""
     content = hashlib.blake2b(digest_size=16)
     elements: set[bytes] = set()
     for leaf in leaves(value):
@@ -249,7 +251,8 @@ def digest(value: Any) -> tuple[str, bytes, bytes | None]:
 
 
 def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:
-    """Whether an output held different elements on different inputs. A uniform tensor that only
-    grew did not move.
+    """Tells whether an output held different elements on different inputs.
+
+    A uniform tensor that only grew did not move.
     """
     return any(first[1] != other[1] and (first[0] == other[0] or first[2] is None or first[2] != other[2]) for first, other in itertools.pairwise(digests))

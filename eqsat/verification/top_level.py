@@ -1,7 +1,7 @@
-"""Top levels: the nodes of a model's main graph, with the values that each uses and makes.
+"""Top levels: the nodes of a model's main graph, with the values that each uses and computes.
 
-Equal pure nodes are merged into the first, and identities are dropped, so that two models whose
-graphs differ only in that look the same.
+Equal pure nodes are merged into the first, and identities are dropped. So two models that differ
+only in these look the same.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.verification.input_ranges import nodes_in_order
 from eqsat.verification.loaded_model import tensor_bytes, weight_bytes
 
-_SMALL = 1024  # bytes of a constant up to which a region contains it
+_SMALL = 1024  # the most bytes of a constant that a region contains
 
 
 class TopLevel:
-    """The top level of one model: the values that each node uses, bodies included, and makes."""
+    """The top level of one model: the values that each node uses, bodies included, and computes."""
 
     def __init__(self, proto: onnx.ModelProto) -> None:
         graph = proto.graph
@@ -61,10 +61,10 @@ class TopLevel:
 
 
 def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[onnx.NodeProto], dict[str, str]]:
-    """The nodes of a model with equal pure nodes merged into the first, and the new name of each
-    merged value.
+    """Returns the nodes of a model with equal pure nodes merged into the first.
 
-    Every optimizer merges equal nodes and drops identities; done on both sides, it needs no run.
+    It also returns the new name of each merged value. Every optimizer merges equal nodes and drops
+    identities; done on both sides, this needs no run.
     """
     functions = {(function.domain, function.name) for function in proto.functions}
     results = {value.name for value in proto.graph.output}
@@ -102,7 +102,7 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[o
 
 
 def identity(source: str, name: str) -> onnx.NodeProto:
-    """A node that copies a value to another name."""
+    """Returns a node that copies a value to another name."""
     return onnx.helper.make_node("Identity", [source], [name])
 
 
@@ -112,7 +112,7 @@ def _is_pure(node: onnx.NodeProto, versions: Mapping[str, int]) -> bool:
 
 
 def _used(node: onnx.NodeProto) -> dict[str, None]:
-    """The outer values that a node uses, captures of its bodies included."""
+    """Returns the outer values that a node uses, captures of its bodies included."""
     used: dict[str, None] = {}
     made: set[str] = set()
     for inner in nodes_in_order([node]):

@@ -1,4 +1,4 @@
-"""The verify stage: does one model compute the same as another?
+"""The verify stage: it tells whether one model computes the same as another.
 
 The input is two models (eqsat/verification/loaded_model.py), and perhaps the user's inputs; the
 output is a `Verdict`, plain data with figures. "equal" has one of two reasons. Either the models
@@ -28,12 +28,12 @@ from eqsat.verification.samples import Draw, Edge, Plan, make_plan
 
 __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "LoadedModel", "Verdict", "verify", "verify_files"]
 
-# A weight is in memory as the file's bytes, as a tensor, and perhaps packed for a kernel.
+# A weight is in memory as the file's bytes, as a tensor, and perhaps in a kernel's packed form.
 _COPIES = 3
 _MANY_NODES = 20_000
 _NAMES_GIVEN_UP = 64
 _ONLY_ONES = "it ran only at sizes that are all 1"
-# Levels of nodes before a region that are taken in, until it is found equal.
+# The levels of nodes that a region takes in before it, in turn until it is found equal.
 _DEPTHS = (0, 1, 4, 16, sys.maxsize)
 
 
@@ -41,11 +41,11 @@ _DEPTHS = (0, 1, 4, 16, sys.maxsize)
 class Verdict:
     """The result of verification; `asdict` of it is JSON.
 
-    `status` is "equal", "different" or "unverified", the last two with a `reason`; `output` is the
-    one that differs, if one does. `sizes` lists, for each named dimension, the size in each run.
+    `status` is "equal", "different" or "unverified"; the last two have a `reason`. `output` is the
+    output that differs, if one does. `sizes` lists the size of each named dimension in each run.
     The last `edges` of the runs were at edges: sizes 0, 1 and beyond the models' constants, and
-    integers at the ends of their type. `regions` counts the parts that were judged apart; None if
-    the models ran whole.
+    integers at the limits of their type. `regions` counts the parts that were judged apart; it is
+    None if the models ran whole.
     """
 
     status: str
@@ -68,7 +68,7 @@ class Verdict:
         return None if None in errors else max((error for error in errors if error is not None), default=0.0)
 
     def to_json(self) -> dict[str, Any]:
-        """The verdict as plain JSON data."""
+        """Returns the verdict as plain JSON data."""
         found = {**asdict(self), "max_error": self.max_error}
         del found["draw"]
         return found
@@ -84,7 +84,7 @@ def verify_files(
     custom_op_library: str | Path | None = None,
     time_limit: float = 60.0,
 ) -> Verdict:
-    """`verify` for two files; raises `InputError` if one of them is not a model."""
+    """Does what `verify` does for two files. Raises `InputError` if one of them is not a model."""
     return verify(
         load_model(original),
         load_model(optimized),
@@ -107,7 +107,7 @@ def verify(
     time_limit: float = 60.0,
     worker: Worker | None = None,
 ) -> Verdict:
-    """Whether `optimized` computes the same as `original`, on random inputs or on `inputs`.
+    """Judges whether `optimized` computes the same as `original`, on random or given inputs.
 
     Raises `InputError` if the original does not take `inputs`. Models whose weights need more than
     `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
@@ -135,14 +135,14 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > examiner.memory_limit:
         return _by_regions(original, optimized, examiner, "the weights do not fit in the memory limit")
     if inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES:
-        # Loading is not linear in every runtime. If models differ little, little has to run.
+        # Not every runtime loads in linear time. If models differ little, little has to run.
         verdict = _by_regions(original, optimized, examiner, f"there are more than {_MANY_NODES:,} nodes")
         if verdict.status == EQUAL:
             return verdict
     try:
         return _whole(original, optimized, inputs, plan, examiner)
     except _TooMuch as reason:
-        # Parts that are the same in both models need no run, and often that is nearly everything.
+        # Parts that both models share need no run, and often that is nearly everything.
         verdict = _by_regions(original, optimized, examiner, str(reason))
         if verdict.status == UNVERIFIED:
             verdict.reason = f"{reason}; {verdict.reason}"
@@ -150,13 +150,13 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
 
 
 class _TooMuch(Exception):
-    """The models can not run as a whole; the text says why."""
+    """The models cannot run as a whole; the text says why."""
 
 
 def _whole(
     original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, plan: Plan, examiner: Examiner, region: Region | None = None
 ) -> Verdict:
-    """The verdict on two models that run as they are; they may be a region of larger ones."""
+    """Returns the verdict on two models that run whole; `region` tells if they are a region."""
     try:
         request = examiner.request(original, optimized, plan, inputs, region is None or region.closed)
     except ValueError:  # protobuf raises it for a message over its limit
@@ -189,7 +189,7 @@ def _whole(
 def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner) -> None:
     """Tries sizes at which whole models take long, first on the regions that differ.
 
-    The whole models run only if the regions tell them apart.
+    The whole models run only if a region shows a difference.
     """
     cut, end = Cut(original, optimized), time.monotonic() + request.patience
     sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
@@ -215,7 +215,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
-    """One more trial that also feeds the inputs with a default value."""
+    """Runs another trial that also feeds the inputs with a default value."""
     judgement = examiner.ask(replace(request, plan=make_plan(original.proto, overridable=True), edges=()))
     if judgement.status == DIFFERENT:
         verdict.status = DIFFERENT
@@ -227,7 +227,7 @@ def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Re
 
 
 def _by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examiner, reason: str) -> Verdict:
-    """Judges the differing regions apart. `reason` says why the models do not run whole."""
+    """Judges the differing regions apart. `reason` tells why the models do not run whole."""
     cut = Cut(original, optimized)
     verdict = Verdict(EQUAL, regions=len(cut))
     verdict.notes.append(f"judged region by region, on random values between the regions: {reason}")
@@ -248,7 +248,7 @@ def _by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examine
             number = 0
             continue
         if part.status == DIFFERENT and not (closed and (not part.output or part.output in results)):
-            # A name inside the models may have been given to another value.
+            # A name inside the models may stand for another value.
             doubt = "the name may stand for another value" if closed else "on arbitrary values; it may hold on those that arise"
             part.status, part.reason = UNVERIFIED, f"{part.reason} ({doubt})"
         judged.add(cut.key(number))
@@ -266,10 +266,10 @@ def _by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examine
 
 
 def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, bool]:
-    """The verdict on a region, and whether its inputs are the whole model's.
+    """Returns the verdict on a region, and whether its inputs are the whole model's.
 
     A region may fail on arbitrary values and hold on those that really arise. Arbitrary values may
-    also fail to move an output that real ones move. Deeper regions tell.
+    also fail to move an output that real ones move. Deeper regions settle both.
     """
     part, closed = Verdict(UNVERIFIED), False
     for depth in _DEPTHS:
@@ -302,7 +302,7 @@ def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, boo
 
 
 def _not_tried(region: Region, part: Verdict) -> str:
-    """Why running a region told nothing, though both models agreed; empty if it did."""
+    """Returns the reason why equal runs of a region tell nothing; empty if they tell."""
     moving = region.moving()
     sizes = [column[: part.runs - part.edges] for column in part.sizes.values()]
     if sizes and all(size == 1 for column in sizes for size in column):

@@ -1,10 +1,11 @@
-"""Finds which rules a result needs: `python -m tests.benchmarks.ablation MODEL ...`, or of
-transformers of some layers with `--layers N`. With `--examples`, which rules can be left out, each
-alone, without any change to what becomes of the examples of the tests.
+"""Finds the rules that a result needs: `python -m tests.benchmarks.ablation MODEL ...`.
 
-Rules that fired are left out one after the other, those that fired least first, as long as the
-result keeps its number of nodes: what is left is a set of which none can go. Beside it stands how
-far the best of them comes alone. Where that is not far, the result is due to rules that compose.
+With `--layers N`, the models are transformers of so many layers. With `--examples`, it finds the
+rules that can each be left out without any change to the examples of the tests.
+
+It leaves out fired rules one by one, those with the fewest firings first, as long as the result
+keeps its number of nodes. So no rule of the remaining set can go. Beside the set it shows how far
+its best rule comes alone. If that is not far, the result is due to rules that compose.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ EVERYTHING = frozenset(resolved.rule.name for resolved in built_in().rules)
 
 
 def left(model: onnx.ModelProto | Path, names: Iterable[str]) -> int:
-    """The nodes that these rules alone leave."""
+    """Returns the number of nodes that these rules alone leave."""
     return eqsat.count_nodes(eqsat.optimize(model, target="launches", verify=False, skip=sorted(EVERYTHING.difference(names))).model)
 
 
 def needed(model: onnx.ModelProto | Path, fired: list[str], nodes: int) -> list[str]:
-    """A set of the rules that fired which leaves as few nodes, and of which none can go."""
+    """Returns a set of fired rules that leaves as few nodes, and of which none can go."""
     kept = list(fired)
     for name in fired:
         others = [other for other in kept if other != name]
@@ -41,7 +42,7 @@ def needed(model: onnx.ModelProto | Path, fired: list[str], nodes: int) -> list[
 
 
 def rows(models: Iterable[tuple[str, onnx.ModelProto | Path]]) -> Iterator[str]:
-    """A table for people."""
+    """Yields the lines of a table."""
     yield "| model | nodes | without rules | with the best rule alone | with all | rules that fired | rules that it needs |"
     yield "|---|---|---|---|---|---|---|"
     for name, model in models:
@@ -54,7 +55,7 @@ def rows(models: Iterable[tuple[str, onnx.ModelProto | Path]]) -> Iterator[str]:
 
 
 def outcome(model: onnx.ModelProto, skip: Iterable[str]) -> tuple[object, frozenset[str]]:
-    """What becomes of a model, its operators by what they are joined to, and the rules that fired."""
+    """Returns the result of a model as operators with their neighbors, and the rules that fired."""
     result = eqsat.optimize(model, max_growth=1 << 16, target="launches", verify=False, skip=list(skip))
     nodes = result.model.graph.node
     makers = {name: node.op_type for node in nodes for name in node.output}
@@ -63,9 +64,7 @@ def outcome(model: onnx.ModelProto, skip: Iterable[str]) -> tuple[object, frozen
 
 
 def spare() -> Iterator[str]:
-    """The rules without which every example, at its oldest and its newest opset, becomes what it
-    does with them.
-    """
+    """Yields the rules that no example needs, at its oldest and its newest opset."""
     firing: dict[str, list[tuple[onnx.ModelProto, object]]] = {name: [] for name in sorted(EVERYTHING)}
     for example in EXAMPLES.values():
         for opset in {example.opsets[0], example.opsets[-1]}:

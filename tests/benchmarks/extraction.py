@@ -1,8 +1,8 @@
-"""Measures extraction: `python -m tests.benchmarks.extraction FOLDER`, of e-graphs in the
-egraph-serialize format, or of ONNX models with `--models`.
+"""Measures extraction: `python -m tests.benchmarks.extraction FOLDER`.
 
-For each graph: its size; the cost of the least trees, of the greedy search and of the exact
-extraction; what was proved; and seconds. Run it on an idle machine.
+FOLDER holds e-graphs in the egraph-serialize format, or ONNX models with `--models`. For each graph
+it prints the size, the cost of the least trees, of the greedy search and of the exact extraction,
+the proof, and seconds. Run it on an idle machine.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eqsat.extract.serialize import read
 
 
 def timed(graph: Graph, method: Method) -> tuple[Choice, float]:
-    """A choice, and the median seconds of three extractions, or of one if that is slow."""
+    """Returns a choice, and the median seconds of three extractions, or of one if that is slow."""
     seconds: list[float] = []
     while len(seconds) < 3 and sum(seconds) < 5:
         begin = time.perf_counter()
@@ -30,7 +30,7 @@ def timed(graph: Graph, method: Method) -> tuple[Choice, float]:
 
 
 def graphs(folder: Path) -> Iterator[str]:
-    """A row of the table for each e-graph of a folder."""
+    """Yields a row of the table for each e-graph of a folder."""
     yield "| graph | classes | nodes | roots | trees | greedy | s | exact | bound | status | s |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for path in sorted(folder.glob("*.json*")):
@@ -43,7 +43,7 @@ def graphs(folder: Path) -> Iterator[str]:
 
 
 def models(folder: Path, count: int) -> Iterator[str]:
-    """A row for each of the largest models of a folder, optimized with all rules."""
+    """Yields a row for each of the largest models of a folder, optimized with all rules."""
     yield "| model | nodes | after | status | gap | extraction s | all s |"
     yield "|---|---|---|---|---|---|---|"
     for path in sorted(folder.rglob("*.onnx"), key=lambda path: path.stat().st_size)[-count:]:

@@ -1,7 +1,7 @@
-"""Measures what eqsat promises of time and memory: `python -m tests.benchmarks.measure [NAME ...]`.
+"""Measures eqsat's promises of time and memory: `python -m tests.benchmarks.measure [NAME ...]`.
 
-Each figure is the median of several whole processes, so that start-up and imports count; run it on
-an idle machine.
+Each figure is the median of several whole processes, so start-up and imports count. Run it on an
+idle machine.
 """
 
 import argparse
@@ -23,14 +23,14 @@ CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
 
 
 def chain(nodes: int) -> onnx.ModelProto:
-    """A graph as deep as it has nodes; every second one is an Identity."""
+    """Returns a graph as deep as its number of nodes; every second one is an Identity."""
     names = ["x", *(f"v{index}" for index in range(nodes))]
     made = [helper.make_node(("Relu", "Identity", "Neg", "Identity")[index % 4], [names[index]], [names[index + 1]]) for index in range(nodes)]
     return model(made, [], names[-1])
 
 
 def blocks(nodes: int) -> onnx.ModelProto:
-    """A graph of blocks with weights, repeated nodes, identities and shape arithmetic."""
+    """Returns a graph of blocks with weights, repeated nodes, identities and shape arithmetic."""
     generator = np.random.default_rng(0)
     made: list[onnx.NodeProto] = []
     weights: list[TensorProto] = []
@@ -53,21 +53,21 @@ def blocks(nodes: int) -> onnx.ModelProto:
 
 
 def model(nodes: list[onnx.NodeProto], weights: list[TensorProto], output: str) -> onnx.ModelProto:
-    """A model of a dynamic batch of rows of eight."""
+    """Returns a model of a dynamic batch of rows of eight."""
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", 8]) for name in ("x", output)]
     graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
     return helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
 
 
 def run(*arguments: str) -> tuple[float, str]:
-    """Wall-clock seconds and standard output of one process of the command."""
+    """Returns wall-clock seconds and standard output of one process of the command."""
     start = time.perf_counter()
     done = subprocess.run([sys.executable, "-m", "eqsat", *arguments], capture_output=True, text=True, check=True)
     return time.perf_counter() - start, done.stdout
 
 
 def optimize(proto: onnx.ModelProto, runs: int) -> str:
-    """What optimizing a model takes, verification included."""
+    """Returns the time and memory of optimizing a model, verification included."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "model.onnx"
         source.write_bytes(proto.SerializeToString())
@@ -85,12 +85,12 @@ def optimize(proto: onnx.ModelProto, runs: int) -> str:
 
 
 def start() -> str:
-    """How soon the command answers."""
+    """Returns the seconds until the command answers."""
     return f"{statistics.median(run('--help')[0] for _ in range(9)):.3f} s"
 
 
 def corpus() -> str:
-    """All models of the corpus in one process with one worker, verification included."""
+    """Optimizes all models of the corpus in one process with one worker, verification included."""
     import eqsat
 
     begin = time.perf_counter()
@@ -115,7 +115,7 @@ FIGURES: dict[str, Callable[[], str]] = {
 
 
 def main() -> None:
-    """Prints the figures that are named, or all."""
+    """Prints the named figures, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(FIGURES))
     for name in parser.parse_args().names or FIGURES:

@@ -1,11 +1,12 @@
-"""Compares with what other optimizers did to a corpus of models: `python -m tests.benchmarks.peers
-FOLDER [--worst N]`.
+"""Compares eqsat with other optimizers on a corpus of models.
+
+`python -m tests.benchmarks.peers FOLDER [--worst N]`
 
 FOLDER holds models, and `peers.json`: for each model its nodes, whether ONNX Runtime executes it,
-and for each optimizer the nodes that it left and whether that computes the same. Only models count
-of which every optimizer made a right one. Nodes are summed by suite (the folder that a model lies
-in); then come the models on which some optimizer left fewer nodes than eqsat, by how many. Every
-result of eqsat is verified.
+and for each optimizer the nodes that it left and whether its result computes the same. Only models
+count for which every optimizer gave a right result. Nodes are summed by suite (the folder of a
+model). Then come the models on which some optimizer left fewer nodes than eqsat, by the difference.
+Every result of eqsat is verified.
 """
 
 from __future__ import annotations
@@ -22,24 +23,24 @@ NOT_OPTIMIZERS = {"runnable", "nodes"}
 
 
 def optimizers(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The optimizers of which there are results."""
+    """Returns the optimizers with results."""
     return [name for name in next(iter(models.values())) if name not in NOT_OPTIMIZERS]
 
 
 def comparable(models: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """The models that run, and of which every optimizer made one that computes the same."""
+    """Returns the models that run, and for which every optimizer gave a right result."""
     names = optimizers(models)
     return [model for model, found in sorted(models.items()) if found["runnable"] and all(found[name].get("equal") for name in names)]
 
 
 def left(path: Path) -> int:
-    """The nodes that eqsat leaves of a model; those that it has where the result is not verified."""
+    """Returns the number of nodes that eqsat leaves, or the original's if it is unverified."""
     result = eqsat.optimize(path, target="launches")
     return int(result.report["nodes"]["after" if result.report["verify"]["status"] == "equal" else "before"])
 
 
 def rows(models: Mapping[str, Mapping[str, Any]], ours: Mapping[str, int], worst: int) -> Iterator[str]:
-    """The two tables."""
+    """Yields the lines of the two tables."""
     names = optimizers(models)
     suites: dict[str, list[str]] = {}
     for model in ours:

@@ -1,10 +1,11 @@
-"""Measures how time grows with repeated blocks: `python -m tests.benchmarks.scaling [--layers N
-...] [--plot FILE.svg]`.
+"""Measures how time grows with the number of repeated blocks.
 
-Transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all rules. Seconds
-are those of one core that this process used, the least of several runs in one process that is warm,
-so that other work of the machine counts little. The plot has a line of slope one beside them; it
-needs the extra `plot`.
+`python -m tests.benchmarks.scaling [--layers N ...] [--plot FILE.svg]`
+
+The models are transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all
+rules. Seconds are processor time of this process on one core, the least of several runs in one warm
+process, so that other work of the machine counts little. The plot has a line of slope one beside
+them; it needs the extra `plot`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.support.transformer import transformer
 
 
 def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
-    """Nodes before and after, and the seconds of the stages and of all in the quickest run."""
+    """Returns nodes before and after, and the fastest run's seconds: each stage's, and in all."""
     model = transformer(layers)
     quickest: dict[str, float] = {}
     nodes = 0
@@ -33,7 +34,7 @@ def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
 
 
 def plot(path: Path, layers: list[int], seconds: list[float]) -> None:
-    """Draws seconds over layers, both axes logarithmic."""
+    """Draws seconds over layers, with both axes logarithmic."""
     from matplotlib import pyplot  # pyright: ignore[reportMissingImports]
 
     figure, axes = pyplot.subplots(figsize=(5, 3.5), layout="constrained")

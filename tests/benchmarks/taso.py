@@ -1,11 +1,9 @@
-"""Measures the graphs of TASO and Tensat: `python -m tests.benchmarks.taso [NAME ...]`, optimized
-with all rules.
+"""Measures the graphs of TASO and Tensat: `python -m tests.benchmarks.taso [NAME ...]`.
 
-For each graph: its nodes, products and Convs before and after, seconds to saturate, to extract, and
-in all, and beside them the seconds that TASO and Tensat searched, as they were published. Those
-were measured on another machine (with a T4 GPU): compare orders of magnitude, not digits. The
-graphs are random weights of the published sizes; `--width` takes a factor for the number of
-channels.
+All rules are used. For each graph it prints nodes, products and Convs before and after, seconds to
+saturate, to extract, and in all, beside the published search times of TASO and Tensat. Those come
+from another machine (with a T4 GPU): compare orders of magnitude, not digits. The graphs have
+random weights of the published sizes; `--width` takes a factor for the number of channels.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ import onnx
 import eqsat
 from tests.support import taso_models
 
-PUBLISHED = {  # seconds that TASO and Tensat searched, from the paper on Tensat (MLSys 2021)
+PUBLISHED = {  # search seconds of TASO and Tensat, from the paper on Tensat (MLSys 2021)
     "bert": (13.6, 1.4),
     "resnext50": (25.3, 0.7),
     "nasnet": (1226, 10.6),
@@ -29,16 +27,16 @@ PUBLISHED = {  # seconds that TASO and Tensat searched, from the paper on Tensat
     "squeezenet": (16.4, 0.3),
     "vgg19": (8.9, 0.4),
 }
-GROWTH = 1 << 30  # bytes that a file may grow: kernels that were made larger store zeros
+GROWTH = 1 << 30  # bytes that a file may grow, because enlarged kernels store zeros
 
 
 def count(model: onnx.ModelProto, *operators: str) -> int:
-    """How many nodes of these operators there are."""
+    """Returns the number of nodes of these operators."""
     return sum(node.op_type in operators for node in model.graph.node)
 
 
 def measure(name: str, width: float, verify: bool) -> dict[str, Any]:
-    """What eqsat makes of a graph, and how long it takes."""
+    """Returns eqsat's result on a graph, and its times."""
     model = taso_models.build(name, width)
     result = eqsat.optimize(model, max_growth=GROWTH, verify=verify, target="launches")
     report = result.report
@@ -58,7 +56,7 @@ def measure(name: str, width: float, verify: bool) -> dict[str, Any]:
 
 
 def rows(names: list[str], width: float, verify: bool) -> Iterator[str]:
-    """A table for people."""
+    """Yields the lines of a table."""
     yield "| graph | nodes | MatMul | Conv | verified | limit | saturate s | extract s | all s | TASO s | Tensat s |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for name in names:

@@ -32,7 +32,7 @@ def results(case: Case) -> list[Any]:
 
 
 def test_every_case_runs() -> None:
-    """A case that the runtime refuses is left out of a calibration, so that nobody would notice it."""
+    """Calibration leaves out a case that the runtime refuses, so nobody would notice it."""
     refused: list[str] = []
     for key in sorted({case.key for case in ALL}):
         smallest = min((case for case in ALL if case.key == key), key=lambda case: sum(given.shaped.elements for given in case.inputs if given))
@@ -70,8 +70,9 @@ def test_a_fit_finds_the_rates_that_made_the_times(rates: tuple[float, float]) -
 
 
 def test_a_calibration_explains_the_target_that_made_its_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The times come from the shipped target instead of a clock: the file written must predict the
-    same.
+    """The times come from the shipped target instead of a clock.
+
+    The file written must predict the same times.
     """
 
     def predicted(cases: list[Case], progress: object) -> list[Timed]:
@@ -95,7 +96,8 @@ def test_a_calibration_explains_the_target_that_made_its_times(monkeypatch: pyte
     path.write_text(target_text(done.tables))
     made = load_target(path)
     factors = sorted(price(each.node, made).seconds / each.seconds for each in done.timed if each.case in few)
-    # Where moving bytes decides, rates can not be told; they are never more than the time.
+    # Where moving bytes dominates, the fit cannot find the rates. Predictions still never exceed
+    # the time.
     assert factors[0] > 0.75 and factors[-1] < 1.35
 
 

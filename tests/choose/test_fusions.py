@@ -1,4 +1,7 @@
-"""A pair that the target's runtime fuses costs as one kernel, cheaper or dearer, where the first node has no other consumer."""
+"""A pair that the target's runtime fuses has the price of one kernel, cheaper or dearer.
+
+The first node has no other consumer.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ becomes = "com.acme.Fused"
 ALONE = "g (float[8] x) => (float[8] y) { h = Relu (x)  y = Exp (h) }"
 SHARED = "g (float[8] x) => (float[8] y, float[8] z) { h = Relu (x)  y = Exp (h)  z = Tanh (h) }"
 SHOWN = "g (float[8] x) => (float[8] y, float[8] h) { h = Relu (x)  y = Exp (h) }"
-# The same clipping, which no fusion knows.
+# The same clipping, in a form that no fusion matches.
 CLIP = """
 real rule clip:
     Relu(x) => Max(x, T(0))
@@ -55,7 +58,7 @@ def test_both_nodes_are_written(tmp_path: Path) -> None:
 
 
 def test_a_fusion_is_kept_from_a_rule_that_breaks_it(tmp_path: Path) -> None:
-    """Both spellings have two nodes; only one of them is one kernel."""
+    """Both spellings have two nodes, but only one of them becomes one kernel."""
     text = ALONE.replace("Relu (x)", "Max (x, zero)").replace("=> (float[8] y)", "=> (float[8] y) <float zero = {0}>")
     assert operators(optimized(text, tmp_path, 1).model) == {"Relu": 1, "Exp": 1}
 

@@ -1,4 +1,4 @@
-"""A process that is killed at any moment leaves the old output or the new one, never half of either."""
+"""A process killed at any moment leaves the old output or the new one, never half of either."""
 
 import hashlib
 import shutil
@@ -14,7 +14,7 @@ from onnx import numpy_helper
 
 from tests.support.models import parse
 
-CASES = [  # how many elements, external data or not, and how often the process is killed
+CASES = [  # the number of elements, external data or not, and the number of kills
     pytest.param(1_000_000, False, 1, id="embedded, once"),
     pytest.param(8_000_000, False, 12, id="embedded", marks=[pytest.mark.slow]),
     pytest.param(8_000_000, True, 12, id="external", marks=[pytest.mark.slow]),
@@ -22,7 +22,7 @@ CASES = [  # how many elements, external data or not, and how often the process 
 
 
 def make_model(value: float, elements: int, path: Path, external: bool) -> Path:
-    """A model whose output is its input plus so many elements of one value."""
+    """Returns a model that adds so many elements of one value to its input."""
     model = parse("g (float[1] x) => (float[n] y) { a = Add (x, w)  b = Add (x, w)  y = Max (a, b) }")
     model.graph.initializer.append(numpy_helper.from_array(np.full(elements, value, np.float32), "w"))
     onnx.save(model, path, save_as_external_data=external, location=f"{path.name}.data", size_threshold=0)
@@ -34,7 +34,7 @@ def command(source: Path, output: Path) -> list[str]:
 
 
 def content(path: Path) -> str:
-    """What the model at the path computes with: its weights, all of them."""
+    """Returns a digest of all weights of the model at the path."""
     (tensor,) = onnx.load(path).graph.initializer
     return hashlib.sha256(numpy_helper.to_array(tensor).tobytes()).hexdigest()
 
@@ -56,7 +56,7 @@ def test_kill_leaves_the_old_or_the_new_output(elements: int, external: bool, ki
     shutil.copytree(tmp_path / "out", tmp_path / "kept")
 
     for kill in range(kills):
-        # The end of the run is where files are written.
+        # A run writes its files at its end.
         process = subprocess.Popen(command(new, output))
         time.sleep(duration * (0.5 + 0.6 * (kill + 0.5) / kills))
         process.kill()

@@ -1,4 +1,4 @@
-"""`eqsat cost`: what a model costs, by operator and by node, and beside it the runtime's own times."""
+"""`eqsat cost`: the cost of a model by operator and by node, beside the runtime's own times."""
 
 from __future__ import annotations
 

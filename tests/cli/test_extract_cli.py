@@ -1,4 +1,4 @@
-"""`eqsat extract`, the egraph-serialize format in both directions, and what `eqsat optimize` does with extraction."""
+"""`eqsat extract`, the egraph-serialize format in both directions, and extraction in a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.random_models import models
 
 DOCUMENT = (Path(__file__).resolve().parents[2] / "docs" / "extraction.md").read_text(encoding="utf-8")
 
-# Two ways to b and two to c; each is dear alone, and cheap where both use d.
+# Two ways to b and two to c; each is dear alone, and cheap if both use d.
 SHARED: dict[str, Any] = {
     "nodes": {
         "a": {"op": "f", "cost": 1, "eclass": "A", "children": ["b1", "c2"]},
@@ -59,7 +59,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str,
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
-    """The one line that a refused run prints."""
+    """Returns the one line that a refused run prints."""
     assert main(["extract", *map(str, arguments)]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and captured.err.count("\n") == 1 and len(captured.err) < 500
@@ -221,7 +221,10 @@ def test_a_graph_that_needs_more_than_its_text_is_refused() -> None:
 
 
 def test_parsing_needs_no_more_memory_than_is_assumed() -> None:
-    """In a process of its own, where the peak is that of this text alone: lists in lists are what needs most."""
+    """Nested lists need the most memory.
+
+    A process of its own shows the peak of this text alone.
+    """
     code = """if True:
         import io
         from eqsat.extract import ExtractionError
@@ -251,7 +254,7 @@ def written(graph: Graph) -> bytes:
 
 
 def strict(text: bytes) -> dict[str, Any]:
-    """JSON as other parsers read it, which know no Infinity."""
+    """Returns JSON as other parsers read it, which know no Infinity."""
 
     def refuse(constant: str) -> None:
         raise AssertionError(constant)
@@ -386,7 +389,7 @@ def test_wrong_options_of_optimize_are_named(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_limit_of_time_that_was_hit_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An extraction that is never sure of the best stands for one that would need longer."""
+    """An extraction that never proves its best choice stands for one that needs more time."""
     from eqsat.choose import choose
 
     limits: list[float | None] = []

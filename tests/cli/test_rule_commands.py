@@ -1,4 +1,4 @@
-"""The commands of the rule language: what they print, what they refuse, and what they leave behind when they are stopped."""
+"""The commands of the rule language: their output, their errors, and their state after a stop."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ UNTIDY = "# T\n\n\n\nexact rule a:\r\n  Neg(Neg(x))=>x\n  test x:T[2]"
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with rule files of all kinds."""
+    """Returns a working folder with rule files of all kinds."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "right.rules").write_text(RIGHT)
     (tmp_path / "twin.rules").write_text(RIGHT)
@@ -166,9 +166,10 @@ def test_a_reader_who_leaves_is_no_error() -> None:
 
 @contextmanager
 def checking() -> Iterator[subprocess.Popen[str]]:
-    """`eqsat rules check` in a session of its own, of which nothing is left afterwards, whatever a test finds."""
+    """Yields `eqsat rules check` in a session of its own, and ends all its processes afterwards."""
     command = [sys.executable, "-m", "eqsat", "rules", "check"]
-    # A shell makes what it starts in the background deaf to interrupts, and so would be what the tests start there.
+    # A shell makes background processes ignore interrupts, and the tests' children would inherit
+    # this.
     hearing = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=hearing)
     try:
@@ -184,8 +185,8 @@ def checking() -> Iterator[subprocess.Popen[str]]:
 def test_an_interrupt_ends_all_processes_and_says_so_in_a_line(seconds: float) -> None:
     with checking() as process:
         time.sleep(seconds)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all of them
-        out, err = process.communicate()  # it ends when the last process that could write has ended
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to all processes
+        out, err = process.communicate()  # returns when the last process that could write has ended
     assert (process.returncode, out) == (130, "")
     assert err == "eqsat: interrupted; a file that was being written is whole or not there\n"
 
@@ -196,4 +197,4 @@ def test_processes_end_with_the_one_that_started_them() -> None:
     with checking() as process:
         time.sleep(3)
         process.kill()
-        process.communicate()  # the pipe is open until the last of them has ended
+        process.communicate()  # the pipe stays open until the last process has ended

@@ -1,4 +1,7 @@
-"""Wrong input: one clear line on standard error, exit code 2, nothing written; and no moment at which half a file lies there."""
+"""Wrong input: one clear line on standard error, exit code 2, nothing written.
+
+At no moment is there half a file.
+"""
 
 import os
 import random
@@ -28,7 +31,7 @@ SMALL = parse("""g (float[N, 4] x) => (float[N, 4] y, float[4] z)
 
 
 def call(arguments: list[str]) -> int:
-    """The exit code of the command, in this process."""
+    """Returns the exit code of the command, run in this process."""
     from eqsat.cli.main import main
 
     try:
@@ -42,7 +45,11 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def assert_refused(folder: Path, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    """`eqsat` with these arguments ends with 2, one line that begins with "eqsat: error:", and no file made or changed."""
+    """Checks that `eqsat` refuses these arguments.
+
+    It exits with 2 and one line that begins with "eqsat: error:", and neither creates nor changes a
+    file.
+    """
     before = files(folder)
     code = call([str(argument) for argument in arguments])
     out, err = capsys.readouterr()
@@ -125,7 +132,7 @@ CONTENTS: dict[str, bytes] = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with external data of all kinds around it."""
+    """Returns a folder with external data of all kinds around it."""
     inside = tmp_path / "inside"
     (inside / "folder").mkdir(parents=True)
     (tmp_path / "outside.bin").write_bytes(bytes(16))
@@ -209,7 +216,7 @@ MEMBER = b"\x93NUMPY\x01\x00v\x00"
 
 
 def npy(header: str) -> bytes:
-    """A member of an .npz file that has this header and no elements."""
+    """Returns a member of an .npz file that has this header and no elements."""
     return MEMBER + header.encode().ljust(117) + b"\n"
 
 
@@ -304,13 +311,13 @@ SHIPPED = Path(onnx.backend.test.__file__).parent / "data"
 
 @cache
 def small_models() -> list[bytes]:
-    """The small models that ship with onnx, and one of this file."""
+    """Returns the small models that ship with onnx, and one of this file."""
     paths = sorted(SHIPPED.glob("*/*/model.onnx"))
     return [SMALL.SerializeToString(), *(path.read_bytes() for path in paths if path.stat().st_size < 20_000)]
 
 
 def damaged(seed: int) -> bytes:
-    """A small model of which the end is cut off, or a few bits are turned."""
+    """Returns a small model with its end cut off, or with a few bits flipped."""
     generator = random.Random(seed)
     data = bytearray(generator.choice(small_models()))
     if seed % 4 == 0:

@@ -1,6 +1,4 @@
-"""Control flow, sequences and optionals that are known become plain nodes, and compute the same
-bits.
-"""
+"""Known control flow, sequences and optionals become plain nodes, and compute the same bits."""
 
 from __future__ import annotations
 
@@ -196,7 +194,7 @@ def test_bodies_that_do_not_fit_their_node_stay(text: str) -> None:
 
 
 def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() -> None:
-    """Range wants scalars; of what an If gives nobody knows that it is none."""
+    """Range needs scalars, and nobody knows whether the output of an If is one."""
     model = parse("""g (float[2] x) => (float[2] y) <bool c = {1}, int64[1] n = {2}, int64[1] m = {3}, int64 zero = {0}, int64 one = {1}> {
         r = If(c) <then_branch = t () => (u) { u = Identity(n) }, else_branch = e () => (v) { v = Identity(m) }>
         i = Range(zero, r, one)  f = Cast<to = 1>(i)  a = Add(x, f)  b = Identity(a)  y = Exp(b) }""")
@@ -209,8 +207,9 @@ def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() ->
 
 @pytest.mark.parametrize("state", ["v", "w"])
 def test_a_loop_of_an_old_opset_keeps_what_it_has_to_carry(state: str) -> None:
-    """Up to opset 10 a Loop carries one value at least, be it in vain: dropping it made a node that
-    is none.
+    """Up to opset 10 a Loop must carry a value, even an unread one.
+
+    Dropping it made an illegal node.
     """
     model = parse(
         f"""g (float[2] x, int64 n) => (float[S, 2] y) {{

@@ -1,1 +1,1 @@
-"""Tests of facts: sizes, types and small integers, against what runtimes compute."""
+"""Tests of costs: the prices of nodes, and the files of targets."""

@@ -1,4 +1,4 @@
-"""The price of a node: work by hand-computed examples, and what holds for all operators."""
+"""The price of a node: work in hand-computed examples, and properties of all operators."""
 
 import math
 import platform
@@ -57,7 +57,7 @@ def test_every_class_is_listed_and_priced_on_the_cpu() -> None:
     assert used <= set(KINDS)
     assert set(DECLARED) <= set(KINDS)
     assert MOVES <= set(KINDS)
-    # A class without rates would be free of all but its launch.
+    # A class without rates would cost only its launch.
     unrated = {kind for kind in KINDS if kind not in CPU.classes}
     assert not unrated
 
@@ -161,7 +161,8 @@ ROWS = [
     (counted("Expand", [tensor()], [tensor(6, 8)]), 0),
     (counted("Expand", [tensor(6, 8)], [tensor(6, 8)]), 0),
     (counted("Slice", [tensor(6, 8)], [tensor(3, 8)]), 1),
-    # An input that broadcasts makes runs: nothing to be told apart, a scalar, along the last axis, before it, in between.
+    # An input that broadcasts makes runs: an equal shape, a scalar, along the last axis, before it,
+    # in between.
     (counted("Add", [tensor(6, 8), tensor(6, 8)], [tensor(6, 8)]), 0),
     (counted("Add", [tensor(6, 8), tensor()], [tensor(6, 8)]), 0),
     (counted("Add", [tensor(6, 8), tensor(1, 1)], [tensor(6, 8)]), 0),
@@ -186,7 +187,7 @@ BYTES = [
     (counted("Cast", [tensor(6)], [tensor(6, dtype=INT)]), 6 * (4 + 8)),
     (counted("Equal", [tensor(6), tensor(6)], [tensor(6, dtype=TensorProto.BOOL)]), 6 * (4 + 4 + 1)),
     (counted("DequantizeLinear", [tensor(6, dtype=TensorProto.INT4), tensor()], [tensor(6)]), 6 * 0.5 + 4 + 6 * 4),
-    # Three rows are read and written, not a table of a million.
+    # The node reads and writes three rows, not a table of a million.
     (counted("Gather", [tensor(1_000_000, 8), tensor(3, dtype=INT)], [tensor(3, 8)]), 2 * 4 * 24 + 24),
     (counted("Slice", [tensor(1000, 8), tensor(1, dtype=INT)], [tensor(3, 8)]), 2 * 4 * 24),
     (counted("Expand", [tensor(3, 1)], [tensor(3, 8)]), 4 * (3 + 24)),
@@ -295,7 +296,7 @@ def test_prices_are_finite_and_not_negative(drawn: PricedNode) -> None:
         assert found.launches >= 0
 
 
-# Attributes with which the shapes below are those of a node that runs.
+# Attributes with which a node of the shapes below runs.
 ATTRIBUTES = {"Einsum": {"equation": b"abcd,abde->abce"}, "Transpose": {"perm": (0, 2, 1, 3)}, "com.microsoft.MatMulNBits": {"K": 8, "N": 8}}
 LARGER = [key for key in KEYS if not key.startswith("ai.onnx.ml.")]
 
@@ -313,7 +314,8 @@ def test_larger_tensors_never_cost_less(key: str, sizes: list[int], axis: int, c
 
     small, large = made(sizes), made(larger)
     for target in TARGETS:
-        # Another kernel may be faster on more: a blocked Conv needs channels that fill vectors.
+        # Another kernel may be faster on larger inputs: a blocked Conv needs channels that fill
+        # vectors.
         if work(small, target).kind == work(large, target).kind:
             assert price(large, target).seconds >= price(small, target).seconds * (1 - 1e-12)
 
@@ -326,7 +328,10 @@ def test_launches_counts_nodes() -> None:
 
 
 def test_a_wider_conv_is_no_free_merge() -> None:
-    """The case that node counts get wrong: two Convs in one cost as many operations as both, or more."""
+    """Node counts get this case wrong.
+
+    One Conv in place of two costs at least as many operations as both.
+    """
     one = price(node("Conv", [tensor(1, 96, 28, 28), weights(24, 96, 1, 1)]), CPU)
     chain = price(node("Conv", [tensor(1, 24, 28, 28), weights(144, 24, 1, 1)]), CPU)
     merged = price(node("Conv", [tensor(1, 96, 28, 28), weights(144, 96, 1, 1)]), CPU)

@@ -1,4 +1,4 @@
-"""Files of targets: what a user may declare, and the one line that tells what is wrong."""
+"""Files of targets: the declarations that users may make, and the one-line errors."""
 
 from pathlib import Path
 

@@ -1,6 +1,4 @@
-"""Rules that may grow the graph: searched one root at a time, picked in turns from all of the
-model, and applied to what was picked.
-"""
+"""Growing rules: search by root, picks in turns from all of the model, and application."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def compiled(text: str) -> Compiled:
 
 
 def products(count: int, inputs: int = 1) -> onnx.ModelProto:
-    """So many products, by turns of so many inputs."""
+    """Returns `count` products that take turns among `inputs` inputs."""
     generator = np.random.default_rng(0)
     weights = [numpy_helper.from_array(generator.standard_normal((4, 3)).astype(np.float32), f"w{i}") for i in range(count)]
     nodes = [helper.make_node("MatMul", [f"x{i % inputs}", f"w{i}"], [f"y{i}"]) for i in range(count)]
@@ -37,7 +35,7 @@ def products(count: int, inputs: int = 1) -> onnx.ModelProto:
 
 
 def report(model: onnx.ModelProto, text: str, name: str = "pairs") -> dict[str, Any]:
-    """The report of an optimization by one rule."""
+    """Returns the report of an optimization by one rule."""
     found = eqsat.optimize(model, rules=[text], only=[name], max_growth=1 << 16).report
     assert found["verify"]["status"] == "equal"
     return found
@@ -70,7 +68,7 @@ real rule below:
 
 @pytest.mark.parametrize("count", [2, 3, 8, 33])
 def test_products_of_one_input_are_merged_pair_by_pair(count: int) -> None:
-    """As a tournament: each firing makes one product of two, and n - 1 of them make one of all."""
+    """As in a tournament, each firing merges two products, so n - 1 firings suffice."""
     found = report(products(count), PAIRS)
     (rule,) = found["rules"]
     assert count // 2 <= rule["matches"] <= 2 * count
@@ -88,9 +86,7 @@ def test_only_products_of_the_same_input_are_merged() -> None:
 
 
 def test_what_both_halves_name_is_the_same_in_a_pair() -> None:
-    """Attributes that a rule carries over were those of the second half, whatever the first one's
-    were.
-    """
+    """A pair took the attributes of its second half, even if those of the first half differed."""
     rule = """
 # Two Convs of one image become one Conv with the channels of both.
 real rule convs:
@@ -130,12 +126,12 @@ def test_what_was_picked_is_not_picked_again_and_what_waits_is() -> None:
 
 
 def places(count: int) -> dict[Hashable, int]:
-    """Where the roots of `waiting` stand."""
+    """Returns the places of the roots of `waiting`."""
     return {("root", i): i for i in range(count)}
 
 
 def waiting(count: int) -> tuple[Candidates, list[Row]]:
-    """Candidates of a rule with one root that all fire, each of a class of its own."""
+    """Returns candidates of a rule with one root. All fire, each on a class of its own."""
     one = Candidates(Always(compiled(ASSOCIATE)))  # pyright: ignore[reportArgumentType]
     root = one.halves[0].root
     rows = [Row(one.note(i), tuple((("root" if v == root else v), i) for v in one.halves[0].variables)) for i in range(count)]
@@ -143,7 +139,7 @@ def waiting(count: int) -> tuple[Candidates, list[Row]]:
 
 
 class Always:
-    """A firing that fires on everything."""
+    """A firing that accepts every match."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -169,8 +165,9 @@ def test_the_same_model_gives_the_same_bytes() -> None:
 
 @pytest.mark.slow
 def test_a_hundred_rules_take_little_memory() -> None:
-    """Each rule took egglog more memory than the one before it, where the program came as one text:
-    the run ended before any fired.
+    """With the program as one text, each rule took egglog more memory than the one before.
+
+    The run ended before any rule fired.
     """
     rules = [PAIRS.replace("rule pairs", f"rule pairs{number}") for number in range(100)]
     found = eqsat.optimize(products(4), rules=rules, verify=False).report

@@ -1,6 +1,4 @@
-"""Phases: data that say which rules run in which order and how far; limits that hold inside an
-iteration; the same result each time.
-"""
+"""Phases: their file, limits that hold inside an iteration, and reproducible results."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ real rule endless:
 
 
 def sums(terms: int) -> onnx.ModelProto:
-    """One sum of so many inputs."""
+    """Returns one sum of `terms` inputs."""
     steps = " ".join(f"s{i + 1} = Add({f's{i}' if i else 'x'}, x{i})" for i in range(terms))
     inputs = ", ".join(f"float[2] x{i}" for i in range(terms))
     return parse(f"g (float[2] x, {inputs}) => (float[2] y) {{ {steps} y = Relu(s{terms}) }}")
@@ -102,9 +100,7 @@ def test_more_effort_finds_no_less() -> None:
 
 
 def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
-    """Associativity and commutativity of 200 terms: there are more sums of them than atoms in the
-    world.
-    """
+    """Associativity and commutativity of 200 terms have more sums than the world has atoms."""
     model = sums(200)
     (size,) = {len(model.graph.node)}
     phase = load("normal").phases[-1]
@@ -117,9 +113,7 @@ def test_an_adversarial_file_of_rules_never_exceeds_the_limits() -> None:
 
 
 def test_a_simplifying_rule_without_end_is_stopped_inside_an_iteration(tmp_path: Path) -> None:
-    """Each iteration doubles the graph: a limit that is looked at between iterations comes too
-    late.
-    """
+    """Each iteration doubles the graph, so a check between iterations comes too late."""
     path = tmp_path / "phases.toml"
     path.write_text("[[normal]]\nname = 'all'\nnodes = [200, 0]\n")
     model = parse("g (float[2] x) => (float[2] y) <float[2] a = {1, 2}, float[2] b = {3, 4}> { s = Mul(x, a)  t = Mul(s, b)  u = Mul(t, a)  y = Relu(u) }")

@@ -1,6 +1,4 @@
-"""Rules in the e-graph: what matches, what fires, what is never joined, and that a wrong rule does
-no harm.
-"""
+"""Rules in the e-graph: matches, firings, values that no rule may join, and wrong rules."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ exact rule signs:
 
 
 def optimized(model: onnx.ModelProto, rules: str, **options: object) -> Result:
-    """The model optimized by these rules alone."""
+    """Returns the model optimized by these rules alone."""
     names = [resolved.rule.name for resolved in load([rules]).rules]
     return eqsat.optimize(model, rules=[rules], only=names, target="launches", **options)  # type: ignore[arg-type]
 
@@ -45,7 +43,7 @@ def fired(result: Result) -> dict[str, int]:
 
 
 def random(model: onnx.ModelProto, **shapes: tuple[int, ...]) -> onnx.ModelProto:
-    """The model with random initializers."""
+    """Returns the model with random initializers."""
     generator = np.random.default_rng(0)
     for name, shape in shapes.items():
         model.graph.initializer.append(numpy_helper.from_array(generator.uniform(0.5, 1.5, shape).astype(np.float32), name))
@@ -103,7 +101,7 @@ def test_a_wrong_rule_is_found_named_and_dropped() -> None:
     assert result.report["verify"]["status"] == "equal"
     assert {rule["name"] for rule in result.report["rules"] if rule.get("dropped")} == {"halves"}
     assert any("halves" in note for note in result.report["notes"])
-    # The right rule keeps its gain.
+    # The correct rule still takes effect.
     assert operators(result.model) == {"Neg": 1, "Relu": 1, "Exp": 1}
 
 
@@ -143,7 +141,7 @@ def test_guilty_rules_are_found_by_bisection() -> None:
 
 @pytest.mark.slow
 def test_growth_is_bounded() -> None:
-    """A rule that can fire on what it made, for ever, ends at a limit with a valid result."""
+    """A rule that fires on its own results forever ends at a limit, with a valid result."""
     rules = PAIRS + ASSOCIATE
     outputs = ", ".join(f"float[2, 3] y{i}" for i in range(12))
     products = " ".join(f"y{i} = MatMul(x, w{i})" for i in range(12))
@@ -158,8 +156,9 @@ def test_growth_is_bounded() -> None:
 
 
 def test_rules_meet_operators_that_other_rules_make() -> None:
-    """A rule enters the program when its operators are there: here not before a rule that keeps the
-    size, and one that grows, have made them.
+    """A rule enters the program once its operators are there.
+
+    Here a size-preserving rule and a growing rule make them.
     """
     rules = """
 # Turns of a sign.
@@ -185,8 +184,9 @@ real rule third:
 
 
 def test_a_class_that_holds_itself_is_not_taken_apart_without_end() -> None:
-    """x is the Concat of nothing and itself: flattened, it is one of nothing, nothing and itself,
-    and so on.
+    """If x is the Concat of nothing and itself, flattening it never ends.
+
+    It becomes the Concat of nothing, nothing and itself, and so on.
     """
     result = eqsat.optimize(parse("g (float[0] e, float[4] x) => (float[4] y) { a = Concat<axis = 0>(e, x) b = Concat<axis = 0>(e, a) y = Relu(b) }"))
     assert operators(result.model) == {"Relu": 1}
@@ -206,7 +206,7 @@ def test_the_library_is_compiled_once() -> None:
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 17, 18, 21, 23])
 def test_one_rule_works_on_models_of_every_opset(opset: int) -> None:
-    """Axes were attributes once; in the e-graph, and to rules, they are inputs."""
+    """Old opsets have axes as attributes; in the e-graph, and to rules, they are inputs."""
     rules = """
 # Adding axes and removing the same ones changes nothing.
 exact rule there-and-back:
@@ -282,7 +282,7 @@ exact rule shapes:
 
 
 def test_the_rest_of_a_list_has_a_length_and_types() -> None:
-    """A condition on `..rest` never held: nothing bound the name."""
+    """A condition on `..rest` never held, because nothing bound the name."""
     rule = (
         "exact rule concat-three:\n    Concat<axis = a>(x, ..rest) => Neg(Neg(Concat<axis = a>(x, ..rest)))\n"
         "    where len(rest) == 2, all([dim(y, 0) == 1 for y in rest])\n    test x: T[2, 3], rest: T[1, 3] T[1, 3], a = 0\n"

@@ -1,3 +1,1 @@
-"""Tests of whole runs: limits, defects found once, ONNX's node tests, random models, and large
-ones.
-"""
+"""Tests of whole runs: limits, past defects, ONNX's node tests, random models, and large ones."""

@@ -1,8 +1,7 @@
-"""The corpus of 817 models that other optimizers are tested with; it lies beside the checkout, and
-without it these tests are skipped.
+"""The corpus of 817 models that other optimizers are tested with.
 
-Every model is optimized without an exception, stays valid where it was, has no more nodes, and
-computes the same where it runs.
+Each model is optimized without an exception, stays valid if it was, has no more nodes, and computes
+the same where it runs. The corpus is beside the checkout; without it these tests are skipped.
 """
 
 import json
@@ -20,7 +19,7 @@ pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not h
 
 # Their external data are missing, or are an address in memory.
 UNREADABLE = {"ort_testdata/conv_qdq_external_ini.onnx", "ort_testdata/model_with_orig_ext_data.onnx", "ort_testdata/test_evil_weights.onnx"}
-# A MatMul of one input, and a Dropout with an attribute that no version of it has: onnx's checker
+# A MatMul of one input, and a Dropout with an attribute that no version of it has. onnx's checker
 # and ONNX Runtime refuse both.
 MALFORMED = {
     "trt_tools/bad_graph.onnx",
@@ -29,7 +28,7 @@ MALFORMED = {
 
 
 def models() -> dict[str, bool]:
-    """Every model, and whether ONNX Runtime executes it."""
+    """Returns every model, and whether ONNX Runtime executes it."""
     peers = json.loads((CORPUS / "peers.json").read_text(encoding="utf-8"))
     return {name: peers[name]["runnable"] for name in sorted(peers)}
 

@@ -1,4 +1,4 @@
-"""Defects that were found once, each as the smallest model that showed it."""
+"""Past defects, each as the smallest model that showed it."""
 
 from pathlib import Path
 
@@ -173,7 +173,7 @@ def test_hundreds_of_operators_that_nobody_knows() -> None:
 
 
 def external(path: Path, sizes: dict[str, tuple[int, int]]) -> onnx.ModelProto:
-    """y = x + the sum of weights that lie at (offset, elements) in `w.bin` beside the model."""
+    """Returns y = x + the sum of weights at (offset, elements) in `w.bin` beside the model."""
     model = parse("g (float[1] x) => (float[1] y) { y = Relu (x) }")
     total = max(offset + 4 * count for offset, count in sizes.values())
     (path.parent / "w.bin").write_bytes(np.arange(total // 4, dtype=np.float32).tobytes())
@@ -229,7 +229,7 @@ def test_the_output_may_be_a_link(tmp_path: Path) -> None:
     link.symlink_to(source)
     eqsat.optimize(source, verify=False).save(link)
     assert link.is_symlink()
-    onnx.load(source)  # with its data
+    onnx.load(source)  # loads the external data too
 
 
 def test_weights_that_share_their_bytes_count_once(tmp_path: Path) -> None:
@@ -287,9 +287,7 @@ def test_a_function_of_another_opset_than_the_model_stays_as_it_is() -> None:
 
 
 def test_a_part_that_nobody_reads_is_an_output_of_split_all_the_same() -> None:
-    """A Split that a rule made lost its last output where nobody read it, and was no legal node any
-    more.
-    """
+    """A Split that a rule made lost an unread last output, and was no legal node any more."""
     rule = """
 # A part that is split again was split into three at once.
 exact rule three:
@@ -308,8 +306,9 @@ exact rule three:
 
 @pytest.mark.parametrize("first", ["z", "x"])
 def test_what_is_empty_makes_no_concat_longer_without_end(first: str) -> None:
-    """A Concat of empty parts is each of its parts, and was unrolled into itself until the limit of
-    nodes.
+    """A Concat of empty parts is equal to each of its parts.
+
+    It was unrolled into itself up to the limit of nodes.
     """
     model = parse(f"""g (float[N] x, float[N] y) => (float[M] r) <int64[1] zero = {{0}}> {{
         z = Slice (x, zero, zero, zero)
@@ -324,8 +323,9 @@ def test_what_is_empty_makes_no_concat_longer_without_end(first: str) -> None:
 
 
 def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
-    """SpaceToDepth and DepthToSpace of integers, and a ScatterElements that adds up float16, were
-    written for nodes that ran.
+    """Rules replaced nodes that ran by nodes without a kernel.
+
+    These were SpaceToDepth and DepthToSpace of integers, and a ScatterElements that adds float16.
     """
     slices = parse("""g (int32[1, 2, 4, 4] x) => (int32[1, 8, 2, 2] y)
         <int64[2] s = {2, 2}, int64[2] t = {2, 3}, int64[2] e = {4, 4}, int64[2] a = {0, 0}, int64[2] b = {0, 1}, int64[2] c = {1, 0}, int64[2] d = {1, 1}> {
@@ -348,8 +348,9 @@ def test_no_rule_makes_what_the_runtime_has_no_kernel_for() -> None:
 
 
 def test_an_old_clip_is_made_of_single_floats_alone() -> None:
-    """The Clip that has its bounds as attributes runs for single precision; others that a model has
-    stay what they are.
+    """Clip with its bounds as attributes runs only in single precision.
+
+    Such Clips of other types in a model stay as they are.
     """
     header = '<ir_version: 4, opset_import: ["": 9]>'
     bounds = parse("g (double[3] x) => (double[3] y) <double low = {-1}, double high = {1}> { a = Max (x, low)  y = Min (a, high) }", header)
@@ -359,8 +360,9 @@ def test_an_old_clip_is_made_of_single_floats_alone() -> None:
 
 
 def test_a_slope_larger_than_what_it_slopes_stays() -> None:
-    """The engines broadcast the first input of PRelu, too: LeakyRelu in its place gave the size of
-    that input.
+    """The engines broadcast the first input of PRelu too.
+
+    LeakyRelu in its place gave the size of that input.
     """
     model = parse("g (float[1, 2] x) => (float[3, 2] y) <float[3, 1] s = {0.5, 0.5, 0.5}> { a = Relu (x)  b = Sub (x, a)  y = PRelu (b, s) }")
     optimized = optimize(model)
@@ -369,13 +371,13 @@ def test_a_slope_larger_than_what_it_slopes_stays() -> None:
 
 
 def _load(model: onnx.ModelProto) -> None:
-    """Raises what ONNX Runtime says where it does not take the model as it is written."""
+    """Raises ONNX Runtime's exception if it refuses the model as written."""
     open_runtime(model.SerializeToString())
 
 
 @pytest.mark.parametrize(("kind", "opset"), [("float", 24), ("float", 25), ("float", 26), ("double", 26), ("float16", 26)])
 def test_swish_is_made_only_where_the_runtime_takes_it(kind: str, opset: int) -> None:
-    """ONNX Runtime knows Swish by the function that defines it, and that at one opset only."""
+    """ONNX Runtime knows Swish by the function that defines it, and only at one opset."""
     model = parse(f"g ({kind}[3] x) => ({kind}[3] y) {{ s = Sigmoid (x)  y = Mul (x, s) }}", f'<ir_version: 10, opset_import: ["": {opset}]>')
     optimized = optimize(model)
     _load(optimized)
@@ -383,8 +385,9 @@ def test_swish_is_made_only_where_the_runtime_takes_it(kind: str, opset: int) ->
 
 
 def test_a_reshape_of_what_the_runtime_does_not_reshape_is_not_made() -> None:
-    """At opset 21 ONNX Runtime quantizes to 4-bit integers and has no Reshape of them, so a Reshape
-    stays before the QuantizeLinear.
+    """At opset 21 ONNX Runtime quantizes to 4-bit integers but cannot reshape these.
+
+    So a Reshape stays before the QuantizeLinear.
     """
     model = parse(
         "g (float16[3, 2] x) => (uint4[K, L] y) <float16 s = {16196}, uint4 z = {0}, int64[2] n = {2, 3}> { r = Reshape (x, n)  y = QuantizeLinear (r, s, z) }",
@@ -396,8 +399,9 @@ def test_a_reshape_of_what_the_runtime_does_not_reshape_is_not_made() -> None:
 
 
 def test_swish_is_made_where_the_runtime_takes_it_and_where_it_took_nothing_before() -> None:
-    """At opset 24 ONNX Runtime knows Swish by its function. Of bfloat16 it takes neither spelling,
-    and the shorter one is for other runtimes.
+    """At opset 24 ONNX Runtime knows Swish by its function.
+
+    In bfloat16 it runs neither spelling, so the shorter one is for other runtimes.
     """
     known = parse("g (float[3] x) => (float[3] y) { s = Sigmoid (x)  y = Mul (x, s) }", '<ir_version: 10, opset_import: ["": 24]>')
     assert operators(optimize(known, target="launches")) == {"Swish": 1}
@@ -407,8 +411,9 @@ def test_swish_is_made_where_the_runtime_takes_it_and_where_it_took_nothing_befo
 
 @pytest.mark.parametrize(("made", "read"), [("Optional", "OptionalHasElement"), ("Cast <to = 22>", "Cast <to = 1>")])
 def test_an_argument_that_a_function_no_longer_reads_is_not_passed(made: str, read: str) -> None:
-    """ONNX Runtime refuses an optional, or a tensor of 4-bit integers, for a parameter that no node
-    reads.
+    """ONNX Runtime refuses some types for a parameter that no node reads.
+
+    Optionals and tensors of 4-bit integers are among them.
     """
     header = '<ir_version: 10, opset_import: ["": 21, "here": 1]>'
     function = f'<domain: "here", opset_import: ["": 21]> part (a, b) => (c) {{ d = {read} (b)  c = Abs (a) }}'
@@ -434,7 +439,10 @@ def test_an_argument_goes_that_is_passed_on_to_where_nobody_reads_it() -> None:
 
 
 def test_no_slice_is_made_whose_result_onnx_gives_the_name_of_another_size() -> None:
-    """ONNX's inference for Slice of opset 10 keeps the name N, and ONNX Runtime then takes both results for equally large."""
+    """ONNX's inference for Slice of opset 10 keeps the name N.
+
+    ONNX Runtime then assumes that both results have equal sizes.
+    """
     model = parse(
         """g (float[N, M, 4] x) => (float[A, B, C] y, float[D, E, F] z) {
             t = ThresholdedRelu (x)

@@ -29,8 +29,9 @@ def test_exact_models_give_the_same_bits(start: int) -> None:
 
 
 def test_what_a_loop_scans_in_no_turn_has_no_sizes_to_compare() -> None:
-    """ONNX Runtime gives it a 0 for each size that it does not infer; of a Loop that takes a turn
-    the sizes are those of its elements.
+    """ONNX Runtime gives an unscanned output a 0 for each size that it does not infer.
+
+    If the Loop takes a turn, the sizes are those of its elements.
     """
     original, same, longer = (
         parse(f"""g (float[3] x, int64 n) => (float[A, B] y) <int64[1] all = {{-1}}> {{

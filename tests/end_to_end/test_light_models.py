@@ -1,5 +1,7 @@
-"""The nine `light_*` models of the onnx package: weights are made by ConstantOfShape, so that
-folding them would grow kilobytes to hundreds of megabytes.
+"""The nine `light_*` models of the onnx package.
+
+ConstantOfShape makes their weights, so folding these would turn kilobytes into hundreds of
+megabytes.
 """
 
 import re
@@ -17,7 +19,7 @@ README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding=
 
 
 def said() -> tuple[str, dict[str, int]]:
-    """The model of the README's first command, and the nodes that it says the model has and keeps."""
+    """Returns the model of the README's first command, and its nodes before and after."""
     (name,) = re.findall(r"eqsat optimize \S*/(light_\w+)\.onnx", README)
     ((before, after),) = re.findall(r"says that ([\d,]+) nodes became ([\d,]+)", README)
     return name, {"before": int(before.replace(",", "")), "after": int(after.replace(",", ""))}
@@ -41,5 +43,5 @@ def test_light_model(path: Path, tmp_path: Path) -> None:
     name, nodes = said()
     if path.stem == name:
         found = result.report["nodes"]
-        # Which of several results is the fastest depends on the kernels for the processor.
+        # The processor's kernels decide which of several results is the fastest.
         assert found["before"] == nodes["before"] and abs(found["after"] - nodes["after"]) <= 0.05 * nodes["after"], "the README says otherwise"

@@ -1,6 +1,4 @@
-"""Whatever limit ends a run, a valid model comes out that computes the same, and the report names
-the limit.
-"""
+"""Whatever limit ends a run, the result is valid and equal, and the report names the limit."""
 
 from typing import Any
 
@@ -71,8 +69,9 @@ def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.Monke
 
 
 def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A decoder that is wrong stands for any defect of ours: the check finds it, and the original
-    comes out.
+    """A wrong decoder stands for any defect of ours.
+
+    Verification finds it, and the original is the result.
     """
     import eqsat
     from eqsat.rewriting import portions
@@ -107,7 +106,7 @@ def test_a_contradiction_keeps_the_graph(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The report named the limit of the turn before, as if nobody had interrupted."""
+    """The report named the limit of the turn before instead of the interrupt."""
     import eqsat
     from eqsat.rewriting import rewrite
     from tests.support.growing_rules import ASSOCIATE

@@ -1,9 +1,9 @@
-"""ONNX's own node tests: after `eqsat.optimize` each still gives what it gave.
+"""ONNX's own node tests: `eqsat.optimize` keeps each result.
 
-A case is executed on ONNX Runtime with its optimizations off, and on ONNX's reference
-implementation where the runtime has no kernel. The optimized model must give the same bits on the
-same engine. Where a rule that rounds differently fired, it must stay within the tolerances of the
-case, and without such rules the bits must be the same again.
+ONNX Runtime executes a case with its optimizations off; ONNX's reference does so where the runtime
+has no kernel. The optimized model must give the same bits on the same engine. If a rule fired that
+rounds differently, it must stay within the tolerances of the case, and without such rules the bits
+must be the same.
 """
 
 import warnings
@@ -23,8 +23,9 @@ NOT_EXECUTED = {"ImageDecoder"}
 
 
 def execute(engine: Callable[..., list[Any]], model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any] | None:
-    """The outputs, or None where the engine does not know the model; an engine says so by all kinds
-    of exceptions.
+    """Returns the outputs, or None if the engine refuses the model.
+
+    Engines refuse with many kinds of exceptions.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -35,12 +36,12 @@ def execute(engine: Callable[..., list[Any]], model: onnx.ModelProto, feeds: Map
 
 
 def of_one_kind(left: Any, right: Any) -> bool:
-    """Whether two draws of a random operator have one type and shape."""
+    """Tells whether two draws of a random operator have the same type and shape."""
     return np.asarray(left).dtype == np.asarray(right).dtype and np.asarray(left).shape == np.asarray(right).shape
 
 
 def within(left: Any, right: Any, case: Any) -> bool:
-    """Whether two values differ by no more than rounding, as the case defines it."""
+    """Tells whether two values differ only by rounding, as the case defines it."""
     if isinstance(left, list):
         return isinstance(right, list) and len(left) == len(right) and all(within(*pair, case) for pair in zip(left, right, strict=True))
     left, right = np.asarray(left), np.asarray(right)
@@ -50,7 +51,7 @@ def within(left: Any, right: Any, case: Any) -> bool:
 
 
 def fault(case: Any) -> str | None:
-    """What is wrong with the optimized model of a case."""
+    """Returns the fault of a case's optimized model, or None."""
     original = case.model
     before = original.SerializeToString()
     optimized = eqsat.optimize(original, verify=False).model
@@ -70,7 +71,7 @@ def fault(case: Any) -> str | None:
 
 
 def difference(case: Any, optimized: onnx.ModelProto, equal: Callable[[Any, Any], bool]) -> str | None:
-    """What the optimized model of a case computes otherwise than its original."""
+    """Returns the difference between the outputs of a case's optimized model and its original."""
     original = case.model
     for values, _ in case.data_sets:
         feeds = feeds_of(original, values)
@@ -97,5 +98,5 @@ def test_a_node_case(case: Any) -> None:
 
 
 def test_all_cases_are_there() -> None:
-    """The suite that the figures of this project speak of has 1,884 cases; a newer onnx has more."""
+    """The project's figures refer to a suite of 1,884 cases; a newer onnx has more."""
     assert len(node_cases()) >= 1884

@@ -1,5 +1,6 @@
-"""What holds for every model, on random ones: the same bits out, never more nodes, never a larger
-file, the same bytes each time.
+"""Properties of every model, on random ones.
+
+The bits and the written bytes stay the same, and neither the nodes nor the file grow.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
-"""Models that are large in one way each: gigabytes of weights, a hundred thousand nodes, twenty
-thousand deep.
+"""Models that are large in one way each.
 
-Each is optimized in a process of its own whose peak of resident memory is read.
+They have gigabytes of weights, a hundred thousand nodes, or a depth of twenty thousand. A process
+of its own optimizes each, and its peak of resident memory is read.
 """
 
 import json
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 GIGABYTE = 2**30
 
 # Prints the report, and the peak of resident memory of this process and of its children. Linux
-# hands the peak that `getrusage` tells on to a new program: that of a large pytest process was seen
+# hands the peak in `getrusage` on to a new program, so the peak of a large pytest process appeared
 # here.
 OPTIMIZE = """
 import json, re, resource, sys
@@ -52,7 +52,7 @@ def external(name: str, shape: list[int], file: str, offset: int, length: int) -
 
 
 def place(tensor: TensorProto) -> tuple[str, int, int]:
-    """File, offset and length of external data."""
+    """Returns the file, offset and length of external data."""
     entries = {entry.key: entry.value for entry in tensor.external_data}
     return entries["location"], int(entries.get("offset", 0)), int(entries["length"])
 
@@ -63,7 +63,10 @@ LAYER_BYTES = 4 * WIDTH * WIDTH
 
 @pytest.fixture(scope="module")
 def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """2.5 GiB of weights in a sparse file: each layer has a few pages of its own, the rest is zero."""
+    """Returns 2.5 GiB of weights in a sparse file.
+
+    Each layer has a few pages of its own, the rest is zero.
+    """
     folder = tmp_path_factory.mktemp("huge")
     assert LAYERS * LAYER_BYTES == 2.5 * GIGABYTE
     generator = np.random.default_rng(0)
@@ -92,8 +95,8 @@ def huge(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("verify", [False, True], ids=["unverified", "verified"])
 def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool) -> None:
-    # Where a sum stands is the same to the time; verification needs no weights if it stays where it
-    # is.
+    # The place of a sum does not change the time. Verification needs no weights if the sum stays in
+    # place.
     run = optimize(huge, tmp_path / "out.onnx", verify=verify, target="launches" if verify else "onnxruntime-cpu")
     assert max(run["peak"]) < GIGABYTE
     assert sum(run["peak"]) < 1.5 * GIGABYTE
@@ -147,7 +150,7 @@ def test_hundred_thousand_nodes(tmp_path: Path) -> None:
 
 
 def test_twenty_thousand_deep(tmp_path: Path) -> None:
-    """One chain: every second node has a twin, so that something merges at every depth."""
+    """One chain: every second node has a twin, so nodes merge at every depth."""
     nodes: list[onnx.NodeProto] = []
     value = "x"
     for depth in range(10_000):

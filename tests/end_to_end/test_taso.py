@@ -1,5 +1,6 @@
-"""The graphs of TASO and Tensat, narrow, with the built-in rules: as few nodes and products as was
-published, or fewer, and the same results.
+"""The graphs of TASO and Tensat, narrow, with the built-in rules.
+
+They keep at most as many nodes and products as published, and the same results.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from tests.support.parameters import spread
 
 @dataclass(frozen=True)
 class Target:
-    """The most that may be left of a graph: nodes in all, products, and Convs. Published counts of
-    nodes have each Relu of a Conv fused.
+    """The most nodes, products and Convs that may be left of a graph.
+
+    Published counts of nodes have each Relu of a Conv fused.
     """
 
     width: float
@@ -33,7 +35,7 @@ TARGETS = {
     "nasnet": Target(1 / 32, 339, convs=140),  # Tensat: 217 -> 140, 20 of them wrong
     "squeezenet": Target(1 / 32, 42, convs=18),  # by the table each fire module loses a Conv: 26 -> 18
     "inception": Target(1 / 32, 168, convs=71),  # the table has no count
-    "vgg19": Target(1 / 64, 48, products=3, convs=16),  # nothing but fusing Relu, which ONNX can not say, was gained there
+    "vgg19": Target(1 / 64, 48, products=3, convs=16),  # the publication gained nothing here except fusing Relu, which ONNX cannot express
 }
 
 
@@ -44,7 +46,7 @@ def test_all_graphs_have_a_target() -> None:
 @pytest.mark.parametrize("name", spread(TARGETS))
 def test_a_graph_reaches_its_target(name: str) -> None:
     target = TARGETS[name]
-    # Kernels that were made larger store zeros: the file may grow.
+    # Enlarged kernels store zeros, so the file may grow.
     result = eqsat.optimize(taso_models.build(name, target.width), max_growth=1 << 30, target="launches")
     left = operators(result.model)
     assert result.report["verify"]["status"] == "equal"

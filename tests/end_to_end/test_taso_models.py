@@ -1,4 +1,4 @@
-"""The graphs of TASO and Tensat have the operators and sizes that were published, and run."""
+"""The graphs of TASO and Tensat have the published operators and sizes, and run."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from tests.support.models import assert_same, initializers, operators, random_fe
 
 @dataclass(frozen=True)
 class Published:
-    """What is known of a graph: its operators, how many Convs had a Relu fused, weights,
-    parameters, products, and sizes.
+    """The published figures of a graph.
+
+    They are its operators, the Convs with a fused Relu, weights, parameters, products, and sizes.
     """
 
     operators: dict[str, int]
     fused: int
     weights: int
     parameters: float  # millions
-    products: float  # 10^9 multiplications that are added up, rounded as they were published
+    products: float  # 10^9 multiplications with an addition, rounded as published
     inputs: list[list[int]]
     outputs: list[list[int]]
 
@@ -51,8 +52,9 @@ PUBLISHED = {
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
-    """The sizes of all values, by strict inference, which rejects outputs that are declared
-    otherwise.
+    """Returns the sizes of all values, by strict inference.
+
+    Strict inference rejects outputs with other declared sizes.
     """
     graph = shape_inference.infer_shapes(model, strict_mode=True, data_prop=True).graph
     found = {value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim] for value in (*graph.input, *graph.value_info, *graph.output)}
@@ -60,7 +62,7 @@ def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
 
 
 def products(model: onnx.ModelProto) -> int:
-    """The multiplications of all Convs and MatMuls."""
+    """Returns the number of multiplications of all Convs and MatMuls."""
     sizes = shapes(model)
     return sum(
         math.prod(sizes[node.output[0]]) * (math.prod(sizes[node.input[1]][1:]) if node.op_type == "Conv" else sizes[node.input[0]][-1])
@@ -70,7 +72,7 @@ def products(model: onnx.ModelProto) -> int:
 
 
 def expected(name: str) -> Counter[str]:
-    """The operators of a model: a fused Relu is one of its own."""
+    """Returns the operators of a model, in which a fused Relu is a node of its own."""
     return Counter(PUBLISHED[name].operators) + Counter(Relu=PUBLISHED[name].fused)
 
 
@@ -102,8 +104,9 @@ def test_a_narrow_graph_has_the_same_operators_and_runs(name: str) -> None:
 
 
 def sharing(model: onnx.ModelProto) -> Counter[int]:
-    """How many values feed so many Convs, or products with a weight; those that feed one do not
-    count.
+    """Returns the number of values by how many Convs, or products with a weight, read each.
+
+    Values with one such reader do not count.
     """
     weights = {tensor.name for tensor in model.graph.initializer}
     readers = Counter(node.input[0] for node in model.graph.node if node.op_type in ("Conv", "MatMul") and node.input[1] in weights)
@@ -140,8 +143,9 @@ def test_pads_are_those_of_same_upper(name: str) -> None:
 
 
 def test_nasnet_has_equal_pools() -> None:
-    """Two averages of one tensor are added in each normal cell; each reduction takes one maximum
-    twice.
+    """Each normal cell adds two averages of one tensor.
+
+    Each reduction takes one maximum twice.
     """
     pools = [node for node in taso_models.build("nasnet", 1 / 32).graph.node if "Pool" in node.op_type]
     distinct = {(node.op_type, node.input[0], tuple(attribute.SerializeToString() for attribute in node.attribute)) for node in pools}
@@ -158,8 +162,7 @@ def test_nasrnn_computes_the_cell() -> None:
         left = np.tanh(relu(t[0]) + sigmoid(t[3])) * np.tanh(sigmoid(t[6]) * relu(t[7]))
         right = np.tanh(sigmoid(sigmoid(t[1]) + np.tanh(t[2])) + np.tanh(sigmoid(t[4]) * np.tanh(t[5])))
         state = np.tanh(right * np.tanh(left))
-    # No value is much above 1, and fewer than a hundred roundings of 6e-8 each stand one behind the
-    # other.
+    # No value is much above 1, and a path has fewer than a hundred roundings of 6e-8 each.
     np.testing.assert_allclose(run(model, feeds)[0], state, atol=100 * 6e-8)
 
 
@@ -176,7 +179,7 @@ def test_the_same_name_and_width_give_the_same_model() -> None:
 
 
 def test_weights_differ() -> None:
-    """Equal weights would be one constant, and what reads them one node."""
+    """Equal weights would become one constant, and their readers one node."""
     model = taso_models.build("nasrnn", 1 / 32)
     contents = [tensor.raw_data for tensor in model.graph.initializer]
     assert len(set(contents)) == len(contents)

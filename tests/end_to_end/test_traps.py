@@ -1,5 +1,6 @@
-"""Traps that graph optimizers have fallen into, one test each: a model as ONNX text, and what must
-hold after.
+"""Traps that graph optimizers have fallen into, one test each.
+
+A test has a model as ONNX text, and what must hold afterwards.
 """
 
 import numpy as np
@@ -84,9 +85,7 @@ def test_dropout_whose_mask_is_used() -> None:
 
 @pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 21])
 def test_dropout_in_every_form_goes(opset: int) -> None:
-    """Whatever ratio it states, and whether its mask has a name: only training reads the one, and
-    writes the other.
-    """
+    """Only training mode uses the ratio and the mask, so every form is removed."""
     forms = ["a = Dropout(x)", "a, m = Dropout(x)"] if opset >= 12 else ["a = Dropout<ratio = 0.5>(x)"]
     forms += ["a = Dropout(x, half)", "a = Dropout(x, half, no)", "a = Dropout(x, half, yes)", "a, m = Dropout(x, zero, yes)"] if opset >= 12 else []
     for form in forms:
@@ -261,7 +260,7 @@ def test_two_undeclared_dimensions_are_not_equal() -> None:
 
 @pytest.mark.parametrize("target", ["0, -1", "-1, 3", "0, 3", "-1, 1, 3", "0, 1, -1"])
 def test_zero_size_dimension_through_reshape(target: str) -> None:
-    """With 0 and -1 together the runtime itself refuses an empty input: there the sizes begin at 1."""
+    """With 0 and -1 together the runtime refuses an empty input. There the sizes begin at 1."""
     rank = target.count(",") + 1
     model = parse(f"""g (float[N, 3] x) => (y)
     <int64[{rank}] shape = {{{target}}}> {{

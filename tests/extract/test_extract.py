@@ -1,5 +1,6 @@
-"""The extractor on examples made by hand, on large and deep graphs, on the published e-graphs of
-extraction-gym; what it refuses; what `check` sees.
+"""The extractor on examples: graphs made by hand, large and deep ones, and those of extraction-gym.
+
+It also tests the graphs that extraction refuses, and the violations that `check` finds.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ def test_tree_cost_explodes_where_dag_cost_does_not() -> None:
     length = 20_000
     nodes = [Node(0, 1.0, ())]
     for c in range(1, length):
-        # Two uses of what is below: the tree cost doubles at each level.
+        # Both children use the class below, so the tree cost doubles at each level.
         below, left, right, here = (3 * c + k for k in (-3, -2, -1, 0))
         nodes += [Node(left, 1.0, (below,)), Node(right, 1.0, (below,)), Node(here, 1.0, (left, right)), Node(here, 2.5, (below,))]
     assert extract(Graph(3 * length - 2, nodes, [3 * length - 3])).cost == 1 + 2.5 * (length - 1)
 
 
 def improved(graph: Graph, picks: dict[int, int]) -> float:
-    """The cost that the search reaches from `picks` alone."""
+    """Returns the cost that the search reaches from `picks` alone."""
     problem, _, _ = prepare(graph)
     search = Search(problem, Budget.of(problem, None))
     search.adopt(picks)
@@ -97,8 +98,9 @@ def improved(graph: Graph, picks: dict[int, int]) -> float:
 
 
 def test_what_pays_only_when_shared_is_found() -> None:
-    """Three products, each 1, or one merged product and three views of it: no single change gains,
-    and they have nothing in common to leave.
+    """Three products cost 1 each; one merged product and three views of it cost less.
+
+    No single change gains, and the products have nothing in common to leave.
     """
     merged = 3
     nodes = [*(Node(c, 1.0, ()) for c in range(3)), Node(merged, 1.0, ()), *(Node(c, 0.25, (merged,)) for c in range(3))]
@@ -108,7 +110,7 @@ def test_what_pays_only_when_shared_is_found() -> None:
 
 
 def test_what_pays_only_when_all_leave_is_left() -> None:
-    """Between the shared class and one of its users stands a class that has no choice."""
+    """Between the shared class and one of its users is a class that has no choice."""
     shared, between = 0, 3
     nodes = [Node(shared, 6.0, ()), Node(1, 1.0, (shared,)), Node(between, 1.0, (shared,)), Node(2, 1.0, (between,)), Node(1, 4.0, ()), Node(2, 4.0, ())]
     assert improved(Graph(4, nodes, [1, 2]), {shared: 0, 1: 1, 2: 3, between: 2}) == 8
@@ -249,9 +251,7 @@ for graph in graphs:
 
 
 def test_the_same_input_gives_the_same_choice_in_any_process() -> None:
-    """With other hashes sets are walked in another order; nothing that is chosen may depend on
-    that.
-    """
+    """Another hash seed changes the order of sets. No choice may depend on it."""
     printed: list[str] = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

@@ -1,5 +1,6 @@
-"""The extractor against exhaustive search on thousands of small random e-graphs: what it calls best
-is the best, and no method says less than that.
+"""The extractor against exhaustive search on thousands of small random e-graphs.
+
+A result that it calls optimal is the best, and no bound is above the best.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ from tests.support.parameters import spread
 
 
 def seed(*names: object) -> Random:
-    """A source of randomness that depends on the names alone."""
+    """Returns a source of randomness that depends on the names alone."""
     return Random(" ".join(map(str, names)))
 
 
 def choices_of(draw: Random, shape: str, kind: str | None = None, *, ties: bool = False, most: int = 150) -> tuple[Graph, list[dict[int, int]]]:
-    """A graph that has choices, and they are few."""
+    """Returns a graph that has few choices, and at least one."""
     while True:
         graph = drawn(draw, shape, kind, ties=ties)
         choices = few_choices(graph, most)
@@ -68,7 +69,7 @@ def test_greedy_is_a_choice_never_below_the_best(shape: str) -> None:
 
 
 def searched(graph: Graph, start: dict[int, int] | None) -> Price:
-    """The price that the search reaches from `start` alone, or from nothing."""
+    """Returns the price that the search reaches from `start` alone, or from nothing."""
     problem, _, _ = prepare(graph)
     search = Search(problem, Budget.of(problem, None))
     if start is None:
@@ -115,8 +116,9 @@ def test_tree_takes_the_least_tree_of_every_root(shape: str) -> None:
 
 
 def test_tree_cost_above_the_weight_of_everything_is_told_apart() -> None:
-    """A ladder of doublings costs 2 ** 6 as a tree and 7 as a graph; beside it stands a leaf
-    between the two.
+    """A ladder of doublings costs 2 ** 6 as a tree and 7 as a graph.
+
+    The cost of the leaf is between.
     """
     ladder = [Node(0, 1.0, ()), *(Node(2 * k + 2, 1.0, (2 * k, 2 * k + 1)) for k in range(6)), *(Node(2 * k + 1, 0.0, (2 * k,)) for k in range(6))]
     graph = Graph(14, [*ladder, Node(13, 0.0, (12,)), Node(13, 60.0, ())], [13])
@@ -131,7 +133,7 @@ def test_the_initial_choice_is_kept_where_nothing_is_better(shape: str) -> None:
         graph, choices = choices_of(draw, shape, draw.choice(["ones", "few", "integers", "decimals"]), ties=draw.random() < 0.3)
         prices = lawful(graph, choices)
         best = min(exact for exact, _ in prices)
-        # What the roots do not reach is ignored.
+        # Extraction ignores entries that the roots do not reach.
         initial = draw.choice(choices)
         found = extract(graph, initial={c: n for n, c in enumerate(node.eclass for node in graph.nodes)} | initial)
         assert_right(graph, choices, found)
@@ -156,9 +158,7 @@ def heaviest(graph: Graph, choices: list[dict[int, int]]) -> dict[int, int]:
 
 @pytest.mark.parametrize("kind", spread(["integers", "near", "mantissas"]))
 def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) -> None:
-    """Sums of 53-bit mantissas, with ties below them, are wider than the first model is: the second
-    has to decide.
-    """
+    """Sums of 53-bit mantissas with ties below them exceed the first model. The second decides."""
     draw = seed("solver", kind)
     solved = 0
     for _ in range(150):
@@ -194,8 +194,9 @@ def test_the_solver_is_honest_about_weights_it_can_not_hold() -> None:
 
 
 def cover(draw: Random, roots: int, shared: int, cost: float = 1.0) -> Graph:
-    """Roots, each a view of one of three shared things: the least cover is hard to find, and the
-    sum of the cheapest views is no help.
+    """Returns roots that are each a view of one of three shared things.
+
+    The least cover is hard to find, and the sum of the cheapest views is no help.
     """
     nodes = [Node(roots + s, cost, (), (1.0,)) for s in range(shared)]
     nodes += [Node(root, draw.randint(0, 3) / 16, (roots + s,)) for root in range(roots) for s in draw.sample(range(shared), k=3)]
@@ -203,7 +204,7 @@ def cover(draw: Random, roots: int, shared: int, cost: float = 1.0) -> Graph:
 
 
 def least_cover(graph: Graph) -> float:
-    """Every set of shared things tried."""
+    """Returns the least cost over every set of shared things."""
     roots = set(graph.roots)
     costs = {node.eclass: node.cost for node in graph.nodes if node.eclass not in roots}
     views = {root: [(node.children[0], node.cost) for node in graph.nodes if node.eclass == root] for root in graph.roots}
@@ -241,9 +242,7 @@ def test_without_work_the_bound_is_still_a_bound() -> None:
 
 
 def test_parts_are_solved_apart() -> None:
-    """Forty copies of a small graph: together they have more choices than could ever be tried, and
-    each has its own best.
-    """
+    """Forty copies of a small graph have too many choices to try, but each has its own best."""
     draw = seed("copies")
     one, choices = choices_of(draw, "merged", "integers")
     best = floats(min(exact for exact, _ in lawful(one, choices)))[0]

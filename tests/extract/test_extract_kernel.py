@@ -1,6 +1,4 @@
-"""Each step of the kernel by itself: by exhaustive search the least weight stays what it was, and
-what should go is gone; then the blocks.
-"""
+"""Each step of the kernel: it keeps the least weight and removes its ways; then the blocks."""
 
 from __future__ import annotations
 
@@ -22,14 +20,14 @@ Way = tuple[int, int, tuple[int, ...]]
 
 
 def kernel_of(classes: int, roots: list[int], ways: list[Way]) -> Kernel:
-    """A kernel of ways that are (class, weight, children)."""
+    """Returns a kernel of the ways (class, weight, children)."""
     rows = [[n for n, way in enumerate(ways) if way[0] == c] for c in range(classes)]
     children = [tuple(dict.fromkeys(way[2])) for way in ways]
     return Kernel(roots, rows, [way[1] for way in ways], children, [(n,) for n in range(len(ways))])
 
 
 def kernels(shape: str, count: int, kind: str | None = None) -> Iterator[tuple[Random, Kernel, int]]:
-    """Random kernels that have choices, not many, with the least weight of one."""
+    """Yields random kernels with few choices, and the least weight of a choice."""
     draw = Random(f"kernels {shape}")
     while count:
         graph = drawn(draw, shape, kind or draw.choice(["ones", "few", "integers"]))
@@ -42,12 +40,12 @@ def kernels(shape: str, count: int, kind: str | None = None) -> Iterator[tuple[R
 
 
 def left(kernel: Kernel) -> list[int]:
-    """The ways that are left."""
+    """Returns the ways that are left."""
     return sorted(n for row in kernel.ways for n in row)
 
 
 # -- every step leaves the least weight
-# ----------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
@@ -63,8 +61,8 @@ def test_a_step_alone_leaves_the_least_weight(step: str, shape: str) -> None:
         else:
             kernel.prune()
             closures = Closures(kernel)
-            # That ways do not lead back to their own class is what `dominate` and `contract` are
-            # given by `reduce`.
+            # `dominate` and `contract` expect from `reduce` that no way leads back to its own
+            # class.
             while step != "drop_cyclic" and kernel.drop_cyclic(closures):
                 kernel.prune()
                 closures = Closures(kernel)
@@ -94,14 +92,15 @@ def test_bounded_leaves_what_is_lighter_and_what_is_kept(shape: str) -> None:
         gone = set(ways) - set(left(kernel))
         assert all(sum(kernel.weight[n] for n in other) >= weight for other in picks if gone.intersection(other))
         assert least_weight(kernel) == least
-        # With nothing to keep, and what is not lighter worth nothing, all of the least weight stay.
+        # With no way to keep, a limit just above the least weight leaves all choices of that
+        # weight.
         kernel.ways = before
         kernel.drop_heavy(closures, least + 1, set())
         assert all(set(other) <= set(left(kernel)) for other in picks if sum(kernel.weight[n] for n in other) == least)
 
 
 def ways_of(kernel: Kernel, choice: dict[int, int]) -> list[int]:
-    """The ways of a kernel that a choice of it, as a graph, names."""
+    """Returns the ways of a kernel in a choice of its graph."""
     order = [n for row in kernel.ways for n in row]
     return [order[n] for n in choice.values()]
 
@@ -135,8 +134,7 @@ def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> No
         for choice in all_choices(as_graph(kernel)):
             ways = ways_of(kernel, choice)
             nodes = {n for way in ways for n in kernel.picks[way]}
-            # A class that weighs nothing is contracted into all its users, so that it may be named
-            # twice.
+            # `contract` puts a class without weight into all its users, so it may occur twice.
             assert sum(weights[n] for n in nodes) == sum(kernel.weight[way] for way in ways)
             picks = {owner[n]: number[n] for n in nodes}
             assert len(picks) == len(nodes) and set(original.roots) <= picks.keys()
@@ -145,7 +143,7 @@ def test_what_is_reduced_stands_for_choices_of_the_same_weight(shape: str) -> No
 
 
 # -- every step removes what it is for
-# -----------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_prune_drops_what_is_unreachable_unfounded_or_uses_itself() -> None:
@@ -169,8 +167,9 @@ def test_prune_drops_what_is_unreachable_unfounded_or_uses_itself() -> None:
 
 
 def test_unwind_drops_what_leads_back_whatever_is_chosen() -> None:
-    """Class 2 has two ways, and both need class 1: a way of class 1 that needs class 2 closes a
-    cycle. A way out anywhere, and it stays.
+    """Both ways of class 2 need class 1, so a way of class 1 that needs class 2 is cyclic.
+
+    If class 2 has another way, that way of class 1 stays.
     """
     ways: list[Way] = [(0, 1, (1,)), (1, 1, ()), (1, 0, (2,)), (2, 1, (1,)), (2, 1, (1, 3)), (3, 1, ())]
     kernel = kernel_of(4, [0], ways)
@@ -187,9 +186,9 @@ def test_unwind_drops_what_leads_back_whatever_is_chosen() -> None:
         ([(0, 2, ()), (0, 1, ())], [0]),
         ([(0, 1, ()), (0, 1, ())], [1]),
         ([(0, 1, (1, 2)), (0, 1, (1,)), (1, 1, ()), (2, 1, ())], [0]),
-        # What the other needs is below every choice with the first.
+        # Every choice with the first way contains the other way's children.
         ([(0, 2, (1,)), (0, 1, (2,)), (1, 1, (2,)), (1, 2, (2, 3)), (2, 5, ()), (3, 1, ())], [0]),
-        # What the other needs can be had besides, as a tree, for the difference.
+        # The missing child costs its tree, which is at most the difference.
         ([(0, 9, ()), (0, 1, (1,)), (1, 3, (2,)), (2, 5, ())], [0]),
         ([(0, 8, ()), (0, 1, (1,)), (1, 3, (2,)), (2, 5, ())], []),
         # Trees share nothing: this one counts class 2 twice.
@@ -213,9 +212,7 @@ def test_dominate_takes_what_is_needed_anyway_for_free_unless_it_may_need_the_cl
 
 
 def test_dominate_pays_for_no_tree_that_may_need_the_class() -> None:
-    """Classes 0 and 1 are one component: class 1 as a tree is cheap, but where it is had through
-    class 0 the two close a cycle.
-    """
+    """Classes 0 and 1 are one component. The tree of class 1 is cheap, but may close a cycle."""
     kernel = kernel_of(3, [2], [(0, 9, ()), (0, 1, (1,)), (1, 2, ()), (1, 0, (0,)), (2, 0, (0,)), (2, 1, (1,))])
     kernel.dominate(Closures(kernel))
     assert {0, 1} <= set(left(kernel))
@@ -254,7 +251,7 @@ def test_bounded_drops_what_is_too_heavy_with_all_that_it_brings() -> None:
 
 
 # -- blocks
-# --------------------------------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
@@ -277,8 +274,8 @@ def test_blocks_hold_everything_once_and_those_below_come_first(shape: str) -> N
 def test_a_tree_is_cut_at_every_class_and_way() -> None:
     kernel = kernel_of(3, [0], [(0, 1, (1, 2)), (1, 1, ()), (1, 2, ()), (2, 1, ()), (2, 2, ())])
     found = list(blocks(kernel, Closures(kernel)))
-    # All three classes are needed, and so is the edge from the source to each; children that are
-    # needed anyway hold nothing together.
+    # All three classes are needed, and so is the edge from the source to each. Children that are
+    # needed anyway connect nothing.
     assert all(len(block.classes) + len(block.ways) == 1 for block in found)
     optional = kernel_of(4, [3], [(3, 1, (0,)), (3, 9, ()), (0, 1, (1, 2)), (1, 1, ()), (1, 2, ()), (2, 1, ()), (2, 2, ())])
     found = list(blocks(optional, Closures(optional)))
@@ -287,7 +284,7 @@ def test_a_tree_is_cut_at_every_class_and_way() -> None:
 
 
 def test_what_is_shared_stays_in_one_block() -> None:
-    """Two users of class 3 hold together; class 4 below it, and the class above them, are cut off."""
+    """Two users connect to class 3. Class 4 below it, and the class above them, are cut off."""
     ways: list[Way] = [(0, 1, (1, 2)), (0, 9, ()), (1, 1, (3,)), (1, 4, ()), (2, 1, (3,)), (2, 4, ()), (3, 1, (4,)), (3, 6, ()), (4, 1, ()), (4, 2, ())]
     kernel = kernel_of(5, [0], ways)
     found = list(blocks(kernel, Closures(kernel)))
@@ -296,7 +293,7 @@ def test_what_is_shared_stays_in_one_block() -> None:
 
 
 # -- solving by blocks
-# ---------------------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def test_trees_need_no_solver() -> None:

@@ -1,5 +1,6 @@
-"""Limits on resources: held exactly, by exhaustive search; what is found within them, proved, and
-said of them.
+"""Limits on resources, against exhaustive search: choices keep them exactly.
+
+The tests cover the choices within limits, their proofs and the messages about them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.support.parameters import spread
 
 
 def drawn_limits(draw: Random, shape: str, count: int, kind: str | None = None) -> tuple[Graph, list[dict[int, int]]]:
-    """A graph with limits that some of its choices meet exactly, or miss, and all its choices."""
+    """Returns a graph with limits that some choices just meet or miss, and all its choices."""
     while True:
         graph = drawn(draw, shape, kind, ties=draw.random() < 0.4)
         choices = few_choices(graph, 250)
@@ -42,7 +43,7 @@ def test_exact_equals_exhaustive_search(shape: str, count: int) -> None:
         if lawful(graph, choices):
             initial = draw.choice([None, draw.choice(choices)])
             found = extract(graph, initial=initial)
-            # What the bound is for is tested below.
+            # Other tests below cover `bound_for`.
             assert_right(graph, choices, replace(found, bound_for="choices within the limits"))
         else:
             with pytest.raises(ExtractionError, match="within the limits") as raised:
@@ -81,8 +82,9 @@ def test_a_bound_says_that_a_node_too_large_alone_was_left_out() -> None:
 
 
 def solved_alone(graph: Graph, choices: list[dict[int, int]]) -> bool | None:
-    """Compare what the solver alone finds and proves, from any choice, with the exhaustive search;
-    None where there is nothing to decide.
+    """Compares the solver's result and proof, from any choice, with the exhaustive search.
+
+    Returns None if there is nothing to decide.
     """
     try:
         problem, scale, _ = prepare(graph)
@@ -116,7 +118,7 @@ def test_the_solver_alone_finds_and_proves_the_best(kind: str) -> None:
 
 @pytest.mark.slow
 def test_the_solver_adds_up_amounts_of_many_bits() -> None:
-    """Amounts with 53-bit mantissas, where what the solver is given are integers as large."""
+    """Amounts have 53-bit mantissas, so the solver receives integers of as many bits."""
     draw = Random(5)
     solved = 0
     for _ in range(500):
@@ -133,8 +135,9 @@ def test_the_solver_adds_up_amounts_of_many_bits() -> None:
 
 
 def test_the_solver_does_not_lose_the_choice_that_just_fits() -> None:
-    """Found among random graphs: the best choice uses 4.9 of 5.9 where the solver proved that none
-    is below 35.
+    """The best choice uses 4.9 of 5.9. The solver once proved that none costs less than 35.
+
+    Random graphs showed it.
     """
     large = 2.9090350266556815
     rows: list[tuple[int, float, tuple[int, ...], float]] = [
@@ -155,8 +158,10 @@ def test_the_solver_does_not_lose_the_choice_that_just_fits() -> None:
 
 
 def folding(sizes: list[float], *, other_use: bool, room: float) -> tuple[Graph, dict[int, int]]:
-    """A chain of products by transposed weights; storing the transposed weight saves a node. With
-    another use of the weight it stays stored too.
+    """Returns a chain of products by transposed weights.
+
+    Storing the transposed weight saves a node. With another use of the weight, the weight stays
+    stored too.
     """
     nodes, roots, initial = [Node(0, 0.0, ())], list[int](), {0: 0}
     for i, size in enumerate(sizes):
@@ -196,12 +201,12 @@ def test_equal_folds_fill_the_room() -> None:
 
 
 def test_a_limit_is_not_exceeded_by_a_rounding_error() -> None:
-    # As decimals three times 0.1 are 0.3; as floats the sum rounds to more, and is more exactly
-    # too.
+    # Three times the decimal 0.1 is 0.3. As floats, the exact sum is more than 0.3, and so is the
+    # rounded one.
     leaves = [Node(c, 0.0, (), (0.1,)) for c in range(3)] + [Node(c, 1.0, (), (0.0,)) for c in range(3)]
     assert extract(Graph(3, leaves, [0, 1, 2], (0.3,))).cost == 1.0
     assert extract(Graph(3, leaves, [0, 1, 2], (0.1 + 0.1 + 0.1,))).cost == 0.0
-    # 1e16 + 1 is 1e16 as a float: adding up in floats would let this pass.
+    # 1e16 + 1 is 1e16 as a float, so a sum of floats would accept this.
     huge = [Node(0, 0.0, (), (1e16,)), Node(1, 0.0, (), (1.0,))]
     with pytest.raises(ExtractionError, match="every one uses at least"):
         extract(Graph(2, huge, [0, 1], (1e16,)))

@@ -1,6 +1,4 @@
-"""Costs that no node has alone: forced fusions and forbidden pairs against exhaustive search, and
-terms that a callback adds between solves.
-"""
+"""Terms against exhaustive search: forced fusions, forbidden pairs, and terms of a callback."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ from tests.support.parameters import spread
 
 
 def drawn_terms(draw: Random, shape: str, kind: str | None = None, forbidding: float = 0.2) -> tuple[Graph, list[dict[int, int]]]:
-    """A graph with terms, and all its choices, forbidden ones too."""
+    """Returns a graph with terms, and all its choices, forbidden ones included."""
     while True:
         graph = drawn(draw, shape, kind, ties=draw.random() < 0.4)
         choices = few_choices(graph, 250)
@@ -53,7 +51,7 @@ def test_greedy_is_a_choice_never_below_the_best(shape: str) -> None:
         graph, choices = drawn_terms(draw, shape, forbidding=0.0)
         initial = draw.choice(choices)
         begun = price(graph, initial)
-        # Without work there is no solver, but all else that "exact" does.
+        # Without work, "exact" does everything except the solver.
         for found in (extract(graph, method="greedy", initial=initial), extract(graph, initial=initial, work=0)):
             assert_right(graph, choices, found, optimal=False)
             reached = price(graph, found.nodes)
@@ -106,12 +104,13 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
 
 
 # -- forced fusions
-# ------------------------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 def fusions(draw: Random, length: int) -> tuple[Graph, list[float]]:
-    """A chain of steps, each of a cheap or a dear node. Two cheap ones in a row are fused by the
-    machine, whether wanted or not, and then slow.
+    """Returns a chain of steps, each a cheap or a dear node.
+
+    The machine fuses two cheap nodes in a row, which is slow.
     """
     nodes, terms = [Node(0, 0.0, ())], list[Term]()
     penalties = [0.0]
@@ -125,8 +124,9 @@ def fusions(draw: Random, length: int) -> tuple[Graph, list[float]]:
 
 
 def least_of_fusions(graph: Graph, penalties: list[float]) -> float:
-    """The least cost, step by step: of all ways to end in a cheap node, and of all ways to end in a
-    dear one.
+    """Returns the least cost.
+
+    Step by step, it tracks the least cost of chains that end in a cheap node and in a dear one.
     """
     cheap, dear = 0.0, 0.0
     for c in range(1, graph.classes):
@@ -154,14 +154,15 @@ def test_forced_fusions_are_avoided_where_the_sum_of_nodes_walks_into_them() -> 
 
 
 def test_a_second_consumer_prevents_a_fusion() -> None:
-    """The product is fused into what uses it, at a loss, unless something else uses it as well: a
-    copy that costs less than the loss is worth it.
+    """The product fuses into its only user, at a loss.
+
+    A second user prevents this, so a copy that costs less than the loss pays.
     """
     product, view, copy = 0, 1, 2
     nodes = [Node(product, 1.0, ()), Node(view, 1.0, (product,)), Node(view, 2.5, (product, copy)), Node(copy, 0.5, (product,))]
     loss = Term((0, 1), 5.0, sole=True)
     assert extract(Graph(3, nodes, [view], (), (loss,))).nodes == {product: 0, view: 2, copy: 3}
-    # Where the copy is wanted anyway, or the product itself, nothing is fused.
+    # If the roots need the copy or the product itself, nothing fuses.
     for roots in ([view, copy], [view, product]):
         graph = Graph(3, nodes, roots, (), (loss,))
         assert extract(graph).cost == 2.0 + 0.5 * (copy in roots)
@@ -236,13 +237,14 @@ def test_check_adds_terms_up_and_sees_what_is_forbidden() -> None:
 
 
 # -- terms added between solves
-# ------------------------------------------------------------------------------------------------------------------------
+# --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", ["layered", "merged", "inverses", "wild"])
 def test_terms_added_where_they_apply_lead_to_the_same_best(shape: str) -> None:
-    """Costs that only the whole shows, none of them a gain: each is told when a choice has it, and
-    most never need be.
+    """Some costs show only in a whole choice; `reprice` returns them once a choice has them.
+
+    None of them is a gain, so most never need to be known.
     """
     draw = Random(f"reprice {shape}")
     told_all = offered = 0

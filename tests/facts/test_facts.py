@@ -1,4 +1,4 @@
-"""Facts: the laws of merging, and what types and arrays are known to be."""
+"""Facts: the laws of merging, and the facts of types and arrays."""
 
 import ml_dtypes
 import numpy as np
@@ -33,7 +33,7 @@ FACTS = TENSORS | st.sampled_from(SEQUENCES).map(lambda text: Fact(other=text)) 
 
 
 def merged(*facts: Fact) -> Fact | None:
-    """All merged from the left; None where they contradict one another."""
+    """Returns all facts merged from the left; None if they contradict one another."""
     result = facts[0]
     for fact in facts[1:]:
         try:

@@ -1,5 +1,6 @@
-"""A slice of the fuzzer of facts, what it covers, and that it finds what is wrong. The whole:
-`python -m tests.fuzz.facts --seeds 20000`.
+"""A slice of the fuzzer of facts, its coverage, and proof that it finds wrong facts.
+
+The whole: `python -m tests.fuzz.facts --seeds 20000`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tests.fuzz.facts import fuzz
 from tests.fuzz.facts_draw import Draw
 from tests.fuzz.facts_graphs import NEWEST, OLDEST, TABLE, draw_graph
 
-# Operators that the table of single nodes lacks, and what draws them instead.
+# Operators that the table of single nodes lacks, with the generator that draws them instead.
 ELSEWHERE = {
     "If": "bodies",
     "Loop": "bodies",
@@ -25,7 +26,7 @@ ELSEWHERE = {
     **dict.fromkeys("ConcatFromSequence SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength".split(), "boxes"),
     **dict.fromkeys("Optional OptionalGetElement OptionalHasElement SplitToSequence".split(), "boxes"),
 }
-# Attributes that are never away from their defaults, and why.
+# Attributes that always have their defaults, with the reason.
 UNDRAWN = {
     ("BatchNormalization", "spatial"): "the runtime has no kernel for 0",
     ("LSTM", "input_forget"): "the runtime refuses 1",
@@ -33,7 +34,7 @@ UNDRAWN = {
 
 
 def versions() -> dict[tuple[str, int], defs.OpSchema]:
-    """All operators of the opsets that are fuzzed, by name and version."""
+    """Returns all operators of the fuzzed opsets, by name and version."""
     found: dict[tuple[str, int], defs.OpSchema] = {}
     for name in {schema.name for schema in defs.get_all_schemas_with_history() if schema.domain == ""}:
         for opset in range(OLDEST, NEWEST + 1):
@@ -88,8 +89,9 @@ def test_what_is_stated_is_so() -> None:
 
 @pytest.mark.parametrize(("name", "lie"), [("Slice", "Identity"), ("Concat", "Identity"), ("Resize", "Identity"), ("MaxPool", "Identity")])
 def test_a_wrong_table_is_found(name: str, lie: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were the sizes of an operator those of its input, as ONNX's inference had it for Slice-10,
-    some seed would say so.
+    """If an operator had the sizes of its input, some seed would show it.
+
+    ONNX's inference had this fault for Slice-10.
     """
     forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]
     forget()

@@ -1,6 +1,4 @@
-"""Inference as a whole: ONNX's own node tests in three degrees of ignorance, hostile nodes, and
-what has no schema.
-"""
+"""Inference as a whole: ONNX's node tests at three degrees of knowledge, and hostile nodes."""
 
 from __future__ import annotations
 
@@ -24,7 +22,7 @@ N, M, H = symbol("N"), symbol("M"), symbol("H")
 
 
 def through(model: onnx.ModelProto, known: Mapping[str, Fact]) -> dict[str, Fact]:
-    """The facts of all values of a model, given those of its inputs."""
+    """Returns the facts of all values of a model, given those of its inputs."""
     imports = {normal_domain(entry.domain): entry.version for entry in model.opset_import}
     facts = dict(known)
     facts.update({tensor.name: from_array(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer})
@@ -38,8 +36,10 @@ def through(model: onnx.ModelProto, known: Mapping[str, Fact]) -> dict[str, Fact
 
 
 def told(declared: Fact, array: Any, position: int, degree: str, sizes: dict[str, int]) -> Fact:
-    """What a test's input is known to be: all but that it is constant; named sizes and small
-    parameters; or named sizes only.
+    """Returns the fact of a test's input at a degree of knowledge.
+
+    "all is known" leaves out only that it is constant. The other degrees know named sizes, with or
+    without the elements of small parameters.
     """
     if not isinstance(array, np.ndarray) or not declared.dtype:
         return declared
@@ -69,7 +69,10 @@ def test_nothing_inferred_contradicts_the_node_tests_of_onnx(degree: str, least:
 
 
 def agrees(fact: Fact, array: np.ndarray[Any, Any], sizes: dict[str, int], name: str) -> bool:
-    """Fails where a fact is not true of the array; whether the fact says all of its type."""
+    """Fails if a fact is not true of the array.
+
+    Tells whether the fact has the array's full type.
+    """
     actual = from_array(array)
     assert fact.dtype in (0, actual.dtype), name
     assert fact.other is None, name
@@ -146,9 +149,9 @@ def test_no_node_however_strange_is_an_exception(domain: str) -> None:
 @pytest.mark.parametrize(
     ("name", "attributes", "inputs", "outputs"),
     [
-        ("GatherND", {"batch_dims": -9}, (Fact(1, (N, 2)), Fact(7, (1,), ints=(N,))), 1),  # a segmentation fault
+        ("GatherND", {"batch_dims": -9}, (Fact(1, (N, 2)), Fact(7, (1,), ints=(N,))), 1),  # crashes with a segmentation fault
         ("Split", {"axis": 0, "num_outputs": 1}, (Fact(1, (8, 0)),), 2),  # aborts
-        ("Einsum", {"equation": b"\xff"}, (Fact(1, (2,)), Fact(1, (2,))), 1),  # never ends, as do all that follow
+        ("Einsum", {"equation": b"\xff"}, (Fact(1, (2,)), Fact(1, (2,))), 1),  # never ends, as all that follow
         *(("Einsum", {"equation": text}, (Fact(1, (2, 3)),), 1) for text in (b"....ij->ij", b"..ij->ij", b"i.j->ij", b"i..j->ij", b"...ij...", b"....->")),
         ("Expand", {}, (Fact(1, (2,)), Fact(7, (2**40,))), 1),  # takes all memory
     ],
@@ -251,7 +254,7 @@ def test_a_chain_of_shape_computations_folds() -> None:
 
 
 def test_a_batch_normalization_that_does_not_train_has_a_type() -> None:
-    """It was asked for the outputs of one that trains, and ONNX refused."""
+    """Inference asked for the training outputs too, and ONNX refused."""
     channels = Fact(TensorProto.FLOAT, (2,))
     for version in (9, 14, 15):
         (y, *_) = infer(find_operator("", "BatchNormalization", version), {}, (Fact(TensorProto.FLOAT, (4, 2, 3)), *[channels] * 4), 3)
@@ -259,7 +262,10 @@ def test_a_batch_normalization_that_does_not_train_has_a_type() -> None:
 
 
 def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]:
-    """What ONNX's inference is told of inputs; it answers with `claims` where there are some."""
+    """Returns the input types that ONNX's inference receives.
+
+    If there are `claims`, it answers with these.
+    """
     told: list[onnx.TypeProto] = []
     real = inference.infer_node_outputs
 
@@ -273,8 +279,9 @@ def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]
 
 
 def test_onnx_never_learns_the_name_of_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its inference copies names to where the size changes: so it did for Slice-10, and the Slice
-    was deleted.
+    """ONNX's inference copies names to axes whose size changes.
+
+    It did so for Slice-10, and eqsat deleted the Slice.
     """
     told = spied(monkeypatch)
     one = Fact(TensorProto.INT64, (1,), ints=(0,))
@@ -288,8 +295,8 @@ def test_onnx_never_learns_the_name_of_a_size(monkeypatch: pytest.MonkeyPatch) -
     ("claims", "shape"),
     [
         ((None, 4), (N, 4)),
-        ((None, 7), (N, None)),  # another number than ours
-        ((5, 4), (N, 4)),  # a number where we have a name
+        ((None, 7), (N, None)),  # a number that differs from ours
+        ((5, 4), (N, 4)),  # a number in place of our name
         (("X", 4), (N, 4)),
         ((1, 1, 1), None),  # another rank
     ],
@@ -304,7 +311,7 @@ def test_what_onnx_claims_of_sizes_can_only_contradict(claims: tuple[Any, ...], 
 
 
 def test_nothing_is_known_of_the_sizes_inside_a_sequence() -> None:
-    """ONNX, its reference and the runtime do not agree on what SplitToSequence keeps of an axis."""
+    """ONNX, its reference and the runtime disagree on the axis that SplitToSequence keeps."""
     (parts,) = infer(find_operator("", "SplitToSequence", 13), {"keepdims": 0}, (Fact(1, (2, 3)), from_array(np.array([1, 1]))), 1)
     assert parts.other is not None
     assert onnx.TypeProto.FromString(parts.other) == helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))

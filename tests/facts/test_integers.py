@@ -23,7 +23,7 @@ def grid(*elements: Dim, shape: tuple[int, ...]) -> Given:
 SQUARE = grid(N, 2, M, 4, 5, H, shape=(2, 3))
 FIVES = numpy_helper.from_array(np.array([5], np.int64))
 
-# What runs, and the elements that it gives.
+# Nodes that run, and the elements of their results.
 CASES: list[tuple[Case, tuple[Dim, ...]]] = [
     (case("Shape", of(N, 3, mul(M, 2))), (N, 3, mul(M, 2))),
     (case("Shape", of(N, 3, M), opset=15, start=-2), (3, M)),
@@ -102,7 +102,7 @@ def test_arithmetic_wraps_as_the_type_does(kind: type[np.integer]) -> None:
     ran = 0
     for name in ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Less", "Equal"):
         a = [random.choice(values) for _ in range(24)]
-        # The quotient of the least integer by -1 has no value, a division by 0 neither.
+        # The least integer has no quotient by -1, and nothing has a quotient by 0.
         b = [random.choice([value for value in values if value not in (0, -1) or name not in ("Div", "Mod")]) for _ in range(24)]
         node = case(name, const(a, kind), const(b, kind))
         facts = inferred(node)
@@ -111,7 +111,7 @@ def test_arithmetic_wraps_as_the_type_does(kind: type[np.integer]) -> None:
             assert facts[0].ints is None  # the runtime's kernels are not exact there
         else:
             assert facts[0].ints is not None
-            assert None not in facts[0].ints or kind is np.int64  # what would wrap in int64 is not computed
+            assert None not in facts[0].ints or kind is np.int64  # eqsat computes no result that would wrap in int64
         try:
             ran += check(node, SIZES[:1])
         except Exception as error:
@@ -159,7 +159,7 @@ def test_large_tensors_carry_no_elements() -> None:
     assert inferred(case("Concat", hold(*[N] * 40), hold(*[N] * 40), axis=0))[0].ints is None
     assert inferred(case("ConstantOfShape", const([2**40, 2**20]), value=FIVES))[0].ints is None
     assert inferred(case("Range", one(0), one(2**30), one(1)))[0].shape == (2**30,)
-    assert inferred(case("Range", one(0), one(2**60), one(1)))[0].shape == (None,)  # which the runtime does not count right
+    assert inferred(case("Range", one(0), one(2**60), one(1)))[0].shape == (None,)  # the runtime counts this length wrongly
     assert inferred(case("Tile", hold(N), const([2**40])))[0].ints is None
 
 
@@ -235,7 +235,7 @@ def test_uniform_tensors_stay_uniform_where_elements_move() -> None:
     ("dtype", "factor", "known"), [(INT64, 2**31, True), (INT64, 2**31 + 1, False), (INT64, -(2**62), False), (INT32, 2**16, True), (INT32, 2**30, False)]
 )
 def test_products_that_sizes_make_overflow_are_not_kept(dtype: int, factor: int, known: bool) -> None:
-    """`N * 2**62` is negative for N = 2 already."""
+    """`N * 2**62` is negative even for N = 2."""
     (fact,) = inferred(case("Mul", hold(N, dtype=dtype), hold(factor, dtype=dtype)))
     assert fact.ints == (mul(N, factor) if known else None,)
 
@@ -248,6 +248,6 @@ def test_what_overflows_inside_a_quotient_is_not_kept() -> None:
 
 
 def test_the_greater_of_what_may_be_wide_is_not_known() -> None:
-    """ONNX Runtime compares 64 bits as if they were 32, here and there."""
+    """Some kernels of ONNX Runtime compare 64-bit integers as if they had 32 bits."""
     (fact,) = inferred(case("Max", hold(mul(N, 2**31 - 1)), hold(M)))
     assert fact.ints is None

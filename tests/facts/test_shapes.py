@@ -1,7 +1,6 @@
-"""Symbolic inference against ONNX Runtime: what is inferred, at many sizes, is what running the
-node gives.
+"""Symbolic inference against ONNX Runtime: at many sizes, the node has the inferred sizes.
 
-Sizes at which the runtime refuses the node prove nothing, and every case must run at some.
+Sizes that the runtime refuses prove nothing, and every case must run at some sizes.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def at(dim: Dim, sizes: dict[str, int]) -> int:
 
 @dataclass(frozen=True)
 class Given:
-    """An input: what inference is told of it, and what the runtime is fed at given sizes."""
+    """An input: its fact for inference, and its value for the runtime at given sizes."""
 
     fact: Fact
     fixed: np.ndarray[Any, Any] | None = None
@@ -54,28 +53,28 @@ class Given:
 
 
 def of(*shape: Dim, dtype: int = TensorProto.FLOAT) -> Given:
-    """A tensor of which only the type is known."""
+    """Returns a tensor of known type and unknown elements."""
     return Given(Fact(dtype, shape))
 
 
 def hold(*elements: Dim, dtype: int = TensorProto.INT64) -> Given:
-    """A list of integers, known or symbolic."""
+    """Returns a list of integers, known or symbolic."""
     return Given(Fact(dtype, (len(elements),), ints=elements))
 
 
 def one(element: Dim, dtype: int = TensorProto.INT64) -> Given:
-    """An integer scalar."""
+    """Returns an integer scalar."""
     return Given(Fact(dtype, (), ints=(element,)))
 
 
 def const(values: Any, kind: Any = np.int64) -> Given:
-    """A constant."""
+    """Returns a constant."""
     array = np.array(values, kind)
     return Given(from_array(array), array)
 
 
 def hidden(*elements: int) -> Given:
-    """A list of integers that only the runtime knows."""
+    """Returns a list of integers that only the runtime knows."""
     return Given(Fact(TensorProto.INT64, (len(elements),)), np.array(elements, np.int64))
 
 
@@ -85,8 +84,8 @@ class Case:
     inputs: tuple[Given | None, ...]
     opset: int = 17
     outputs: int = 1
-    partial: bool = False  # some sizes can not be known
-    positive: bool = False  # not on empty tensors: the runtime's kernel aborts, or takes no negative axis, or we assume something
+    partial: bool = False  # some sizes cannot be known
+    positive: bool = False  # not on empty tensors: there the runtime's kernel aborts or refuses negative axes, or we assume a size
     attributes: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
@@ -115,7 +114,7 @@ def inferred(case: Case) -> tuple[Fact, ...]:
 
 
 def check(case: Case, sizes: Sequence[dict[str, int]] = SIZES) -> int:
-    """Compares at all sizes; the number at which the node ran."""
+    """Compares at all sizes. Returns the number of sizes at which the node ran."""
     facts = inferred(case)
     running = session(model(case))
     runs = 0
@@ -217,8 +216,8 @@ CASES = [
     case("Reshape", of(N, M, 12), const([0, 4, -1])),
     case("Reshape", of(N, M, 12), hold(N, M, 3, 4)),
     case("Reshape", of(N, M, 12), hold(mul(N, M), 12)),
-    # Two sizes that are 0 at once copy sizes of the input: that an empty tensor has the sizes that
-    # were asked for is assumed.
+    # Two sizes that are 0 at once copy input sizes. We assume that the empty tensor has the
+    # requested sizes.
     case("Reshape", of(N, 3, M, 4), hold(N, M, 12), positive=True),
     case("Reshape", of(N, 4, N), hold(N, N, 4), positive=True),
     case("Reshape", of(N, 3, M, 4), hold(N, M, 6), partial=True),
@@ -227,7 +226,8 @@ CASES = [
     case("Reshape", of(N, 12), hold(sub(M, 1), 12), partial=True),
     case("Reshape", of(N, 12), hold(N, sub(M, 1), -1), partial=True),
     case("Reshape", of(N, 12), hold(N, -1, 6)),
-    # ONNX forbids a size of 0 beside a -1. ONNX Runtime takes it, and leaves all zeros out where it infers the -1.
+    # With `allowzero`, ONNX forbids a size of 0 beside a -1. ONNX Runtime accepts it, and infers
+    # the -1 from the nonzero sizes.
     case("Reshape", of(N, 12), hold(N, -1, 6), allowzero=1),
     case("Reshape", of(N, M), hold(N, -1), allowzero=1, partial=True),
     case("Reshape", of(0, N, M, 4), hold(N, N, -1, M, M), allowzero=1, partial=True),
@@ -337,7 +337,7 @@ CASES = [
 
 
 # Sizes on which the runtime, ONNX's inference and its reference disagree: a case, the axis, and the
-# image for which they do.
+# image that shows it.
 DISPUTED = [
     (case("Resize", of(1, 1, H), None, const([1, 1, 0.7], np.float32)), 2, (1, 1, 10)),
     (case("Upsample", of(1, 1, H), const([1, 1, 1.3], np.float32), opset=9), 2, (1, 1, 10)),
@@ -400,8 +400,9 @@ def test_reshapes_at_random() -> None:
     assert known > 50
 
 
-# Operators whose sizes ONNX's inference states alone, and so as numbers: none of them copies a size
-# that may have a name, takes no tensor, or is younger than the fuzzer of facts looks at.
+# Only ONNX's inference knows the sizes of these operators, so they are numbers. No such operator
+# copies a size that may have a name; or it takes no tensor, or is newer than the fuzzer of facts
+# covers.
 NUMBERS_ONLY = """BlackmanWindow CausalConvWithState ConcatFromSequence Constant HammingWindow HannWindow If ImageDecoder LinearAttention Loop
     MelWeightMatrix Optional OptionalGetElement OptionalHasElement RandomNormal RandomUniform STFT Scan SequenceAt SequenceConstruct SequenceEmpty
     SequenceErase SequenceInsert SequenceLength SequenceMap Shape Size SplitToSequence StringNormalizer SwiGLU"""

@@ -1,3 +1,4 @@
-"""The differential fuzzer: random models, optimized and compared with what they were, on the
-runtime and on the reference.
+"""The differential fuzzer: it optimizes random models and compares them with the originals.
+
+Both run on the runtime and on the reference.
 """

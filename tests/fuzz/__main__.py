@@ -1,25 +1,31 @@
 """The differential fuzzer: `python -m tests.fuzz --seeds 10000`, from the root of the repository.
 
-Each seed is a model. It is optimized without verification, and both models run on the same inputs,
-on ONNX Runtime without its optimizations: other sizes, 0 and 1 among them and sizes beyond the
-bounds in the model, integers at their ends, a NaN or an infinity at one place. One model in 25 is
-verified as well. Each comes to one of these, which are counted:
+Each seed is a model. eqsat optimizes it without verification, and both models run on the same
+inputs, on ONNX Runtime without its optimizations. The inputs have sizes that the model was not
+built with, 0 and 1 and sizes beyond the model's bounds among them, integers at the limits of their
+type, and a NaN or an infinity at one place. One model in 25 is verified too. The fuzzer counts
+these outcomes:
 
-same       nothing differs by more than rounding explains; with --exact, by a bit different  it
-does, or the optimized model is refused, or the process crashes or hangs: made small, and printed as
-ONNX text with its inputs and the rules that it takes left out, given up   verification left out a
-rule, or the whole model runtime    ONNX's reference sees no difference: the runtime is wrong on the
-original, or takes inputs that ONNX does not lured      the same, but it is the optimized model on
-which the runtime is wrong, or which it refuses; worth a look poles      it differs where an
-infinity or a NaN comes up on the way, of which real arithmetic says nothing nothing    no model
-that runs was drawn, or the runtime crashes on the original
+    same       no output differs by more than rounding explains; with --exact, by a bit
+    different  an output does, or the runtime refuses the optimized model, or the process
+               crashes or hangs; printed as small ONNX text with its inputs and rules
+    left out   verification left out a rule
+    given up   verification gave up the whole model
+    runtime    ONNX's reference sees no difference: the runtime is wrong on the original, or
+               accepts inputs that ONNX does not
+    lured      as `runtime`, but the runtime is wrong on the optimized model, or refuses it;
+               worth a look
+    poles      an output differs where an infinity or a NaN arises inside, of which real
+               arithmetic tells nothing
+    nothing    no model that runs was drawn, or the runtime crashes on the original
 
-    --seeds N      how many models (1000)
+    --seeds N      the number of models (1000)
     --start S      the first seed (0)
     --exact        optimize with `exact`, and compare bits
-    --quick        do not make what differs small
+    --quick        do not make failing models small
 
-Exits with 1 if a model is different, left out or given up. The same seeds give the same models.
+The exit code is 1 if a model is different, left out or given up. The same seeds give the same
+models.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""A campaign: seeds come in, outcomes go out, one by one. Each seed runs in a worker process, which
-crashes and hangs can not leave.
+"""A campaign turns seeds into outcomes, one by one.
+
+Each seed runs in a worker process, which contains crashes and hangs.
 """
 
 from __future__ import annotations
@@ -11,21 +12,23 @@ from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 from .trial import DIFFERENT, NOTHING, Outcome
 
-SECONDS = 90.0  # in which a model of a dozen nodes is drawn, optimized, run and verified, hundreds of times over
+SECONDS = 90.0  # enough to draw, optimize, run and verify a model of a dozen nodes hundreds of times
 _HERE = __name__.rpartition(".")[0]
 
 
 @cache
 def worker() -> Worker:
-    """The process in which all seeds of this one run: what starts it and loads the rules is paid
-    once.
+    """Returns the process that runs all seeds.
+
+    Its start, and loading the rules, happen once.
     """
     return Worker()
 
 
 def outcomes(seeds: Iterable[int], exact: bool) -> Iterator[Outcome]:
-    """What each seed comes to; what takes the process down is the runtime's if the original alone
-    does so.
+    """Yields the outcome of each seed.
+
+    If the process dies, the runtime is to blame if the original alone kills it too.
     """
     for seed in seeds:
         try:
@@ -45,7 +48,7 @@ def _accused(seed: int, failure: Exception) -> Outcome:
 
 
 def smaller(seed: int, exact: bool) -> str:
-    """The case that goes wrong, made small, as text."""
+    """Returns the failing case of a seed as text, made small."""
     try:
         return worker().call(f"{_HERE}.minimize:minimized", seed, exact, timeout=10 * SECONDS)
     except (RemoteError, WorkerDied, WorkerTimeout) as failure:

@@ -21,7 +21,7 @@ class Chance:
         self.generator = np.random.default_rng(seed)
 
     def number(self, low: int, high: int) -> int:
-        """An integer; both ends are included."""
+        """Returns an integer from `low` to `high`, both included."""
         return int(self.generator.integers(low, high + 1))
 
     def often(self, probability: float = 0.5) -> bool:
@@ -31,7 +31,7 @@ class Chance:
         return items[self.number(0, len(items) - 1)]
 
     def weighted(self, weights: Mapping[T, float]) -> T:
-        """One of the keys, as often as its weight says."""
+        """Returns one of the keys, with the probability of its weight."""
         at = self.generator.random() * sum(weights.values())
         for item, weight in weights.items():
             at -= weight
@@ -43,18 +43,16 @@ class Chance:
         return [items[place] for place in self.generator.permutation(len(items))]
 
     def some(self, items: Sequence[T], least: int = 0) -> list[T]:
-        """Some of the items, in random order."""
+        """Returns some of the items, in random order."""
         return self.shuffled(items)[: self.number(min(least, len(items)), len(items))]
 
     def split(self, total: int, parts: int) -> list[int]:
-        """Sizes that add up to the total; parts may be empty."""
+        """Returns sizes that add up to the total. Parts may be empty."""
         cuts = sorted(self.number(0, total) for _ in range(parts - 1))
         return [high - low for low, high in zip([0, *cuts], [*cuts, total], strict=True)]
 
     def constant(self, dtype: Any, shape: Sequence[int]) -> Array:
-        """Elements as they stand in models: one number throughout, small whole numbers, or
-        arbitrary ones.
-        """
+        """Returns elements as in models: one number, small whole numbers, or arbitrary ones."""
         kind, shape = np.dtype(dtype), tuple(shape)
         if kind.kind == "O":
             return self.words(shape)
@@ -67,7 +65,7 @@ class Chance:
         return self.ordinary(kind, shape)
 
     def ordinary(self, dtype: Any, shape: Sequence[int]) -> Array:
-        """Normal numbers, or small integers of either sign."""
+        """Returns normally distributed numbers, or small integers of either sign."""
         kind, shape = np.dtype(dtype), tuple(shape)
         if kind.kind == "O":
             return self.words(shape)
@@ -77,7 +75,7 @@ class Chance:
         return np.asarray(values + 1j * self.generator.standard_normal(shape) if kind.kind == "c" else values).astype(kind)
 
     def whole(self, dtype: Any, shape: Sequence[int], low: int, high: int) -> Array:
-        """Small integers, in any type."""
+        """Returns small integers, in any type."""
         kind = np.dtype(dtype)
         low = max(low, 0) if kind.kind in "ub" or kind.name.startswith("uint") else low
         return np.asarray(self.generator.integers(low, high + 1, tuple(shape))).astype(kind)
@@ -92,7 +90,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def is_whole(dtype: np.dtype[Any]) -> bool:
-    """Whether the elements are integers or truths."""
+    """Tells whether the elements are integers or booleans."""
     return dtype.kind != "O" and not is_float(dtype)
 
 

@@ -10,8 +10,9 @@ from .scope import captures
 
 
 def cone(proto: onnx.ModelProto, names: Collection[str]) -> onnx.ModelProto:
-    """A copy of the model with the outputs `names` alone; nodes and constants that they do not need
-    are gone, inputs stay.
+    """Returns a copy of the model with only the outputs `names`.
+
+    Nodes and constants that they do not need are gone, inputs stay.
     """
     result = onnx.ModelProto()
     result.CopyFrom(proto)

@@ -12,8 +12,9 @@ DOMAIN = "made.here"
 
 
 def outlined(model: onnx.ModelProto, chance: Chance) -> None:
-    """Puts some nodes in a row into a function; bodies stay out of functions, as older tools have
-    it.
+    """Moves some consecutive nodes into a function.
+
+    Bodies stay outside functions, as in older tools.
     """
     graph = model.graph
     nodes = list(graph.node)

@@ -1,13 +1,12 @@
-"""The fuzzer of facts: what eqsat derives of every value of a graph, against what the runtime and
-the reference compute.
+"""The fuzzer of facts: eqsat's facts against the values of the runtime and the reference.
 
     python -m tests.fuzz.facts --seeds 20000 [--first 0] [--operators Slice,Resize]
 
-Every seed is one graph: a node of any standard operator of opsets 7 to 26, its attributes away from
-their defaults, or a computation with sizes; its inputs have named, unknown and known sizes, and
-nodes follow it. The types, sizes, integers, uniform elements and constants that
-`eqsat.egraph.encode` states are compared at several choices of the sizes. A size of which the two
-engines give two different ones must not be stated. What is wrong is cut down to the nodes it
+Every seed is one graph. It begins with a node of any standard operator of opsets 7 to 26, with
+attributes that differ from their defaults, or with a computation with sizes. Its inputs have named,
+unknown and known sizes, and nodes follow it. The fuzzer compares the types, sizes, integers,
+uniform elements and constants that `eqsat.egraph.encode` derives, at several choices of the sizes.
+A size on which the two engines differ must be unknown. A wrong fact is cut down to the nodes it
 depends on, and printed as ONNX text.
 """
 
@@ -53,12 +52,12 @@ class Wrong(NamedTuple):
 
     seed: int
     value: str
-    text: str  # what is stated, and what is so
+    text: str  # the stated fact, and the true value
     model: str
 
 
 class Tally(NamedTuple):
-    """What a run came to."""
+    """The totals of a campaign."""
 
     graphs: int
     ran: Counter[str]  # graphs that an engine ran, by engine
@@ -68,7 +67,7 @@ class Tally(NamedTuple):
 
 
 def stated(model: onnx.ModelProto) -> dict[str, Fact] | str:
-    """The fact of every value, those of bodies included, or why there are none."""
+    """Returns the fact of every value, bodies included, or the reason why there are none."""
     read = normalize(simplify(model), None, None)
     terms = Terms()
     derivation, contents = Derivation(terms), ContentIndex()
@@ -93,7 +92,7 @@ def stated(model: onnx.ModelProto) -> dict[str, Fact] | str:
 
 
 def faults(fact: Fact, value: Any, sizes: Mapping[str, int]) -> Iterator[str]:
-    """What a fact says of a value that is not so."""
+    """Yields the statements of a fact that are not true of a value."""
     if value is None:
         return
     if isinstance(value, list):
@@ -144,7 +143,7 @@ def _sequence_faults(fact: Fact, value: list[Any]) -> Iterator[str]:
 
 
 def count(fact: Fact) -> int:
-    """How much a fact states."""
+    """Returns the number of statements of a fact."""
     sizes = sum(dim is not None for dims in (fact.shape, fact.ints) if dims is not None for dim in dims)
     return bool(fact.dtype) + sizes + (fact.uniform is not None) + (fact.floats is not None) + fact.const + (fact.other is not None)
 
@@ -153,21 +152,21 @@ def count(fact: Fact) -> int:
 
 
 class Looked(NamedTuple):
-    """A graph and what its engines gave."""
+    """A graph with the values of its engines."""
 
     seed: int
     drawn: Drawn
     sizes: list[dict[str, int]]
     seen: list[Observed]
-    wrapped: Wrapped | None = None  # the same with control flow
+    wrapped: Wrapped | None = None  # the same graph with control flow
 
     def feeds(self, sizes: Mapping[str, int]) -> dict[str, Any]:
-        """What the inputs were at these sizes."""
+        """Returns the inputs at these sizes."""
         return self.drawn.feeds(sizes, self.seed) or {}
 
 
 def compare(looked: Looked) -> tuple[int, list[Wrong]]:
-    """How many statements were compared, and those that are wrong."""
+    """Returns the number of compared statements, and the wrong ones."""
     model = looked.drawn.model()
     compared, wrong = _compared(looked, model, model)
     if looked.wrapped is not None and not wrong:
@@ -177,7 +176,7 @@ def compare(looked: Looked) -> tuple[int, list[Wrong]]:
 
 
 def _compared(looked: Looked, open_model: onnx.ModelProto, model: onnx.ModelProto) -> tuple[int, list[Wrong]]:
-    """What is stated of a model, which may have control flow, against the values of the open one."""
+    """Compares the facts of a model, perhaps with control flow, with the open one's values."""
     facts = stated(model)
     if isinstance(facts, str):
         ran = any(len(seen.runtime) == len(open_model.graph.output) for seen in looked.seen)
@@ -186,7 +185,8 @@ def _compared(looked: Looked, open_model: onnx.ModelProto, model: onnx.ModelProt
     compared = 0
     first: dict[tuple[str, str], Any] = {}
     for sizes, seen in zip(looked.sizes, looked.seen, strict=True):
-        # The runtime says what is legal: the reference takes much that no runtime does.
+        # The runtime decides which nodes are legal: the reference accepts many that no runtime
+        # does.
         words = {name: value for name, value in seen.reference.items() if seen.lacks or name in seen.runtime}
         known = {**looked.feeds(sizes), **looked.drawn.constants, **seen.reference, **seen.runtime}
         for engine, values in zip(ENGINES, (seen.runtime, words), strict=True):
@@ -210,7 +210,7 @@ def _compared(looked: Looked, open_model: onnx.ModelProto, model: onnx.ModelProt
 
 
 def _certain(model: onnx.ModelProto, engine: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of an engine that do not depend on a node where it is at fault."""
+    """Returns the values of an engine that do not depend on its known faults."""
     doubted: set[str] = set()
     for node in model.graph.node:
         if not doubted.isdisjoint(node.input) or excused(engine, node, known):
@@ -219,7 +219,7 @@ def _certain(model: onnx.ModelProto, engine: str, values: Mapping[str, Any], kno
 
 
 def _outputs(wrapped: Wrapped | None, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What the outputs of control flow are, whichever way it goes."""
+    """Yields the possible values of the outputs of control flow."""
     for name, sources in () if wrapped is None else wrapped.outputs.items():
         for source, turns in sources:
             if isinstance(values.get(source), np.ndarray):
@@ -231,9 +231,7 @@ def _bits(value: np.ndarray[Any, Any]) -> Any:
 
 
 def _roots(model: onnx.ModelProto, wrong: Mapping[str, str]) -> list[str]:
-    """The values that are the first to be wrong: what is computed from them is wrong because they
-    are.
-    """
+    """Returns the first wrong values. Values computed from them are wrong only for that reason."""
     tainted: set[str] = set()
     found: list[str] = []
     for node in model.graph.node:
@@ -247,7 +245,7 @@ def _roots(model: onnx.ModelProto, wrong: Mapping[str, str]) -> list[str]:
 
 
 def _cone(model: onnx.ModelProto, value: str) -> onnx.ModelProto:
-    """The part of a model that a value depends on."""
+    """Returns the part of a model that a value depends on."""
     if not any(value in node.output for node in model.graph.node):
         return model
     needed = {value}
@@ -267,7 +265,7 @@ def _cone(model: onnx.ModelProto, value: str) -> onnx.ModelProto:
 
 
 def look(seeds: Iterable[int], operators: tuple[str, ...], worker: Worker) -> Iterator[Looked]:
-    """The graphs of some seeds, run by both engines."""
+    """Yields the graphs of some seeds with the values of both engines."""
     for seed in seeds:
         drawn, draw = draw_graph(seed, operators)
         wrapped = wrap(drawn, draw) if draw.chance(0.2) else None
@@ -278,7 +276,7 @@ def look(seeds: Iterable[int], operators: tuple[str, ...], worker: Worker) -> It
 
 
 def _observed(model: bytes, runs: list[dict[str, Any]], worker: Worker) -> list[Observed]:
-    """All runs at once; where an engine does not survive one, each by itself."""
+    """Observes all runs at once, or each by itself if an engine does not survive one."""
     try:
         return worker.call(f"{__package__}.facts_engines:observe", model, runs, timeout=_SECONDS, memory=_MEMORY)
     except (RemoteError, WorkerDied, WorkerTimeout):
@@ -306,7 +304,7 @@ def fuzz(seeds: Iterable[int], operators: tuple[str, ...] = (), shown: Any = Non
 
 
 def main() -> int:
-    """The command line."""
+    """Runs the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)

@@ -1,9 +1,8 @@
-"""Control flow for the fuzzer of facts: the last nodes of a graph, put into the branches of an If
-or the body of a Loop.
+"""Control flow for the fuzzer of facts: the last nodes of a graph move into an If or a Loop.
 
-What stands in a body computes what it computed in the open, so that the values of the graph as it
-was drawn are those that the facts of the body must be true of. The output of an If is one of two of
-them, that of a Loop as many of one as it has turns.
+A body computes what its nodes computed in the open graph. So the facts of the body must be true of
+the open graph's values. The output of an If is one of two of these values. That of a Loop has one
+of them for each turn.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from .facts_models import Drawn
 
 
 class Wrapped(NamedTuple):
-    """A model with control flow, and what its outputs are: one of some values of the open graph,
-    each so many times (0: as it is).
+    """A model with control flow, and the sources of its outputs.
+
+    An output is one of some values of the open graph, each repeated so many times (0: as it is).
     """
 
     model: onnx.ModelProto
@@ -29,13 +29,14 @@ class Wrapped(NamedTuple):
 
 
 def wrap(drawn: Drawn, draw: Draw) -> Wrapped | None:
-    """The graph with its last nodes in bodies; it gets more nodes where there are two branches.
-    None where there is too little.
+    """Returns the graph with its last nodes in bodies; None if it is too small.
+
+    With two branches, the graph gets more nodes.
     """
     if len(drawn.nodes) < 2 or any(node.op_type in ("Optional", "SplitToSequence", "SequenceConstruct", "SequenceInsert") for node in drawn.nodes):
         return None
     start = draw.number(1, len(drawn.nodes) - 1)
-    # Before opset 11 a Loop had to carry something.
+    # Before opset 11 a Loop must carry a value.
     return _branches(drawn, draw, start) if drawn.opset < 11 or draw.chance() else _turns(drawn, draw, start)
 
 
@@ -84,5 +85,5 @@ def _model(drawn: Drawn, nodes: list[onnx.NodeProto], last: onnx.NodeProto) -> o
 
 
 def repeated(value: Array, turns: int) -> Array:
-    """What an output of control flow is, from a value of the open graph."""
+    """Returns the value of an output of control flow, from a value of the open graph."""
     return np.stack([value] * turns) if turns else value

@@ -1,6 +1,4 @@
-"""Random choices of the fuzzer of facts, and the nodes that its tables describe: an operator's
-attributes and inputs.
-"""
+"""Random choices of the fuzzer of facts, and the attributes and inputs of its nodes."""
 
 from __future__ import annotations
 
@@ -18,16 +16,16 @@ FLOAT, INT64, INT32, BOOL, STRING = TensorProto.FLOAT, TensorProto.INT64, Tensor
 
 
 class Free(NamedTuple):
-    """An input of which a node only needs the sizes: elements between `low` and `high`."""
+    """An input of which a node needs only the sizes. Its elements are between `low` and `high`."""
 
     shape: tuple[int, ...]
     low: float = -4
     high: float = 4
-    dtype: int = 0  # 0: one that the schema admits
+    dtype: int = 0  # 0: any type that the schema admits
 
 
 class Fixed(NamedTuple):
-    """An input whose elements decide what the node is: axes, sizes, scales."""
+    """An input whose elements control the node: axes, sizes, scales."""
 
     array: Array
 
@@ -41,7 +39,7 @@ class Case(NamedTuple):
 
 
 class Draw:
-    """Random choices, the same for the same seed, for one version of an operator."""
+    """Random choices for one version of an operator, the same for the same seed."""
 
     def __init__(self, seed: Sequence[int], schema: defs.OpSchema | None = None) -> None:
         self.random = np.random.default_rng(seed)
@@ -58,7 +56,7 @@ class Draw:
         return items[self.number(0, len(items) - 1)]
 
     def some(self, **attributes: Any) -> dict[str, Any]:
-        """Each attribute that the version has, or not; a tuple is a choice of values."""
+        """Returns some of the attributes that the version has; a tuple is a choice of values."""
         known = {} if self.schema is None else self.schema.attributes
         found = {name: self.pick(*value) if isinstance(value, tuple) else value for name, value in attributes.items() if self.chance()}
         return {name: value for name, value in found.items() if name in known}
@@ -70,7 +68,7 @@ class Draw:
         return tuple(self.size() for _ in range(self.number(low, high)))
 
     def operands(self, count: int) -> list[tuple[int, ...]]:
-        """Shapes that broadcast."""
+        """Returns shapes that broadcast."""
         full = self.shape()
         shapes: list[tuple[int, ...]] = []
         for _ in range(count):
@@ -79,11 +77,11 @@ class Draw:
         return shapes
 
     def axis(self, rank: int, since: int = 11) -> int:
-        """An axis; operators take negative ones from the version `since` on."""
+        """Returns an axis. Operators accept negative ones from the version `since` on."""
         return self.number(-rank if self.version >= since else 0, max(rank, 1) - 1)
 
     def axes(self, rank: int, least: int = 1, since: int = 11) -> list[int]:
-        """Different axes in any order."""
+        """Returns different axes in any order."""
         found = self.random.permutation(rank)[: self.number(min(least, rank), rank)].tolist()
         return [axis - rank if self.version >= since and self.chance(0.4) else axis for axis in found]
 
@@ -104,8 +102,9 @@ def floats(*items: float) -> Fixed:
 
 
 def listed(draw: Draw, name: str, values: list[int] | None, since: int, inputs: list[Any], **attributes: Any) -> Case:
-    """A node with a list that was an attribute before the version `since` and is an input from
-    there on.
+    """Returns a node with a list.
+
+    The list is an attribute before the version `since`, and an input from there on.
     """
     if draw.version < since:
         return Case(inputs, attributes if values is None else {**attributes, name: values})
@@ -113,7 +112,7 @@ def listed(draw: Draw, name: str, values: list[int] | None, since: int, inputs: 
 
 
 def elements(random: np.random.Generator, shape: Sequence[int], dtype: int, low: float, high: float) -> Array:
-    """A tensor of random elements."""
+    """Returns a tensor of random elements."""
     if dtype == STRING:
         return np.array(random.choice(["a", "b c", "", "1,2"], shape), object).reshape(shape)
     kind = helper.tensor_dtype_to_np_dtype(dtype)

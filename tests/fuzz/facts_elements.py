@@ -1,6 +1,4 @@
-"""Legal nodes of the operators that compute element by element, reduce or generate: a table from
-names to functions.
-"""
+"""A table of functions that draw legal nodes of elementwise, reducing and generating operators."""
 
 from __future__ import annotations
 
@@ -15,17 +13,17 @@ from .facts_draw import BOOL, FLOAT, INT32, INT64, STRING, Case, Draw, Fixed, Fr
 
 
 def unary(low: float = -4, high: float = 4, least: int = 0, **attributes: Any) -> Maker:
-    """Operators of one tensor; tuples are choices of attributes."""
+    """Draws operators of one tensor; tuples are choices of attributes."""
     return lambda draw: Case([Free(draw.shape(least), low, high)], draw.some(**attributes))
 
 
 def broadcasting(count: int | None = None, low: float = -4, high: float = 4, **attributes: Any) -> Maker:
-    """Operators of tensors that broadcast; any number of them where there is no count."""
+    """Draws operators of `count` tensors that broadcast, or of any number of them."""
     return lambda draw: Case([Free(shape, low, high) for shape in draw.operands(count or draw.number(1, 3))], draw.some(**attributes))
 
 
 def along(least: int = 1, **attributes: Any) -> Maker:
-    """Operators of one tensor along an axis."""
+    """Draws operators of one tensor along an axis."""
 
     def make(draw: Draw) -> Case:
         shape = draw.shape(least)

@@ -1,8 +1,9 @@
-"""What the runtime and the reference compute for every value of a graph: these functions are called
-in the worker.
+"""The values that the runtime and the reference compute in a graph.
 
-A node that an engine refuses must not hide what those before it give, so of such a graph the
-longest prefix that runs is taken.
+The worker calls these functions.
+
+A node that an engine refuses must not hide the values before it. So the longest prefix of such a
+graph that runs is used.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ Values = dict[str, Any]
 
 
 class Observed(NamedTuple):
-    """What the engines gave for one run: values by name, and whether the runtime has no kernel for
-    some node.
+    """The engines' values in one run, by name.
+
+    It also tells whether the runtime lacks a kernel for some node.
     """
 
     runtime: Values
@@ -30,7 +32,7 @@ class Observed(NamedTuple):
 
 
 def observe(model: bytes, runs: Sequence[Feeds]) -> list[Observed]:
-    """For each run the values that the engines give, as far as they do."""
+    """Returns the values of each run, as far as the engines compute them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         proto = onnx.load_model_from_string(model)
@@ -77,7 +79,7 @@ def _values(proto: onnx.ModelProto, runs: Sequence[Feeds], engine: Callable[[byt
 
 
 def prefix(proto: onnx.ModelProto, count: int) -> onnx.ModelProto:
-    """The model of the first nodes."""
+    """Returns the model of the first `count` nodes."""
     cut = onnx.ModelProto()
     cut.CopyFrom(proto)
     keep(cut.graph.node, proto.graph.node[:count])
@@ -87,7 +89,7 @@ def prefix(proto: onnx.ModelProto, count: int) -> onnx.ModelProto:
 
 
 def keep(field: Any, items: Sequence[Any]) -> None:
-    """Makes a repeated field of a message hold just these."""
+    """Replaces the items of a repeated field."""
     copies = list(items)
     del field[:]
     field.extend(copies)

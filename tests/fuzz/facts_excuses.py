@@ -1,8 +1,7 @@
-"""Where an engine is known to be at fault: results of one engine that say nothing, by operator,
-each with its reason.
+"""Known faults of the engines: results of one engine that tell nothing, by operator.
 
-Comes in: the engine, a node, and the values around it. Each entry is as narrow as the defect. What
-is excused of one engine is still compared with the other.
+The input is the engine, a node, and the values around it. Each entry is as narrow as the defect.
+The other engine's results are still compared.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ def _empty_from_the_end(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool
 
 
 def _outgrown(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    """A window that is larger than the padded image, or empty, which ONNX does not define."""
+    """Tells whether a window is larger than the padded image, or empty. ONNX defines neither."""
     spatial = _shape(node, values)[2:]
     rank = len(spatial)
     weights = _shape(node, values, 3 if node.op_type == "QLinearConv" else 1)
@@ -62,7 +61,7 @@ def _unsorted(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 
 def _unlike(*places: int) -> Excuse:
-    """Whether vectors that belong together have different lengths, which no runtime takes."""
+    """Tells whether vectors that must agree have different lengths. No runtime accepts this."""
     return lambda node, values: len({_shape(node, values, place)[:1] for place in places if place < len(node.input)}) > 1
 
 
@@ -108,51 +107,51 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 RUNTIME: dict[str, Excuse] = {
-    # In an empty tensor it reduces no axis that is counted from the end.
+    # The runtime ignores negative axes of an empty tensor.
     **dict.fromkeys(("ArgMax", "ArgMin", *FAMILIES["reduction"].members), _empty_from_the_end),
-    # It divides towards zero where a window does not fit, and so finds one.
+    # The runtime divides towards zero if a window does not fit, and so finds one.
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
-    # It joins empty tensors whose other sizes differ.
+    # The runtime joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
-    # It expands Attention without a kernel as a function, whose Reshape reads a size of 0 as
-    # "keep".
+    # The runtime expands Attention without a kernel as a function, whose Reshape reads a size of 0
+    # as "keep".
     "Attention": _any_empty,
-    # It broadcasts a stack of no matrices to one of one.
+    # The runtime broadcasts a stack of no matrices to one of one.
     **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
 
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
-    # It reads the pads of a pool in another order, and those of one axis not at all; for SAME_LOWER
-    # it rounds sizes down.
+    # The reference reads the pads of a pool in another order, and ignores those of one axis. For
+    # SAME_LOWER it rounds sizes down.
     "MaxPool": _padded,
-    # It takes images for planes.
+    # The reference assumes planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
-    # It takes parameters, states and regions of other lengths than the data, where no kernel of the
-    # runtime refuses them.
+    # The reference accepts parameters, states and regions of lengths that do not fit the data. No
+    # kernel of the runtime accepts them.
     **dict.fromkeys("BatchNormalization InstanceNormalization".split(), _channels),
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
     "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
-    # It divides integers by zero.
+    # The reference divides integers by zero.
     **dict.fromkeys("Div Mod".split(), _by_zero),
-    # It inserts axes one by one in the order in which they are written.
+    # The reference inserts axes one by one in the written order.
     "Unsqueeze": _unordered,
-    # It does not clamp bounds in front of the first axis.
+    # The reference does not clamp bounds before the first axis.
     "Shape": lambda node, values: min(_attribute(node, "end", 0), _attribute(node, "start", 0)) < -len(_shape(node, values)),
-    # It takes more repeats than there are axes.
+    # The reference accepts more repeats than there are axes.
     "Tile": lambda node, values: _shape(node, values, 1) != (len(_shape(node, values)),),
-    # It takes a depth below 1.
+    # The reference accepts a depth below 1.
     "OneHot": lambda node, values: int(np.asarray(values[node.input[1]]).item()) < 1,
-    # To it an optional is a list.
+    # The reference treats an optional as a list.
     "OptionalGetElement": _always,
-    # It sorts what is not to be sorted wrongly, and keeps the axes of an empty tensor.
+    # The reference sorts wrongly if it must not sort, and keeps the axes of an empty tensor.
     "Unique": _unsorted,
 }
 
 
 def excused(engine: str, node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    """Whether what an engine gives for a node says nothing."""
+    """Tells whether an engine's result for a node tells nothing."""
     found = (RUNTIME if engine == "the runtime" else REFERENCE).get(node.op_type)
     if found is None or found is _always:
         return found is not None

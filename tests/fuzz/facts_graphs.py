@@ -1,5 +1,7 @@
-"""The graph of a seed, for the fuzzer of facts: a node of the tables, a computation with sizes, or
-what fills and empties a sequence.
+"""The graph of a seed, for the fuzzer of facts.
+
+It begins with a node of the tables, a computation with sizes, or nodes that fill and empty a
+sequence.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ TABLE: dict[str, Maker] = dict(sorted({**ELEMENTS, **MOVES, **LAYERS}.items()))
 
 
 def draw_graph(seed: int, names: Sequence[str] = ()) -> tuple[Drawn, Draw]:
-    """The graph of a seed: a node of the table or a computation with sizes, and nodes that follow."""
+    """Returns the graph of a seed, and its random choices."""
     draw = Draw([seed])
     if not names and draw.chance(0.12):
         drawn = Drawn(draw.number(OLDEST, NEWEST))
@@ -64,7 +66,7 @@ def _schema(name: str, opset: int) -> defs.OpSchema | None:
 
 
 def boxed(drawn: Drawn, draw: Draw) -> None:
-    """A sequence or an optional that is filled, and what is taken from it."""
+    """Adds a filled sequence or optional, and nodes that read from it."""
     x = tensor(drawn, draw)
     takes: list[Callable[[str], Any]] = [
         lambda box: drawn.add("SequenceAt", [box, drawn.constant(np.array(draw.number(-2, 2)))]),

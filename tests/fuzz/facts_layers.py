@@ -1,6 +1,4 @@
-"""Legal nodes of the operators that networks have layers of: windows, products, norms, recurrences,
-resampling, losses, attention.
-"""
+"""Legal nodes of layers: windows, products, norms, recurrences, resampling, losses, attention."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ _BYTES = (TensorProto.UINT8, TensorProto.INT8)
 
 
 def windows(draw: Draw, rank: int, kernel: list[int], modes: bool = True) -> dict[str, Any]:
-    """Strides, dilations and padding of a window, as far as the version has them."""
+    """Returns strides, dilations and padding of a window, as far as the version has them."""
     assert draw.schema is not None
     attributes = draw.some(strides=draw.numbers(rank, 1, 3), dilations=draw.numbers(rank, 1, 2))
     if modes and draw.chance(0.4):

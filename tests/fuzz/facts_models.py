@@ -1,8 +1,8 @@
-"""Graphs for the fuzzer of facts: a node of a table, its sizes partly named, its parameters partly
-computed, and nodes that follow it.
+"""Graphs for the fuzzer of facts: a node of a table, and nodes that follow it.
 
-Comes in: a seed. Goes out: a model all of whose values can be looked at, and inputs for it at
-several choices of the named sizes.
+Some of the node's sizes have names, and the graph computes some of its parameters. The input is a
+seed. The output is a model that shows all its values, and inputs for it at several choices of the
+named sizes.
 """
 
 from __future__ import annotations
@@ -20,23 +20,21 @@ from eqsat.operators import Operator, find_operator, to_attribute
 from .facts_draw import FLOAT, INT32, INT64, STRING, TYPES, Array, Case, Draw, Fixed, Free, elements
 
 _SIZES = (0, 1, 1, 2, 3, 4, 6, 11, 13)
-_MOST = 1 << 15  # elements of one input
+_MOST = 1 << 15  # the most elements of one input
 _RUNS = 6
 
 
 @dataclass
 class Drawn:
-    """A graph of which every value is named, and what its inputs are fed with at each choice of
-    sizes.
-    """
+    """A graph in which every value has a name, and its inputs at each choice of sizes."""
 
     opset: int
     inputs: dict[str, tuple[int, list[int | str | None]]] = field(default_factory=dict[str, tuple[int, list[int | str | None]]])
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
-    fixed: dict[str, Array] = field(default_factory=dict[str, Array])  # inputs that are fed the same each time
+    fixed: dict[str, Array] = field(default_factory=dict[str, Array])  # inputs that are the same in each run
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
-    base: dict[str, int] = field(default_factory=dict[str, int])  # the sizes at which the node was drawn
+    base: dict[str, int] = field(default_factory=dict[str, int])  # the sizes for which the node was drawn
     count: int = 0
 
     def fresh(self, prefix: str = "v") -> str:
@@ -57,24 +55,24 @@ class Drawn:
         return names
 
     def listed(self, operator: str, data: str, name: str, values: list[int], since: int = 13) -> str:
-        """A node with a list that was an attribute before the opset `since`."""
+        """Returns a node with a list that was an attribute before the opset `since`."""
         if self.opset < since:
             return self.add(operator, [data], {name: values})[0]
         return self.add(operator, [data, self.constant(np.array(values, np.int64))])[0]
 
     def model(self) -> onnx.ModelProto:
-        """The graph with every value an output."""
+        """Returns the graph with every value as an output."""
         infos: list[onnx.ValueInfoProto] = []
         for name, (dtype, shape) in self.inputs.items():
             infos.append(helper.make_tensor_value_info(name, dtype, shape))
         infos += [helper.make_tensor_value_info(name, int(helper.np_dtype_to_tensor_dtype(array.dtype)), array.shape) for name, array in self.fixed.items()]
-        # Of optionals no engine gives the value.
+        # No engine returns the value of an optional.
         outputs = [onnx.ValueInfoProto(name=name) for node in self.nodes if node.op_type != "Optional" for name in node.output]
         graph = helper.make_graph(self.nodes, "g", infos, outputs, [numpy_helper.from_array(array, name) for name, array in self.constants.items()])
         return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", self.opset)])
 
     def feeds(self, sizes: Mapping[str, int], seed: int) -> dict[str, Array] | None:
-        """Inputs at a choice of sizes; None where they would be large."""
+        """Returns inputs at a choice of sizes; None if they would be large."""
         random = np.random.default_rng(seed)
         found = dict(self.fixed)
         for name, (dtype, declared) in self.inputs.items():
@@ -85,7 +83,7 @@ class Drawn:
         return found
 
     def choices(self, draw: Draw) -> list[dict[str, int]]:
-        """Sizes to run at: those the node was drawn at, and others."""
+        """Returns sizes to run at: those for which the node was drawn, and others."""
         found = [self.base]
         if not self.base:
             return found * 2
@@ -100,7 +98,7 @@ def _attribute(operator: Operator, name: str, value: Any) -> onnx.AttributeProto
 
 
 def place_node(drawn: Drawn, draw: Draw, schema: defs.OpSchema, case: Case) -> list[str]:
-    """Adds a case's node with its inputs; the names of its outputs."""
+    """Adds a case's node with its inputs. Returns the names of its outputs."""
     scheme = draw.pick("numbers", "by size", "by size", "by size", "apart", "unknown", "mixed")
     types: dict[str, int] = {}
     chosen: list[tuple[Free | Fixed | None, int]] = []
@@ -158,8 +156,9 @@ def _free(drawn: Drawn, draw: Draw, item: Free, dtype: int, scheme: str) -> str:
 
 
 def parameter(drawn: Drawn, draw: Draw, array: Array) -> str:
-    """A parameter as a constant, an input of which nothing is known, or computed from the sizes of
-    inputs.
+    """Returns a parameter in one of three forms.
+
+    It is a constant, an input of unknown elements, or computed from the sizes of inputs.
     """
     kind = draw.number(0, 9)
     if kind <= 1:

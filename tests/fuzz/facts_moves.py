@@ -1,6 +1,4 @@
-"""Legal nodes of the operators that move, choose or lay out elements: a table from names to
-functions.
-"""
+"""A table of functions that draw legal nodes of operators that move, choose or lay out elements."""
 
 from __future__ import annotations
 

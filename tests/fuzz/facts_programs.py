@@ -1,5 +1,6 @@
-"""What follows a node in the graphs of the fuzzer of facts: moves of elements, and integers
-computed from sizes that decide on others.
+"""Nodes that follow the first one in the fuzzer of facts.
+
+They move elements, or compute integers from sizes, which decide other sizes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from .facts_models import Drawn
 
 
 def move(drawn: Drawn, draw: Draw, x: str) -> str:
-    """A node that takes a tensor of any type and moves its elements."""
+    """Returns a node that moves the elements of a tensor of any type."""
     kind = draw.number(0, 13)
     if kind == 0:
         return drawn.add("Identity", [x])[0]
@@ -58,7 +59,7 @@ def tensor(drawn: Drawn, draw: Draw) -> str:
 
 
 def shape_program(drawn: Drawn, draw: Draw, x: str) -> None:
-    """Integers computed from the sizes of a tensor, which then decide what is done with it."""
+    """Adds integers computed from the sizes of a tensor, and a node that they control."""
     values = [drawn.add("Shape", [x])[0]]
     for _ in range(draw.number(2, 9)):
         values.append(integers(drawn, draw, values, x))
@@ -91,7 +92,7 @@ _ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Div", "Max", "Min", "Mod", "Pow")
 
 
 def integers(drawn: Drawn, draw: Draw, values: list[str], x: str) -> str:
-    """One more list of integers."""
+    """Returns another list of integers."""
     a, b = draw.pick(*values), draw.pick(*values)
     kind = draw.number(0, 20)
     if kind <= 6:

@@ -1,8 +1,7 @@
-"""Inputs for a random model: other sizes than it was built with, ordinary elements and special
-ones.
+"""Inputs for a random model: sizes that it was not built with, ordinary elements and special ones.
 
-Promised: the first feed is the one that the model was built with. Not every feed fits every model;
-those that the model refuses tell nothing.
+The first feed is the one that the model was built with. Not every feed fits every model; feeds that
+the model refuses tell nothing.
 """
 
 from __future__ import annotations
@@ -17,14 +16,16 @@ from .chance import Array, Chance, is_float, is_whole
 from .generate import Model
 from .scope import Given
 
-_LARGE = 700  # more than any bound in a model, but those that mean "to the end"
-_MOST = 60_000  # elements of an input
+_LARGE = 700  # exceeds any bound in a model, except those that mean "to the end"
+_MOST = 60_000  # the most elements of an input
 
 
 @dataclass(frozen=True)
 class Feed:
-    """Inputs by name. `special`: some element is not finite; `extreme`: floats so large that sums
-    and products overflow.
+    """Inputs by name.
+
+    If it is `special`, some element is not finite. If it is `extreme`, floats are so large that
+    sums and products overflow.
     """
 
     inputs: dict[str, Any]
@@ -35,7 +36,7 @@ class Feed:
 
 
 def feeds(model: Model, chance: Chance) -> Iterator[Feed]:
-    """Feeds for a model, few of each kind."""
+    """Yields feeds for a model, few of each kind."""
     yield Feed({given.value.name: given.value.data for given in model.givens if not given.default}, model.symbols, "built")
     yield _feed(model, chance, model.symbols, "small")
     for sizes in _sizes(model, chance):

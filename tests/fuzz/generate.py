@@ -1,9 +1,7 @@
-"""Random models: a seed comes in, a model that ONNX Runtime takes goes out, with what is known of
-its inputs.
+"""Random models: a seed becomes a model that ONNX Runtime accepts, and the facts of its inputs.
 
-Nodes are added one by one, each applied to what is there: of operators that rules have as
-neighbours, of left sides of rules as a whole, or of any. Then the model is dressed: sizes get
-names, nodes become a function, names get odd.
+Nodes are added one by one to existing values: neighbors in rules, whole left sides of rules, or any
+operator. Then the model is dressed: sizes get names, nodes become a function, values get odd names.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ OPSETS = range(7, 27)
 _FLOATS = (np.float32, np.float32, np.float32, np.float32, np.float64, np.float16)
 _RARE = (np.float64, np.float16, np.int64, np.int64, np.int32, np.bool_, np.int8, np.uint8, np.uint64, np.int16, BFLOAT16, np.dtype(object))
 _KINDS = (np.float32,) * 5 + _RARE
-# What operators take that few values happen to be: their data types, and how many axes.
+# Operators that few random values suit, with the data types and the rank that they need.
 _FLOAT, _BYTES, _INTEGERS = (np.float32, np.float32, np.float64, np.float16), (np.int8, np.uint8), (np.uint8, np.int32, np.int64, np.uint32, np.uint64)
 _IMAGES = """Attention AveragePool BatchNormalization Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalLpPool GlobalMaxPool GridSample
 GroupNormalization InstanceNormalization LRN LpPool MaxPool Resize RotaryEmbedding SpaceToDepth Upsample""".split()
@@ -47,8 +45,9 @@ _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Sha
 
 @dataclass(frozen=True)
 class Model:
-    """A model, and the inputs that it was built with; `symbols` are the sizes that its named
-    dimensions had then.
+    """A model, and the inputs that it was built with.
+
+    `symbols` are the sizes that its named dimensions had then.
     """
 
     proto: onnx.ModelProto
@@ -64,7 +63,7 @@ class Generator:
         self.names = sorted(self.table)
 
     def model(self, seed: int) -> Model | None:
-        """The model of a seed; None for the few that came to nothing."""
+        """Returns the model of a seed; None for the few without a result."""
         chance = Chance(seed)
         opset = chance.pick([*OPSETS, 26, 26, 24, 21, 18, 17, 17, 13, 10])
         symbols = NAMED[: chance.pick([0, 0, 1, 1, 1, 2, 2, 3])]
@@ -92,7 +91,7 @@ class Generator:
                     break
 
     def step(self, s: Scope) -> bool:
-        """Tries to add a node; says whether there is one more."""
+        """Tries to add a node. Tells whether it did."""
         x = self.chosen(s)
         readers = neighbours().get(x.maker, {})
         if s.prefix and s.chance.often(0.6):
@@ -114,7 +113,7 @@ class Generator:
 
     @staticmethod
     def wanted(s: Scope, operator: str) -> Value:
-        """A tensor as the operator takes it: of channels that have no name, two of them or four."""
+        """Returns a tensor of a data type and a rank that suit the operator."""
         kinds, rank = _WANTED[operator]
         inner = [s.chance.pick([2, 4, s.size()]) if operator in ("RotaryEmbedding", "SpaceToDepth", "DFT") else s.size() for _ in range(rank - 2)]
         shape = [s.size(), s.chance.pick([2, 4, 3]), *inner]
@@ -128,7 +127,7 @@ class Generator:
 
     @staticmethod
     def chosen(s: Scope) -> Value:
-        """A tensor that the next node reads: mostly one that was made last."""
+        """Returns a tensor for the next node to read: mostly a recent one."""
         known = [value for value in s.known if value.is_tensor] or [s.new(s.floating(), s.sizes(1, 3))]
         made = [value for value in known if value.maker]
         if made and s.chance.often(0.75):
@@ -138,7 +137,7 @@ class Generator:
 
     @staticmethod
     def again(s: Scope) -> bool:
-        """Adds a node that is there already, under another name."""
+        """Adds an existing node under another name."""
         known = {value.name: value for value in s.values}
         single = [node for node in s.nodes if len(node.output) == 1 and node.output[0] in known]
         alike = [node for node in single if known[node.output[0]].maker not in ("", "OptionalGetElement", "OptionalHasElement")]
@@ -154,7 +153,7 @@ class Generator:
 
 
 def finished(s: Scope) -> Model | None:
-    """The model of a graph: outputs are chosen, and what named sizes are is written."""
+    """Returns the model of a graph, with chosen outputs and named sizes."""
     chance = s.chance
     made = [value for value in s.values if value.maker]
     if not made:
@@ -188,7 +187,7 @@ def _imports(s: Scope) -> list[onnx.OperatorSetIdProto]:
 
 
 def _input(value: Value, names: Mapping[int, str], symbols: dict[str, int], separate: bool) -> ValueInfoProto:
-    """An input; sizes that have names get them, equal ones the same or each its own."""
+    """Returns an input. Named sizes get names; equal ones share a name, or each has its own."""
     kind = type_proto(value.data)
     if value.is_tensor:
         for axis, dim in enumerate(kind.tensor_type.shape.dim):
@@ -204,7 +203,7 @@ def _output(value: Value, symbolic: bool, chance: Chance) -> ValueInfoProto:
         return ValueInfoProto(name=value.name, type=type_proto(value.data))
     shape: Any = value.shape
     if symbolic or value.maker == "NonZero":
-        # A name of its own says nothing; equal ones would say equal sizes.
+        # A name of its own states nothing; equal names would state equal sizes.
         named = chance.often(0.3)
         shape = [f"{value.name}_{axis}" if named else None for axis in range(value.rank)]
     return helper.make_tensor_value_info(value.name, element_code(value.dtype), None if chance.often(0.05) else shape)

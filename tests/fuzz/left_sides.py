@@ -1,7 +1,7 @@
-"""Left sides of the library's rules as parts of models, and which operators are neighbours in them.
+"""Left sides of the library's rules as parts of models, and the neighbors of operators in them.
 
-An instance is drawn by the checker's own drawing; its nodes are added to a graph one by one, in the
-spelling of the graph's opset.
+The checker draws an instance. Its nodes are added to a graph one by one, in the spelling of the
+graph's opset.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .scope import Scope, Value
 
 @cache
 def families() -> tuple[tuple[Resolved, ...], ...]:
-    """The rules of the library: each alone, the members of a family together."""
+    """Returns the rules of the library: each alone, the members of a family together."""
     found: dict[str, list[Resolved]] = {}
     for rule in built_in().rules:
         found.setdefault(rule.rule.family, []).append(rule)
@@ -35,7 +35,7 @@ def families() -> tuple[tuple[Resolved, ...], ...]:
 
 @cache
 def neighbours() -> Mapping[str, Mapping[str, float]]:
-    """By operator, how often each other reads its result in the left side of a rule."""
+    """Returns, by operator, how often each other one reads its result in left sides of rules."""
     found: dict[str, Counter[str]] = {}
     for rule in (rule for family in families() for rule in family):
         left = flatten(rule, frozenset(choices(rule).optional), dict.fromkeys(choices(rule).spreads, 1))
@@ -44,18 +44,19 @@ def neighbours() -> Mapping[str, Mapping[str, float]]:
             for name in step.inputs:
                 if name in makers:
                     found.setdefault(makers[name], Counter())[step.operator.name] += 1
-    # The most frequent pair is not to crowd out those that one rule alone has.
+    # The most frequent pair must not crowd out pairs of a single rule.
     return {maker: {reader: float(np.sqrt(count)) for reader, count in readers.items()} for maker, readers in found.items()}
 
 
 def instance(chance: Chance) -> Instance | None:
-    """An instance of the left side of a rule, any rule being as likely as another, a family as one."""
+    """Returns an instance of the left side of a rule. Rules and families are equally likely."""
     return next(draw(chance.pick(chance.pick(families())), chance.number(0, 1 << 30)), None)
 
 
 def splice(s: Scope, found: Instance) -> list[Value]:
-    """Adds the nodes of an instance; its inputs become values of the graph that are of their types,
-    or new ones. What was added comes back.
+    """Adds the nodes of an instance and returns their outputs.
+
+    Its inputs become values of the graph of their types, or new ones.
     """
     graph = found.model.graph
     sizes = _renamed(s, found)
@@ -82,8 +83,9 @@ def splice(s: Scope, found: Instance) -> list[Value]:
 
 
 def _renamed(s: Scope, found: Instance) -> dict[int, int]:
-    """Sizes of the instance that become those of the graph that have names, if nothing but the
-    inputs holds them.
+    """Returns the sizes of the instance that become named sizes of the graph.
+
+    There are none if anything but the inputs depends on the sizes.
     """
     if not found.sizes or not s.symbols:
         return {}
@@ -92,8 +94,9 @@ def _renamed(s: Scope, found: Instance) -> dict[int, int]:
 
 
 def _added(s: Scope, node: NodeProto, known: dict[str, Value], constants: Mapping[str, np.ndarray]) -> list[Value] | None:
-    """The node in the graph's opset: what was an attribute there is one, and what has defaults in
-    between is left out.
+    """Adds the node in the graph's opset.
+
+    Inputs become attributes where the opset has attributes, and defaults in between are omitted.
     """
     newest = find_operator(node.domain, node.op_type, NEWEST).schema
     schema = find_operator(node.domain, node.op_type, s.opset if not node.domain else 1).schema
@@ -114,7 +117,7 @@ def _added(s: Scope, node: NodeProto, known: dict[str, Value], constants: Mappin
             known[name] = s.literal(constants[name])
         operands.append(known[name] if name else None)
     if "Conv" in node.op_type and any(value is not None and set(value.shape[2:]) & set(s.symbols) for value in operands[1:]):
-        return None  # the runtime never comes back from a kernel of no elements
+        return None  # the runtime never returns from a kernel without elements
     return s.node(node.op_type, operands, len(node.output), node.domain, **settings)
 
 

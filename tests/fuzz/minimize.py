@@ -1,8 +1,6 @@
-"""Making small what differs: a model and inputs come in; a smaller model, its inputs and the rules
-that it takes go out.
+"""Minimizing a failure: it takes a model and inputs, and returns smaller ones and the rules needed.
 
-Whatever is left out, the same kind of difference must remain: each step is tried, and kept if it
-does.
+Each step is tried, and kept if the same kind of difference remains.
 """
 
 from __future__ import annotations
@@ -29,14 +27,14 @@ _PASSES = 3
 
 @dataclass(frozen=True)
 class Case:
-    """A model, inputs on which it goes wrong, and the rules to optimize it with; None: all of them."""
+    """A model, inputs on which it fails, and the rules to optimize it with; None: all rules."""
 
     proto: onnx.ModelProto
     feed: Feed
     rules: tuple[str, ...] | None = None
 
     def text(self) -> str:
-        """The case as ONNX text, ready for a test."""
+        """Returns the case as ONNX text, ready for a test."""
         with np.printoptions(threshold=64):
             inputs = "\n".join(f"  {name}: {value!r}" for name, value in self.feed.inputs.items())
         rules = "all rules" if self.rules is None else ", ".join(self.rules) or "no rule"
@@ -44,7 +42,7 @@ class Case:
 
 
 def minimized(seed: int, exact: bool) -> str:
-    """The smallest case that was found of what goes wrong with a seed, as text."""
+    """Returns the smallest failing case that was found for a seed, as text."""
     model = trial.drawn(seed)
     runs = trial.accepted(model, seed) if model is not None else []
     if model is None or not runs:
@@ -69,7 +67,7 @@ def minimized(seed: int, exact: bool) -> str:
 
 
 def reduced(case: Case, fails: Callable[[Case], bool]) -> Case:
-    """The case made smaller step by step, while it fails."""
+    """Returns the case made smaller step by step, while it fails."""
     for _ in range(_PASSES):
         before = case
         for steps in (_inlined, _outputs, _cuts, _rules, _attributes, _sizes, _inputs, _elements):
@@ -95,7 +93,7 @@ def _inlined(case: Case) -> Iterator[Case]:
 
 
 def _outputs(case: Case) -> Iterator[Case]:
-    """Without one of several outputs."""
+    """Yields cases without one of several outputs."""
     for place in range(len(case.proto.graph.output) if len(case.proto.graph.output) > 1 else 0):
         other = _copy(case)
         del other.proto.graph.output[place]
@@ -103,7 +101,7 @@ def _outputs(case: Case) -> Iterator[Case]:
 
 
 def _cuts(case: Case) -> Iterator[Case]:
-    """With an input where a node was, and with a result in between where the output was."""
+    """Yields cases with an input in place of a node, or an inner result as the output."""
     graph = case.proto.graph
     values = _values(case)
     inferred = _inferred(case.proto)
@@ -127,7 +125,7 @@ def _cuts(case: Case) -> Iterator[Case]:
 
 
 def _rules(case: Case) -> Iterator[Case]:
-    """With fewer rules."""
+    """Yields cases with fewer rules."""
     if case.rules is None:
         import eqsat
 
@@ -149,7 +147,7 @@ def _attributes(case: Case) -> Iterator[Case]:
 
 
 def _sizes(case: Case) -> Iterator[Case]:
-    """With a size in place of its name."""
+    """Yields cases with a size in place of its name."""
     for place, value in enumerate(case.proto.graph.input):
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             array = case.feed.inputs.get(value.name)
@@ -160,7 +158,7 @@ def _sizes(case: Case) -> Iterator[Case]:
 
 
 def _inputs(case: Case) -> Iterator[Case]:
-    """With a constant in place of an input."""
+    """Yields cases with a constant in place of an input."""
     for place, value in enumerate(case.proto.graph.input):
         array = case.feed.inputs.get(value.name)
         if isinstance(array, np.ndarray) and array.size <= 16 and array.dtype != np.dtype(object) and len(case.proto.graph.input) > 1:
@@ -173,7 +171,7 @@ def _inputs(case: Case) -> Iterator[Case]:
 
 
 def _elements(case: Case) -> Iterator[Case]:
-    """With one number throughout an input."""
+    """Yields cases with one number throughout an input."""
     for name, array in case.feed.inputs.items():
         if isinstance(array, np.ndarray) and array.dtype.kind in "fiu" and array.size > 1 and (array != array.flat[0]).any():
             for number in (0, 1):
@@ -181,7 +179,7 @@ def _elements(case: Case) -> Iterator[Case]:
 
 
 def _values(case: Case) -> dict[str, Any]:
-    """All values that top-level nodes of the original make on the inputs of the case."""
+    """Returns all values of the original's top-level nodes on the inputs of the case."""
     shown = _copy(case).proto
     known = {value.name for value in shown.graph.output}
     shown.graph.output.extend(ValueInfoProto(name=name) for node in shown.graph.node for name in node.output if name and name not in known)
@@ -201,7 +199,7 @@ def _inferred(proto: onnx.ModelProto) -> dict[str, ValueInfoProto]:
 
 
 def _fits(info: ValueInfoProto | None, array: np.ndarray) -> bool:
-    """Whether a type that was inferred is true of the value."""
+    """Tells whether an inferred type is true of the value."""
     if info is None:
         return False
     dims = info.type.tensor_type.shape.dim
@@ -213,7 +211,7 @@ def _info(name: str, array: np.ndarray, fixed: bool) -> ValueInfoProto:
 
 
 def _tidy(case: Case) -> Case:
-    """Without nodes, constants and inputs that nothing needs."""
+    """Returns the case without unneeded nodes, constants and inputs."""
     proto = cone(case.proto, {value.name for value in case.proto.graph.output})
     graph = proto.graph
     read = {name for node in graph.node for name in (*node.input, *captures(node))} | {value.name for value in graph.output}

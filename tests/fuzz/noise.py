@@ -1,9 +1,9 @@
-"""What rounding can do to the outputs of a model: every float that enters or leaves a node is
-disturbed by a unit in its last place.
+"""The effect of rounding on the outputs of a model.
 
-Comes in: a model, inputs, and the engine that runs it. Goes out: what the model gives when all
-floats in it are a little off, several times. So a cancellation shows, wherever in the model it is:
-what moves much may be rounded much. Bodies are disturbed as a whole.
+It disturbs every float that enters or leaves a node by a unit in its last place. The input is a
+model, inputs, and the engine that runs it. The output is several sets of outputs of the disturbed
+model. So a cancellation shows, wherever in the model it is: values that move much may be rounded
+much. Bodies are disturbed as a whole.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Opener = Callable[[bytes], Session]
 
 
 def everything(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener) -> dict[str, Any]:
-    """All values that nodes of the main graph make, functions taken apart."""
+    """Returns all values of the main graph's nodes, with functions inlined."""
     shown = onnx.ModelProto()
     shown.CopyFrom(inlined(proto) if proto.functions else proto)
     known = {value.name for value in shown.graph.output}
-    # No runtime hands an optional out.
+    # No runtime returns an optional.
     results = (name for node in shown.graph.node if node.op_type != "Optional" for name in node.output if name)
     shown.graph.output.extend(ValueInfoProto(name=name) for name in results if name not in known)
     names = list(dict.fromkeys(value.name for value in shown.graph.output))
@@ -41,28 +41,28 @@ def everything(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener
 
 
 def disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], draws: int = DRAWS) -> Iterator[list[Any]]:
-    """The outputs `names` under disturbances; none where the model can not be disturbed so."""
+    """Yields the outputs `names` under disturbances; none if the model cannot be disturbed so."""
     for constants in (True, False):
         found = 0
         for outputs in _disturbed(proto, inputs, opener, names, constants, draws):
             found += 1
             yield outputs
         if found == draws:
-            return  # else some constant decides a size
+            return  # otherwise some constant decides a size
 
 
 def _disturbed(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, names: list[str], constants: bool, draws: int) -> Iterator[list[Any]]:
     try:
         noisy, shapes = _noisy(proto, inputs, opener, constants)
         session = opener(noisy.SerializeToString())
-    except Exception:  # the runtime may refuse what it does not know in the middle of a model
+    except Exception:  # the runtime may refuse unknown nodes inside a model
         return
     generator = np.random.default_rng(0)
     for _ in range(draws):
         noise = {name: _factors(array, generator) for name, array in shapes.items()}
         try:
             yield session.run({**inputs, **noise}, names)
-        except Exception:  # sizes and indices may depend on what was disturbed
+        except Exception:  # sizes and indices may depend on disturbed values
             continue
 
 
@@ -72,8 +72,9 @@ def _factors(array: Array, generator: np.random.Generator) -> Array:
 
 
 def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, with_constants: bool) -> tuple[onnx.ModelProto, dict[str, Array]]:
-    """The model with a factor at each float, and what the factors are of the shape of, by their
-    names.
+    """Returns the model with a factor at each float.
+
+    It also returns, by the name of each factor, an array of its shape.
     """
     values = everything(proto, inputs, opener)
     result = onnx.ModelProto()
@@ -97,7 +98,8 @@ def _noisy(proto: onnx.ModelProto, inputs: Mapping[str, Any], opener: Opener, wi
     kept = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
     del graph.node[:]
     graph.node.extend(kept)
-    # Without their shapes: the runtime and ONNX disagree on some, and ONNX would refuse the model then.
+    # These inputs have no shapes: the runtime and ONNX disagree on some, and ONNX would then refuse
+    # the model.
     graph.input.extend(helper.make_tensor_value_info(name, element_code(array.dtype), None) for name, array in shapes.items())
     del graph.value_info[:]
     return result, shapes
@@ -124,7 +126,7 @@ class Apart:
         self._near = np.zeros(self.unequal.shape, bool)
 
     def moved(self, side: int, array: Array) -> None:
-        """Take note of what a side (0: left) became when it was disturbed."""
+        """Takes note of the disturbed array of a side (0: left)."""
         clean, now = self._plain[side], tolerance.plain(array)
         if now.shape != clean.shape:
             return
@@ -138,7 +140,7 @@ class Apart:
         self._spread = np.maximum(self._spread, np.where(finite, change, 0))
 
     def unexplained(self) -> str:
-        """How many elements differ by more than the disturbances explain; empty if none does."""
+        """Returns how many elements differ by more than the disturbances explain; empty if none."""
         if not self._float:
             count = int((self.unequal & ~self._near).sum())
             return f"{count} elements" if count else ""

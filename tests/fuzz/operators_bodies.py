@@ -1,4 +1,4 @@
-"""How control flow, sequences and optionals are drawn, by name; `grow` adds nodes to a body."""
+"""Drawing of control flow, sequences and optionals by name; `grow` adds nodes to a body."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ Grow = Callable[[Scope, int], None]
 
 
 def emitters(grow: Grow) -> dict[str, Emitter]:
-    """The emitters of operators that have bodies, which `grow` fills, and of those whose values are
-    no tensors.
+    """Returns the emitters of operators with bodies or with values that are no tensors.
+
+    `grow` fills the bodies.
     """
 
     def body(s: Scope, values: list[Value], nodes: int) -> Scope:
@@ -79,8 +80,9 @@ def emitters(grow: Grow) -> dict[str, Emitter]:
 
 
 def _like(inner: Scope, x: Value) -> Value | None:
-    """A value that a body made, of the type and sizes of `x`; made from `x` where there is none;
-    None where no Identity takes it.
+    """Returns a value of the body with the type and sizes of `x`.
+
+    If there is none, it makes one from `x`; None if no Identity accepts `x`.
     """
     found = [value for value in inner.values if value.maker and value.is_tensor and value.dtype == x.dtype and value.shape == x.shape]
     if found:
@@ -93,7 +95,7 @@ def _like(inner: Scope, x: Value) -> Value | None:
 
 
 def _loose(value: Value) -> ValueInfoProto:
-    """The value, whose sizes the body leaves open."""
+    """Returns the value, with sizes that the body leaves open."""
     return ValueInfoProto(name=value.name, type=helper.make_tensor_type_proto(element_code(value.dtype), None))
 
 
@@ -138,7 +140,7 @@ def joined(s: Scope, x: Value, operator: str) -> list[Value] | None:
     new = s.chance.number(0, 1)
     axis = s.chance.number(-rank, rank - 1 + new) if rank else 0
     others = {part.shape if new else (part.shape[: axis % rank], part.shape[axis % rank + 1 :]) for part in sequence.data if part.ndim == rank and rank}
-    # The runtime takes empty parts of other sizes, and leaves some of the result as the memory was.
+    # The runtime accepts empty parts of other sizes, and leaves some of the result unwritten.
     return s.node(operator, [sequence], axis=axis, new_axis=new) if len(others) == 1 else None
 
 
@@ -153,7 +155,7 @@ def parted(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def optional(s: Scope, x: Value, operator: str) -> list[Value] | None:
-    """What is in an optional that was filled in sight."""
+    """Adds a filled optional, and a node that reads its element."""
     if s.opset < 15:
         return None
     filled, result = s.fresh(), s.fresh()

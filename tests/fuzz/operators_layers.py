@@ -1,5 +1,6 @@
-"""How operators are drawn, by name, that compute over several elements: reductions, products,
-windows, normalizations, recurrences.
+"""Drawing of operators over several elements by name.
+
+They are reductions, products, windows, normalizations and recurrences.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ def normalization(s: Scope, x: Value, operator: str) -> list[Value] | None:
     scale, bias = s.tensor(x.dtype, (channels,)), s.tensor(x.dtype, (channels,))
     if operator == "InstanceNormalization":
         if set(x.shape[2:]) & {0, *s.symbols}:
-            return None  # the runtime crashes where there are no elements
+            return None  # the runtime crashes without elements
         return s.node(operator, [x, scale, bias], epsilon=epsilon)
     mean, variance = s.tensor(x.dtype, (channels,)), s.literal((np.abs(s.chance.ordinary(np.float64, (channels,))) + 0.5).astype(x.dtype))
     return s.node(operator, [x, scale, bias, mean, variance], epsilon=epsilon)

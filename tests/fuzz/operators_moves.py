@@ -1,4 +1,4 @@
-"""How operators are drawn, by name, that move elements, pick them, or put them together."""
+"""Drawing of operators by name that move, pick or join elements."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def transpose(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def reshape(s: Scope, x: Value, operator: str) -> list[Value] | None:
-    """Sizes merged, split, copied by a zero, or one of them left open."""
+    """Draws sizes that are merged, split, copied by a zero, or left open."""
     if operator == "Flatten":
         return s.node(operator, [x], axis=s.chance.number(-x.rank if s.opset >= 11 else 0, x.rank))
     target = list(x.shape)
@@ -54,7 +54,7 @@ def reshape(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def _computed_reshape(s: Scope, x: Value, target: list[int]) -> list[Value] | None:
-    """A Reshape whose sizes are computed in the graph, as exporters write them."""
+    """Adds a Reshape whose sizes the graph computes, as exporters write them."""
     sizes = s.node("Shape", [x])
     if not sizes:
         return None
@@ -160,7 +160,7 @@ def slice_(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def _computed_slice(s: Scope, x: Value, axis: int) -> list[Value] | None:
-    """A Slice up to a size of the graph."""
+    """Adds a Slice up to a size of the graph."""
     sizes = s.node("Shape", [s.chance.pick([value for value in s.known if value.is_tensor and value.rank])])
     if not sizes:
         return None

@@ -1,6 +1,4 @@
-"""How operators of single elements are drawn, by name: unary, binary, variadic ones, casts and
-quantization.
-"""
+"""Drawing of elementwise operators by name: unary, binary, variadic, casts and quantization."""
 
 from __future__ import annotations
 
@@ -44,7 +42,7 @@ def unary(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def _of(operator: str, s: Scope, settings: dict[str, Any]) -> dict[str, Any]:
-    """Those of the settings that are attributes of the operator."""
+    """Returns the settings that are attributes of the operator."""
     from eqsat.operators import find_operator
 
     schema = find_operator("", operator, s.opset).schema
@@ -64,7 +62,7 @@ def binary(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def variadic(s: Scope, x: Value, operator: str) -> list[Value] | None:
-    if operator == "Mean":  # the reference broadcasts to the first operand alone
+    if operator == "Mean":  # the reference broadcasts only to the first operand
         return s.node(operator, [x, *(s.tensor(x.dtype, x.shape) for _ in range(s.chance.number(0, 2)))])
     return s.node(operator, s.chance.shuffled([x, *(s.operand(x) for _ in range(s.chance.pick([0, 1, 1, 2])))]))
 
@@ -98,7 +96,7 @@ def where(s: Scope, x: Value, operator: str) -> list[Value] | None:
 def cast(s: Scope, x: Value, operator: str) -> list[Value] | None:
     kind = np.dtype(s.chance.pick(CASTS))
     if kind == np.bool_ or (is_whole(kind) and is_float(x.dtype)):
-        # What an integer is of a number out of its range, ONNX leaves open.
+        # ONNX does not define the integer of a number outside its range.
         clipped = s.node("Clip", [x], min=-100.0, max=100.0) if s.opset < 11 else None
         if s.opset >= 11 and is_float(x.dtype) and x.dtype != BFLOAT16:
             low = 0 if kind.kind in "ub" else -100
@@ -115,7 +113,7 @@ def reinterpret(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def _channels(s: Scope, x: Value) -> tuple[tuple[int, ...], dict[str, Any]]:
-    """The shape of scales, and the settings that say to which axis they belong."""
+    """Returns the shape of scales, and the settings that name their axis."""
     if x.rank and s.opset >= 13 and s.chance.often(0.4):
         axis = s.chance.number(-x.rank, x.rank - 1)
         return (x.shape[axis],), {"axis": axis}
@@ -163,7 +161,7 @@ def loss(s: Scope, x: Value, operator: str) -> list[Value] | None:
 
 
 def fill(s: Scope, x: Value, operator: str) -> list[Value] | None:
-    """A tensor of one number, of the sizes of a tensor that is there."""
+    """Adds a tensor of one number, with the sizes of an existing tensor."""
     sizes = s.node("Shape", [x])
     kind = s.chance.pick([np.float32, x.dtype if x.dtype != object else np.float32, np.int64, np.bool_])
     value = s.chance.constant(kind, (1,))

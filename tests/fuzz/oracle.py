@@ -1,10 +1,10 @@
-"""Whether an optimized model computes what the original computes: by bits, or within what rounding
-explains.
+"""The oracle: it tells whether an optimized model computes what the original computes.
 
-The tolerance is derived: what disturbances of all floats on the way do to the outputs of either
-model (tests/fuzz/noise.py). A NaN at one place of one input must reach the same elements of both,
-and where no NaN comes of an infinity, both are infinite in the same elements. Where a rule was used
-that needs finite tensors this is not asked.
+The outputs must have the same bits, or differ only as rounding explains. The tolerance is derived:
+it is the effect on the outputs of either model of disturbing all its floats (tests/fuzz/noise.py).
+A NaN at one place of one input must reach the same elements of both. Where no infinity turns into a
+NaN, both are infinite in the same elements. None of this applies to special inputs if a rule fired
+that needs finite tensors.
 """
 
 from __future__ import annotations
@@ -31,20 +31,22 @@ class Runs:
     def __init__(self, original: onnx.ModelProto, optimized: onnx.ModelProto, reference: bool = False) -> None:
         self._open: Opener = ReferenceSession if reference else open_runtime
         self._protos = (original, optimized)
-        self._draws = 4 if reference else DRAWS  # it is a thousand times slower
+        self._draws = 4 if reference else DRAWS  # the reference is a thousand times slower
         self.names = [value.name for value in original.graph.output]
         self.original: Session = self._open(original.SerializeToString())
         self.optimized: Session = self._open(optimized.SerializeToString())
 
     def arises(self, feed: Feed) -> bool:
-        """Whether an infinity or a NaN comes up on the way, in either model: at a pole, beyond the
-        range of a type, outside a domain.
+        """Tells whether an infinity or a NaN arises inside either model.
+
+        It may come from a pole, an overflow, or an argument outside a domain.
         """
         return any(_unbounded(self._open, proto, feed) for proto in self._protos)
 
     def difference(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any], exact: bool, alone: bool = False) -> str:
-        """What tells the outputs apart; empty if nothing does. `alone`: both are of the original,
-        on this engine and on another.
+        """Returns the difference between the outputs; empty if there is none.
+
+        With `alone`, both come from the original, on this engine and on another.
         """
         for name, a, b in zip(self.names, expected, actual, strict=True):
             if tolerance.signature(a) != tolerance.signature(b):
@@ -55,13 +57,13 @@ class Runs:
             name = next(name for name, a, b in zip(self.names, expected, actual, strict=True) if not same(a, b))
             return f"output '{name}' differs in bits"
         if feed.extreme:
-            return ""  # where overflows part, real arithmetic says nothing
+            return ""  # real arithmetic tells nothing once overflows differ
         if feed.special:
             return self._special(feed, expected, actual)
         return self._unexplained(feed, expected, actual, self._protos[:1] if alone else self._protos)
 
     def _unexplained(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any], disturbable: Sequence[onnx.ModelProto]) -> str:
-        """What differs by more than rounding explains, in either model."""
+        """Returns the difference that rounding in either model does not explain."""
         found: list[tuple[int, int, Apart]] = []
         for place, values in enumerate(zip(expected, actual, strict=True)):
             for number, (a, b) in enumerate(zip(*map(tolerance.leaves, values), strict=True)):

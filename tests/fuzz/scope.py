@@ -1,9 +1,7 @@
-"""A graph under construction whose values are known: each node is run once, on ONNX Runtime, when
-it is added.
+"""A graph under construction whose values are known: ONNX Runtime runs each node when it is added.
 
-So every model that is finished is one that the runtime takes. Sizes that are to get names are
-numbers that nothing else is drawn to have; constants avoid them, so that the model works at other
-sizes as well.
+So ONNX Runtime accepts every finished model. Sizes that will get names are numbers that no other
+size has. Constants avoid them, so that the model works at other sizes too.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from eqsat.runtime.session import open_runtime
 from .chance import Array, Chance
 
 NAMED = (5, 7, 11)  # sizes of inputs that get names
-_MOST = 4096  # elements of a value
+_MOST = 4096  # the most elements of a value
 _STATIC = (1, 2, 3, 4, 2, 3, 1, 6)
 _ALIASES = {("Pad", "value"): "constant_value", ("TopK", "k"): "K", ("Upsample", "scales"): "scales"}
 _ODD = ("{}", "{}", "{}", "{}:0", "a/b.{}", "{} {{x}}", "Ünï{}", '"{}"', "x{}__folded", "{}\n")
@@ -32,13 +30,14 @@ Setting = Any
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the graph, and what it is on the inputs that the model was built with: an array, a
-    list of arrays, or None.
+    """A value of the graph, and its content on the inputs that the model was built with.
+
+    The content is an array, a list of arrays, or None.
     """
 
     name: str
     data: Any
-    maker: str = ""  # the operator whose output it is
+    maker: str = ""  # the operator that computes it
     constant: bool = False
 
     @property
@@ -63,8 +62,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Given:
-    """An input of the model. `fixed`: other elements than those it was built with are of no use.
-    `high`: its elements are indices below this.
+    """An input of the model.
+
+    If it is `fixed`, elements other than those it was built with are useless. If it has a `high`,
+    its elements are indices below this.
     """
 
     value: Value
@@ -84,7 +85,7 @@ def element_code(dtype: np.dtype[Any]) -> int:
 
 
 def type_name(data: Any) -> str:
-    """A type as schemas write it."""
+    """Returns the name of a type, as schemas write it."""
     if isinstance(data, list):
         return f"seq({type_name(data[0])})" if data else ""
     names = {"float16": "float16", "float32": "float", "float64": "double", "object": "string", "complex64": "complex64"}
@@ -93,7 +94,7 @@ def type_name(data: Any) -> str:
 
 @dataclass
 class Scope:
-    """A graph, or the body of a node, which then sees the values of what is around it."""
+    """A graph, or the body of a node, which also sees the values around it."""
 
     chance: Chance
     opset: int
@@ -120,12 +121,12 @@ class Scope:
         return [*self.outer, *self.values]
 
     def inner(self) -> Scope:
-        """The scope of a body of a node that is added next."""
+        """Returns the scope of a body of the next node."""
         self.count += 1
         return Scope(self.chance, self.opset, self.symbols, f"{self.prefix}b{self.count}_", self.known, odd=self.odd, floats=self.floats)
 
     def given(self, data: Any, fixed: bool = False, high: int | None = None) -> Value:
-        """A new input of the graph; in a body, where there are none, a constant or another value."""
+        """Returns a new input of the graph. In a body it returns a constant or another value."""
         if self.prefix:
             return self.literal(data)
         value = Value(self.fresh(), data)
@@ -137,7 +138,7 @@ class Scope:
         return value
 
     def literal(self, array: Array) -> Value:
-        """A constant: an initializer, or a Constant node."""
+        """Returns a constant: an initializer, or a Constant node."""
         value = Value(self.fresh(), array, constant=True)
         if self.chance.often(0.75):
             self.initializers.append(numpy_helper.from_array(array, value.name))
@@ -164,19 +165,19 @@ class Scope:
         return np.dtype(self.chance.pick(self.floats))
 
     def new(self, dtype: Any, shape: Sequence[int]) -> Value:
-        """A tensor that nothing made: an input, or a constant if no size of it has a name."""
+        """Returns a tensor that no node computes: an input, or a constant without a named size."""
         kind = np.dtype(dtype)
         if not set(shape) & set(self.symbols) and self.chance.often(0.55):
             return self.literal(self.chance.constant(kind, shape))
         return self.given(self.chance.ordinary(kind, shape))
 
     def tensor(self, dtype: Any, shape: Sequence[int], reuse: float = 0.5) -> Value:
-        """A tensor of exactly this type: one that is there, or a new one."""
+        """Returns a tensor of exactly this type, an existing or a new one."""
         found = [value for value in self.known if value.is_tensor and value.dtype == np.dtype(dtype) and value.shape == tuple(shape)]
         return self.chance.pick(found) if found and self.chance.often(reuse) else self.new(dtype, shape)
 
     def operand(self, x: Value, dtype: Any = None) -> Value:
-        """Something that broadcasts with `x`: of its sizes, of some of them, or one number."""
+        """Returns a value that broadcasts with `x`: all of its sizes, some, or one number."""
         kind = x.dtype if dtype is None else np.dtype(dtype)
         found = [value for value in self.known if value.is_tensor and value.dtype == kind and broadcasts(value.shape, x.shape)]
         if found and self.chance.often(0.45):
@@ -187,14 +188,15 @@ class Scope:
         return self.new(kind, [1 if size in self.symbols or self.chance.often(0.25) else size for size in shape])
 
     def parameter(self, array: Array) -> Value:
-        """An input that says how: mostly a constant, seldom only known when the model runs."""
+        """Returns a controlling input: mostly a constant, seldom known only at run time."""
         return self.given(array, fixed=True) if not self.prefix and self.chance.often(0.04) else self.literal(array)
 
     # --- nodes ---
 
     def node(self, operator: str, inputs: Sequence[Value | None], outputs: int = 1, domain: str = "", /, **settings: Setting) -> list[Value] | None:
-        """Adds a node if the runtime takes it; settings become attributes or inputs, whichever this
-        opset has, or are left out. None if it does not.
+        """Adds a node if the runtime accepts it, else returns None.
+
+        Settings become attributes or inputs, whichever this opset has, or are left out.
         """
         schema = find_operator(domain, operator, 1 if domain else self.opset).schema
         if schema is None and not domain:
@@ -240,7 +242,7 @@ class Scope:
         return helper.make_attribute(name, setting)
 
     def add(self, node: NodeProto, operands: Sequence[Value]) -> list[Value] | None:
-        """Adds a node as it is, if the runtime takes it and its results are small."""
+        """Adds a node as it is, if the runtime accepts it and its results are small."""
         try:
             results = self._results(node, operands)
         except Exception:
@@ -270,7 +272,7 @@ class Scope:
 
 
 def ir_version(opset: int) -> int:
-    """An IR version that goes with the opset."""
+    """Returns an IR version that fits the opset."""
     return 4 if opset < 10 else 8 if opset < 21 else 10
 
 
@@ -282,7 +284,7 @@ def broadcasts(a: Sequence[int], b: Sequence[int]) -> bool:
 
 
 def captures(node: NodeProto) -> set[str]:
-    """The names that the bodies of a node take from around it."""
+    """Returns the names that the bodies of a node capture."""
     found: set[str] = set()
     for attribute in node.attribute:
         for graph in [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs:

@@ -1,5 +1,6 @@
-"""One seed: the model is drawn, optimized and compared. This runs in a process of its own, which a
-crash takes down alone.
+"""One seed: the model is drawn, optimized and compared.
+
+This runs in a process of its own, so that a crash takes down nothing else.
 """
 
 from __future__ import annotations
@@ -28,21 +29,21 @@ from .oracle import DIFFERS, Runs
 from .scope import captures
 
 SAME, NOTHING, DIFFERENT = "same", "nothing", "different"
-RUNTIME = "runtime"  # is wrong on the original, says the reference
-POLES = "poles"  # it differs where an infinity or a NaN comes up on the way, of which real arithmetic says nothing
+RUNTIME = "runtime"  # the runtime is wrong on the original, according to the reference
+POLES = "poles"  # it differs where an infinity or a NaN arises inside, of which real arithmetic tells nothing
 GIVEN_UP, LEFT_OUT = "given up", "left out"  # by verification: the whole model, or a rule
 _SMALL_REGIONS = Path(__file__).with_name("small_regions.toml")
 _AGAIN = 4
-VERIFIED = 25  # one model in so many is verified as well
+VERIFIED = 25  # one model in so many is verified too
 LURED = "lured"  # the runtime is right on the original, and wrong on the optimized model
 FAILURES = (DIFFERENT, GIVEN_UP, LEFT_OUT)
 
-Run = tuple[Feed, list[Any]]  # inputs that the original takes, and what it makes of them
+Run = tuple[Feed, list[Any]]  # inputs that the original accepts, and its outputs
 
 
 @dataclass
 class Outcome:
-    """What a seed came to: one of the words above; `nothing` if there was no model that runs."""
+    """The outcome of a seed: one of the words above; `nothing` if no model ran."""
 
     seed: int
     status: str
@@ -60,31 +61,31 @@ def generator() -> Generator:
 
 
 def drawn(seed: int) -> Model | None:
-    """The model of a seed."""
+    """Returns the model of a seed."""
     return generator().model(seed)
 
 
 def original(seed: int) -> bool:
-    """Draws the model and runs it as it is; a crash in here is the runtime's."""
+    """Draws the model and runs it as it is. If this crashes, the runtime is to blame."""
     model = drawn(seed)
     return model is not None and bool(accepted(model, seed))
 
 
 def options(seed: int, exact: bool) -> dict[str, Any]:
-    """How the model of a seed is optimized."""
+    """Returns the settings for the model of a seed."""
     return {
         "verify": False,
         "exact": exact,
         "strict": seed % 3 == 0,
         "effort": ("normal", "low", "normal", "normal", "low")[seed % 5],
         "target": ("onnxruntime-cpu", "onnxruntime-cpu", "launches", "generic-gpu")[seed % 4],
-        # Small models are cut into regions as well.
+        # These phases cut small models into regions too.
         "phases": _SMALL_REGIONS if seed % 7 < 3 else None,
     }
 
 
 def accepted(model: Model, seed: int) -> list[Run]:
-    """The feeds that the runtime takes, with the original's outputs."""
+    """Returns the feeds that the runtime accepts, with the original's outputs."""
     names = [value.name for value in model.proto.graph.output]
     try:
         session = open_runtime(model.proto.SerializeToString())
@@ -111,7 +112,7 @@ def attempt(seed: int, exact: bool) -> Outcome:
 
 
 def compared(model: Model, runs: list[Run], seed: int, exact: bool) -> Outcome:
-    """The model, optimized, against what it gave before."""
+    """Compares the optimized model with the outputs of the original."""
     outcome = Outcome(seed, SAME, runs=len(runs))
     try:
         result = eqsat.optimize(model.proto, **options(seed, exact))
@@ -128,7 +129,7 @@ def compared(model: Model, runs: list[Run], seed: int, exact: bool) -> Outcome:
 
 
 def judged(proto: onnx.ModelProto, runs: list[Run], settings: dict[str, Any]) -> tuple[str, str, str]:
-    """The verdict on a model, optimized with these settings."""
+    """Returns the verdict on a model, optimized with these settings."""
     try:
         result = eqsat.optimize(proto, **settings)
         found = verdict(proto, result.model, meant(runs, result.report), settings["exact"])
@@ -139,17 +140,21 @@ def judged(proto: onnx.ModelProto, runs: list[Run], settings: dict[str, Any]) ->
 
 
 def meant(runs: list[Run], report: Any) -> list[Run]:
-    """The runs on which the models are meant to be the same: where a rule needs finite tensors,
-    those that begin with such.
+    """Returns the runs on which the models must be equal.
+
+    If a rule needs finite tensors, these are the runs with finite inputs.
     """
     return [run for run in runs if not run[0].special] if report["finite"] else runs
 
 
 def verified(proto: onnx.ModelProto) -> tuple[str, str]:
-    """Whether verification finds nothing either: then it neither gives up the whole model nor leaves out a rule."""
+    """Tells whether verification, too, finds no difference.
+
+    It may neither give up the whole model nor leave out a rule.
+    """
     report = eqsat.optimize(proto).report
     if report["verify"]["engine"] != ONNXRUNTIME:
-        return SAME, ""  # the runtime took none of its draws, and the reference takes what is no model
+        return SAME, ""  # the runtime accepted none of its draws, and the reference accepts illegal models
     dropped = [rule["name"] for rule in report["rules"] if rule.get("dropped")]
     if report["verify"]["status"] == "different":
         return GIVEN_UP, f"verification gave up the whole model: {report['verify']['reason']}"
@@ -157,7 +162,7 @@ def verified(proto: onnx.ModelProto) -> tuple[str, str]:
 
 
 def verdict(proto: onnx.ModelProto, optimized: onnx.ModelProto, runs: list[Run], exact: bool) -> tuple[str, str, str]:
-    """Whether both are the same; else why not, and on inputs of which style."""
+    """Compares both models. Returns the status, the reason, and the style of the inputs."""
     wrong = malformed(proto, optimized)
     if wrong:
         return DIFFERENT, wrong, ""
@@ -186,7 +191,7 @@ def verdict(proto: onnx.ModelProto, optimized: onnx.ModelProto, runs: list[Run],
 
 
 def dearer(report: Any) -> str:
-    """What became dearer than before, by the prices of the target: time, and on paper the nodes."""
+    """Returns the price that rose: the target's time, or the number of nodes on paper."""
     nodes, cost = report["nodes"], report["cost"]
     if cost["target"] == "launches" and nodes["after"] > nodes["before"]:
         return "there are more nodes than before"
@@ -196,7 +201,7 @@ def dearer(report: Any) -> str:
 
 
 def malformed(model: onnx.ModelProto, optimized: onnx.ModelProto) -> str:
-    """What is wrong with the optimized model before it runs."""
+    """Returns the defect of the optimized model that shows before it runs."""
     if [value.name for value in model.graph.output] != [value.name for value in optimized.graph.output]:
         return "the outputs are not those of the original"
     if [value.name for value in model.graph.input] != [value.name for value in optimized.graph.input]:
@@ -222,19 +227,20 @@ def poles(both: Runs, feed: Feed) -> bool:
 
 
 def fault(proto: onnx.ModelProto, optimized: onnx.ModelProto, feed: Feed, expected: list[Any], built: Feed, exact: bool) -> str:
-    """Whose fault a difference is, by ONNX's reference; each output is asked about alone, since it
-    can not run every model.
+    """Returns the culprit of a difference, by ONNX's reference.
+
+    The reference cannot run every model, so it judges each output alone.
     """
     names = [value.name for value in proto.graph.output]
     if not _settled(proto, feed, expected):
-        return RUNTIME  # it gives something else each time: memory that nothing was written to
+        return RUNTIME  # each run gives something else: memory that nothing wrote
     found: set[str] = set()
     for name, value in zip(names, expected, strict=True):
         try:
             found.add(_fault((cone(proto, {name}), cone(optimized, {name})), feed, value, built.inputs, exact))
         except Exception:
             found.add(DIFFERENT)
-    # Where each output alone is right, the runtime is wrong when it computes them together.
+    # If each output alone is right, the runtime is wrong when it computes them together.
     return next((status for status in (DIFFERENT, LURED, RUNTIME) if status in found), LURED)
 
 
@@ -245,7 +251,10 @@ def _settled(proto: onnx.ModelProto, feed: Feed, expected: list[Any]) -> bool:
 
 
 def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected: Any, built: dict[str, Any], exact: bool) -> str:
-    """The same of one output. What the reference can not run at all stays a difference."""
+    """Returns the culprit for one output.
+
+    If the reference cannot run the model at all, it stays a difference.
+    """
     here = Runs(*models)
     try:
         (actual,) = here.optimized.run(feed.inputs, here.names)
@@ -254,17 +263,17 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
         if compare.signature(expected) != compare.signature(actual) and _scans_nothing(models[0], feed):
             return RUNTIME
     except Exception:
-        pass  # the runtime fails on the optimized model: is that right?
+        pass  # the runtime fails on the optimized model, perhaps rightly
     try:
         there = Runs(*models, reference=True)
         there.original.run(built, there.names)
-    except Exception:  # it has only the newest version of some operators
+    except Exception:  # the reference has only the newest version of some operators
         there = Runs(*map(_newer, models), reference=True)
         there.original.run(built, there.names)
     try:
         meant = there.original.run(feed.inputs, there.names)
     except Exception:
-        return RUNTIME  # it takes inputs that the model was not made for
+        return RUNTIME  # the runtime accepts inputs that the model was not made for
     meant, actual = (_shaped(outputs, expected) for outputs in (meant, there.optimized.run(feed.inputs, there.names)))
     if there.difference(feed, meant, actual, exact):
         return DIFFERENT
@@ -272,8 +281,9 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
 
 
 def _scans_nothing(proto: onnx.ModelProto, feed: Feed) -> bool:
-    """Whether what a Loop scans is used though it takes no turn: ONNX gives that no sizes, and the
-    runtime takes 0 for each that it does not infer.
+    """Tells whether a node uses the scanned output of a Loop that takes no turn.
+
+    ONNX gives this output no sizes, and the runtime takes 0 for each that it does not infer.
     """
     model = onnx.ModelProto()
     model.CopyFrom(proto)
@@ -285,16 +295,18 @@ def _scans_nothing(proto: onnx.ModelProto, feed: Feed) -> bool:
 
 
 def _shaped(outputs: list[Any], expected: Any) -> list[Any]:
-    """Outputs of the reference, which forgets axes of size 1 here and there, in the shape that the
-    runtime gives; the runtime has compared shapes.
+    """Returns outputs of the reference in the runtime's shape.
+
+    The reference drops some axes of size 1; the shapes were compared in the runtime.
     """
     alike = [isinstance(array, np.ndarray) and isinstance(expected, np.ndarray) and array.size == expected.size for array in outputs]
     return [array.reshape(expected.shape) if same_size else array for array, same_size in zip(outputs, alike, strict=True)]
 
 
 def _newer(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """The model as opset 19 reads it, if ONNX's checker takes it so: the reference has no
-    (De)QuantizeLinear that is older.
+    """Returns the model as opset 19 reads it, if ONNX's checker accepts it.
+
+    The reference has no older (De)QuantizeLinear.
     """
     result = onnx.ModelProto()
     result.CopyFrom(proto)

@@ -1,5 +1,6 @@
-"""The tables of the documents that are generated from the code: `python -m tests.house.generated`
-writes them anew.
+"""The tables of the documents that come from the code.
+
+`python -m tests.house.generated` writes them anew.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ DOCS, LAWS = ROOT / "docs", ROOT / "rules" / "README.md"
 
 
 def signature(function: Function) -> str:
-    """How a call is written: sorts stand for arguments, brackets for what may be left out."""
+    """Returns the form of a call: sorts stand for arguments, brackets for optional ones."""
     sorts = [str(sort) if sort is not None else "any" for sort in function.parameters]
     needed = len(sorts) - function.optional
     left_out = "".join(f"[, {sort}]" for sort in sorts[needed:])
@@ -47,7 +48,7 @@ def groups() -> list[tuple[str, int, str]]:
 
 
 def option_table() -> str:
-    """Every option of `eqsat optimize` that is a setting, and its name in Python."""
+    """Returns the options of `eqsat optimize` that are settings, with their names in Python."""
     rows: list[str] = []
     for setting in fields(Settings):
         option = option_of(setting)
@@ -58,7 +59,7 @@ def option_table() -> str:
 
 
 def room_table() -> str:
-    """Every room with its floor, counted from below, and the first sentence of its docstring."""
+    """Returns every room with its floor, counted from below, and its docstring's first sentence."""
     rows: list[str] = []
     for floor, rooms in reversed(list(enumerate(FLOORS, 1))):
         for room in rooms:
@@ -75,7 +76,7 @@ SETS = ("unary", "binary", "comparison", "reduction")
 
 
 def movement_table() -> str:
-    """How many operators of a family meet a movement in a rule that matches nothing but the two."""
+    """Returns how many operators of a family have a rule with a movement and nothing else."""
     met = {frozenset(one.operators) for entry in built_in().entries for one in entry.directions}
     rows: list[str] = []
     for movement in MOVEMENTS:
@@ -95,7 +96,7 @@ GENERATED = {
 
 
 def with_table(document: str, name: str, table: str) -> str:
-    """The document with the table between its marks, of which there is one pair."""
+    """Returns the document with the table between its one pair of marks."""
     found, count = re.subn(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", lambda marks: f"{marks[1]}\n{table}\n\n{marks[2]}", document, flags=re.DOTALL)
     assert count == 1
     return found

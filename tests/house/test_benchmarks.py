@@ -1,6 +1,4 @@
-"""The benchmarks hold what they print: inputs by their description, counted launches, kept results,
-and the table's arithmetic.
-"""
+"""The benchmarks are right: inputs as described, counted launches, kept results, sums of tables."""
 
 import sys
 from pathlib import Path
@@ -115,7 +113,7 @@ def test_a_child_tells_why_it_failed() -> None:
 
 
 def optimizer(code: str, key: str) -> Optimizer:
-    """An optimizer that runs `code` with the paths `source` and `target`."""
+    """Returns an optimizer that runs `code` with the paths `source` and `target`."""
     start = "import sys, onnx; source, target = sys.argv[1:];"
     return Optimizer("peer", key, lambda source, target: [sys.executable, "-c", start + code, str(source), str(target)])
 

@@ -1,5 +1,4 @@
-"""The documentation says what is so: the tutorial runs as it is written, examples are rules, tables
-and lists are those of the code.
+"""The documentation is true: the tutorial runs as written, examples are rules, tables are current.
 
 `python -m tests.house.generated` writes the generated tables anew.
 """
@@ -28,7 +27,7 @@ TUTORIAL, REFERENCE, LAWS, README = ROOT / "docs" / "tutorial.md", ROOT / "docs"
 REPORT = ROOT / "docs" / "report.md"
 OPTIONS = ROOT / "docs" / "options.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-SAVED = re.compile(r"`([\w.]+)`[^`]*:\n\n\Z")  # the sentence above what is to be saved ends with the name of the file
+SAVED = re.compile(r"`([\w.]+)`[^`]*:\n\n\Z")  # the sentence above a file to save ends with its name
 
 
 def text(path: Path) -> str:
@@ -54,15 +53,16 @@ def test_a_table_holds_all_that_there_is() -> None:
 
 
 def examples(path: Path) -> list[tuple[str, str]]:
-    """The rules that a document shows, with the errors that it says they cause: a block of text
-    right below them.
+    """Returns the rules that a document shows, with the errors that it states for them.
+
+    The errors are a block of text right below the rules.
     """
     blocks = list(BLOCK.finditer(text(path)))
     return [(block[2], below(path, block)) for block in blocks if block[1] == "rules"]
 
 
 def below(path: Path, block: re.Match[str]) -> str:
-    """The block of text right below another block, or nothing."""
+    """Returns the block of text right below another block, or nothing."""
     found = BLOCK.match(text(path), block.end() + 2)
     return found[2] if found is not None and found[1] == "text" else ""
 
@@ -98,7 +98,7 @@ def test_examples_are_found() -> None:
 
 
 def run(command: str, folder: Path) -> tuple[int, str]:
-    """Runs a line of the tutorial; gives its exit code and what it prints, errors last."""
+    """Runs a line of the tutorial. Returns its exit code and its output, errors last."""
     program, *arguments = shlex.split(command)
     launch = {"eqsat": [sys.executable, "-m", "eqsat"], "python": [sys.executable]}[program]
     done = subprocess.run([*launch, *arguments], cwd=folder, capture_output=True, text=True, encoding="utf-8", timeout=120)
@@ -106,8 +106,9 @@ def run(command: str, folder: Path) -> tuple[int, str]:
 
 
 def stable(output: str) -> list[str]:
-    """What is the same on every machine: of a counterexample whether it is of integers, of sizes
-    and times that there are some.
+    """Returns the part of an output that is the same on every machine.
+
+    Of a counterexample it keeps whether it is of integers, of sizes and times that there are some.
     """
     kept: list[str] = []
     refuted = False
@@ -121,8 +122,9 @@ def stable(output: str) -> list[str]:
 
 
 def steps() -> list[tuple[str, str, str]]:
-    """The tutorial: ("save", name, text), ("run", commands, output) and ("install", commands, "")
-    in their order.
+    """Returns the steps of the tutorial in order.
+
+    They are ("save", name, text), ("run", commands, output) and ("install", commands, "").
     """
     document = text(TUTORIAL)
     found: list[tuple[str, str, str]] = []
@@ -148,8 +150,7 @@ def test_tutorial_runs_as_it_is_written(tmp_path: Path) -> None:
             done = [run(command, tmp_path) for command in what.splitlines()]
             printed = "".join(output for _, output in done)
             assert stable(printed) == stable(content), printed
-            # A rule that is refuted, and nothing else, ends with the code of what the caller has to
-            # mend.
+            # Only a refuted rule ends with the exit code for mistakes of the caller.
             assert [code for code, _ in done] == [0] * (len(done) - 1) + [2 if content.startswith("refuted ") else 0]
     assert ran >= 6
     keys = re.findall(r"^\| `(\w+)` \|", text(REPORT).split("Each of `rules`:")[1].split("\n\n")[1], re.MULTILINE)

@@ -1,8 +1,7 @@
-"""The floors of the house: every import goes down, none up or sideways, and no room has a circle
-inside.
+"""The floors of the house: every import goes down, and no room has a circle inside.
 
-A room is a package of `eqsat`, or a module at its top. A new one is placed in `FLOORS`; where it
-stands says what it may use.
+A room is a package of `eqsat`, or a module at its top. A new one is placed in `FLOORS`; its floor
+decides which rooms it may use.
 """
 
 import ast
@@ -15,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Bottom to top. Rooms on one floor do not know one another.
+# Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
     ["errors", "families", "operators", "ordering", "runtime", "extract", "shipped"],
     ["facts", "settings", "traits"],
@@ -37,13 +36,13 @@ FLOORS = [
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
-# The rooms inside the checker, likewise.
+# The rooms inside the checker, in the same way.
 CHECKER = [["kernels", "samplers", "processes"], ["drawing"], ["judging"], ["check"]]
 CHECKER_FLOOR = {room: floor for floor, rooms in enumerate(CHECKER) for room in rooms}
 
 
 def modules(folder: str, package: str) -> dict[str, Path]:
-    """Every module below a folder by its full name; links are not followed."""
+    """Returns every module below a folder by its full name, without following links."""
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if ROOT / "eqsat" / "extract" not in path.parents]
     return {".".join([package, *path.relative_to(ROOT / folder).with_suffix("").parts]).removesuffix(".__init__"): path for path in paths}
 
@@ -52,16 +51,18 @@ MODULES = {**modules("eqsat", "eqsat"), **modules("extract", "eqsat.extract")}
 
 
 def room(name: str) -> str:
-    """The entry of FLOORS for a full name inside `eqsat`; a name that is no module belongs to the
-    package itself.
+    """Returns the entry of FLOORS for a full name inside `eqsat`.
+
+    A name that is no module belongs to the package itself.
     """
     top = [*name.split("."), "__init__"][1]
     return top if top in FLOOR or f"eqsat.{top}" in MODULES else "__init__"
 
 
 def imports(name: str, path: Path) -> Iterator[tuple[int, str]]:
-    """Line and full name of everything that the module imports, also inside functions; `from a
-    import b` may name the module a.b.
+    """Yields the line and full name of each import of the module, also inside functions.
+
+    `from a import b` may name the module a.b.
     """
     package = name.split(".") if path.stem == "__init__" else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"), str(path))):
@@ -76,7 +77,7 @@ def imports(name: str, path: Path) -> Iterator[tuple[int, str]]:
 
 
 def module(imported: str) -> str:
-    """The module of ours that an imported name belongs to, or "" if it is not ours."""
+    """Returns our module that an imported name belongs to, or "" if there is none."""
     while imported and imported not in MODULES:
         imported = imported.rpartition(".")[0]
     return imported

@@ -1,5 +1,6 @@
-"""What is installed: the package holds `extract/` and `rules/`, from the sdist, the wheel and an
-editable install.
+"""Installed packages hold `extract/` and `rules/`.
+
+This holds for the sdist, the wheel and an editable install.
 """
 
 import shutil
@@ -21,20 +22,20 @@ NOT_SOURCES = shutil.ignore_patterns(".*", "build", "dist", "*.egg-info", "__pyc
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the checkout, because building writes into it."""
+    """Returns a copy of the checkout, because building writes into it."""
     return shutil.copytree(ROOT, tmp_path_factory.mktemp("packaging") / "checkout", symlinks=True, ignore=NOT_SOURCES)
 
 
 @pytest.fixture(scope="module")
 def built(checkout: Path) -> tuple[Path, Path]:
-    """An sdist, and the wheel that is built from it."""
+    """Returns an sdist, and the wheel built from it."""
     subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", "dist"], cwd=checkout, check=True, capture_output=True)
     (sdist,), (wheel,) = (checkout / "dist").glob("*.tar.gz"), (checkout / "dist").glob("*.whl")
     return sdist, wheel
 
 
 def expected_files() -> set[str]:
-    """Every file of the package, by its name inside the package."""
+    """Returns every file of the package, by its name inside the package."""
     folders = {"eqsat": "eqsat", "extract": "eqsat/extract", "rules": "eqsat/rules"}
     return {
         f"{inside}/{path.relative_to(ROOT / folder)}"
@@ -45,8 +46,9 @@ def expected_files() -> set[str]:
 
 
 def run_python(code: str, path: Path) -> str:
-    """What the code prints, in a folder from which the checkout can not be imported, with only
-    `path` added to what is installed.
+    """Returns the output of the code, with only `path` added to the installed packages.
+
+    It runs in a folder from which the checkout cannot be imported.
     """
     return subprocess.run(
         [sys.executable, "-P", "-c", f"import sys; sys.path.insert(0, {str(path)!r}); {code}"], cwd=path, check=True, capture_output=True, text=True
@@ -76,7 +78,7 @@ def test_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> N
 
 @pytest.mark.slow
 def test_a_wheel_compiles_no_rules(built: tuple[Path, Path], tmp_path: Path) -> None:
-    """Its own copy is read even where no cache can be written."""
+    """A wheel uses its own compiled rules, even where no cache can be written."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(tmp_path), str(built[1])]
     subprocess.run(install, check=True, capture_output=True)
     code = "from eqsat.language import library; library.load = None; print(len(library.built_in().groups))"
@@ -94,7 +96,7 @@ def test_wheel_imports(built: tuple[Path, Path], tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_editable_install_is_a_path_entry(checkout: Path, tmp_path: Path) -> None:
-    """Type checkers follow a path entry; an import hook they do not."""
+    """Type checkers follow a path entry, but no import hook."""
     install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--target", str(tmp_path)]
     subprocess.run([*install, "--editable", str(checkout)], check=True, capture_output=True)
     (entry,) = tmp_path.glob("*.pth")
@@ -107,7 +109,7 @@ def test_editable_install_is_a_path_entry(checkout: Path, tmp_path: Path) -> Non
 
 @pytest.mark.slow
 def test_a_checkout_without_symbolic_links_works(checkout: Path, tmp_path: Path) -> None:
-    """Where git can not make links, it writes files that hold where they lead."""
+    """If git cannot create links, it writes files that contain their targets."""
     for link in ("extract", "rules"):
         place = checkout / "eqsat" / link
         if place.is_symlink():

@@ -1,5 +1,6 @@
-"""The README says what is so: its Python example runs and prints what it says, and its test command
-is the one of `.ci/run`.
+"""The README is true: its Python example prints as stated.
+
+Its test command is that of `.ci/run`.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The report has what docs/report.md says, under the same names, and nothing else."""
+"""The report has the fields of docs/report.md, under the same names, and no others."""
 
 import json
 import re
@@ -28,7 +28,7 @@ def test_keys_are_those_of_the_documentation() -> None:
 
 
 def test_the_bound_is_no_more_than_what_was_found() -> None:
-    """Nodes in bodies and functions are counted once, not again as graphs of their own."""
+    """Nodes in bodies and functions count once, not again as graphs of their own."""
     import eqsat
 
     bodies = parse("""g (float[2] x, bool c) => (float[2] y) {

@@ -1,4 +1,4 @@
-"""Every form in which ONNX lets a model be written is read, and written back as the same function."""
+"""eqsat reads every form in which ONNX can express a model, and writes the same function back."""
 
 from pathlib import Path
 
@@ -45,7 +45,7 @@ def test_initializer_that_is_an_input_stays_overridable() -> None:
 
 
 def test_initializer_that_is_an_input_of_old_ir_is_a_constant() -> None:
-    """Before IR version 4 every initializer had to be an input; none becomes required."""
+    """Before IR version 4 every initializer had to be an input. Such inputs stay optional."""
     model = parse('<ir_version: 3, opset_import: ["" : 8]> g (float[2] x, float[2] w) => (float[2] y) { a = Relu (w)  y = Add (x, a) }')
     model.graph.initializer.append(numpy_helper.from_array(ONE, "w"))
     optimized = optimize(model)
@@ -61,7 +61,7 @@ def test_sparse_initializer() -> None:
 
 
 def sparse_default(version: int) -> onnx.ModelProto:
-    """A model whose input `s` has a sparse initializer of its name."""
+    """Returns a model whose input `s` has a sparse initializer of its name."""
     head = f'<ir_version: {version}, opset_import: ["" : 17]>'
     model = parse(head + " g (float[2] x, float[3, 2] s) => (float[3, 2] y) { a = Add (x, s)  b = Add (x, s)  y = Mul (a, b) }")
     values = numpy_helper.from_array(np.array([5, 6], np.float32), "s")
@@ -78,7 +78,7 @@ def test_sparse_initializer_that_is_an_input_stays_overridable() -> None:
 
 
 def test_unused_sparse_default_stays() -> None:
-    """Callers may feed an input that nothing reads, and need not."""
+    """Callers may feed an input that nothing reads, but need not."""
     model = sparse_default(8)
     del model.graph.node[:]
     model.graph.node.append(helper.make_node("Expand", ["x", "shape"], ["y"]))
@@ -137,9 +137,7 @@ def test_duplicate_node_names() -> None:
 
 
 def test_names_shadow_in_two_bodies_that_look_alike() -> None:
-    """One name means two values in two bodies; and the fresh names that are written collide with
-    none.
-    """
+    """One name means two values in two bodies, and fresh names collide with neither."""
     model = parse("""g (float[2] x, bool c) => (float[2] y, float[2] z) {
         v_0 = Relu (x)
         y = If (c) <then_branch = t () => (float[2] r) { k = Neg (v_0)  r = Abs (k) }, else_branch = e () => (float[2] s) { k = Abs (v_0)  s = Neg (k) }>
@@ -245,7 +243,7 @@ def test_maps() -> None:
 
 @pytest.mark.parametrize("name", ["FLOAT16", "BFLOAT16", "DOUBLE", "FLOAT8E4M3FN", "FLOAT8E5M2", "INT4", "UINT4"])
 def test_constants_of_every_width(name: str) -> None:
-    """A narrow constant is cast to float: folded in its own type, or kept, but never changed."""
+    """A Cast of a narrow constant may be folded or stay, but never changes the value."""
     model = parse('<ir_version: 10, opset_import: ["" : 21]> g (float[5] x) => (float[5] y) { f = Cast <to = 1> (w)  y = Add (x, f) }')
     elements = [1, 2, 3, 4, 5] if "INT" in name else [0.1, -0.3, 1e-3, 2.5, 7]
     model.graph.initializer.append(helper.make_tensor("w", TensorProto.DataType.Value(name), [5], elements))

@@ -1,4 +1,4 @@
-"""Orders of steps: valid, never above the order at hand, and the best there is where that can be told."""
+"""Orders of steps: valid, never above the order at hand, and the best one where this is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from eqsat.ordering.order import least_peak
 
 @st.composite
 def problems(draw: st.DrawFn, most: int) -> Steps:
-    """Steps that read buffers of earlier ones and of the start, several of some, none of others."""
+    """Draws steps that read buffers of earlier steps and of the start.
+
+    They read some buffers several times, and others never.
+    """
     count = draw(st.integers(0, most))
     buffers = [Buffer(draw(st.integers(0, 9)), draw(st.booleans())) for _ in range(draw(st.integers(0, 2)))]
     maker: dict[int, int] = {}
@@ -44,7 +47,7 @@ def every_order(problem: Steps, chosen: tuple[int, ...] = ()) -> Iterator[tuple[
 
 
 def peak_by_sets(problem: Steps, order: Sequence[int]) -> int:
-    """The peak from its definition: of each buffer, whether it is there and still needed."""
+    """Returns the peak by its definition, from the sets of buffers that are still needed."""
     readers = problem.readers()
     made = {buffer: number for number, step in enumerate(problem.steps) for buffer in step.makes}
 
@@ -112,7 +115,10 @@ def test_an_exact_search_without_time_says_so() -> None:
 
 
 def branches(count: int) -> Steps:
-    """Chains from a large value to a small one, written side by side: all large ones come first."""
+    """Returns chains from a large value to a small one.
+
+    The order at hand has all large values first.
+    """
     steps = [Step(makes=(number,)) for number in range(count)]
     steps += [Step((number,), (count + number,), (number,)) for number in range(count)]
     steps.append(Step(tuple(range(count, 2 * count)), (2 * count,), tuple(range(count, 2 * count))))
@@ -137,7 +143,7 @@ def test_moves_forwards_and_backwards_agree(problem: Steps) -> None:
 
 
 def test_a_step_that_waits_is_not_cut_off() -> None:
-    """The first step is needed last: it belongs behind the chain that stands after it."""
+    """The first step is needed last, so it belongs after the chain that follows it."""
     steps = (Step(makes=(0,)), Step(makes=(1,)), Step((1,), (2,), (1,)), Step((0, 2), (3,), (0, 2)))
     problem = Steps(steps, (Buffer(100), Buffer(100), Buffer(1), Buffer(1, kept=True)))
     assert peak(problem, range(4)) == 201
@@ -145,7 +151,7 @@ def test_a_step_that_waits_is_not_cut_off() -> None:
 
 
 def test_every_part_above_the_best_is_ordered() -> None:
-    """Two blocks of branches, one after the other: the second has to be ordered although it is lower."""
+    """The second of two blocks of branches must be ordered although its peak is lower."""
     first, second = branches(4), branches(3)
     count, buffers = len(first.steps), len(first.buffers)
     moved = [

@@ -1,4 +1,4 @@
-"""A large graph is cut into regions, those that are alike are solved once, and the result is whole."""
+"""A large graph is cut into regions, equal ones are solved once, and the result is whole."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def weights(*shape: int) -> np.ndarray:
 
 
 def layers(count: int, **changed: np.ndarray) -> onnx.ModelProto:
-    """Equal layers with weights of their own: a product whose bias stands apart, and a residual."""
+    """Returns equal layers with weights of their own.
+
+    A layer has a product, its bias as a node, and a residual.
+    """
     lines = ["x0 = Identity (x)"]
     constants: dict[str, np.ndarray] = {}
     for layer in range(count):
@@ -58,7 +61,7 @@ def pieces(model: onnx.ModelProto, least: int, most: int, shifted: bool = False)
 
 
 def kinds(model: onnx.ModelProto, least: int, most: int) -> list[int]:
-    """How often each kind of region occurs."""
+    """Returns how often each kind of region occurs."""
     cutter, found = pieces(model, least, most)
     excerpt = Excerpter(cutter.definitions).excerpt(found, FreshNames(all_names(model.graph)))
     return [len(same) for same in excerpt.kinds]
@@ -82,12 +85,12 @@ def test_layers_that_differ_in_weights_are_alike() -> None:
 
 
 def test_a_layer_whose_weights_are_uniform_is_none_of_the_others() -> None:
-    """Rules see that all elements are one, so what holds for the others need not hold for it."""
+    """Rules see that all elements are one, so a choice for the others may not hold here."""
     assert kinds(layers(9, k4=np.ones(24, np.float32)), 5, 7) == [7, 1, 1]
 
 
 def test_a_layer_that_shares_a_weight_is_none_of_the_others() -> None:
-    """Folding a weight that others need stores more, and does not replace it."""
+    """Folding a weight that other layers need stores more, and does not replace it."""
     shared = layers(9)
     for node in shared.graph.node:
         if "w6" in node.input:
@@ -96,7 +99,7 @@ def test_a_layer_that_shares_a_weight_is_none_of_the_others() -> None:
 
 
 def test_depth_costs_no_search(tmp_path: Path) -> None:
-    """Each layer is written with its own weights, and rules fire as often for few as for many."""
+    """Each layer has its own weights, and rules fire as often for few layers as for many."""
     plan = tmp_path / "plan.toml"
     plan.write_text(PLAN.read_text(encoding="utf-8").replace("[1, 3]", "[5, 7]"), encoding="utf-8")
     few, many = (eqsat.optimize(layers(count), phases=plan, target="generic-gpu") for count in (8, 24))
@@ -104,14 +107,15 @@ def test_depth_costs_no_search(tmp_path: Path) -> None:
     assert fired[0] and fired[0] == fired[1]
     for result, count in ((few, 8), (many, 24)):
         assert result.report["verify"]["status"] == "equal"
-        # The scale of each layer is in its weights.
+        # The scale of each layer is now in its weights.
         assert operators(result.model)["Mul"] == 0
         assert operators(result.model)["MatMul"] + operators(result.model)["Gemm"] == 2 * count
 
 
 def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
-    """`conv-enlarge` multiplies what was not read by zero, which only finite numbers allow. The layer
-    that is solved has finite weights; another one does not.
+    """`conv-enlarge` multiplies unread elements by zero, which needs finite numbers.
+
+    The solved layer has finite weights; another one does not.
     """
     model = layers(9, w7=np.full((16, 24), np.inf, np.float32))
     result = eqsat.optimize(model, phases=PLAN, target="generic-gpu")
@@ -122,25 +126,25 @@ def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        # A value that a region only hands on, and one that two outputs share.
+        # A region only passes one value on, and two outputs share another.
         """g (float[4, 4] x) => (float[4, 4] y, float[4, 4] z, float[4, 4] u) {
             zero = Constant <value = float {0}> ()
             a = Add (x, zero)  b = Relu (a)  c = Neg (b)  d = Neg (c)  e = Tanh (d)  y = Add (e, zero)  z = Tanh (b)  u = Exp (y) }""",
-        # A node with a body stands between regions, and reads what they compute.
+        # A node with a body is between regions, and reads values of both.
         """g (float[4, 4] x, bool f) => (float[4, 4] y) {
             a = Relu (x)  b = Neg (a)  c = Neg (b)  s = Shape (c)  k = Constant <value = float {1}> ()  m = Add (k, k)
             d = If (f) <then_branch = t () => (float[4, 4] p) { p = Mul (c, m) }, else_branch = e () => (float[4, 4] q) { q = Reshape (a, s) }>
             e = Relu (d)  h = Neg (e)  i = Neg (h)  y = Add (i, c) }""",
-        # Sizes are computed from a value far back, by nodes that several regions need.
+        # Several regions need the nodes that compute sizes from a much earlier value.
         """g (float[N, 4] x) => (float[M, 8] y) {
             s = Shape (x)  zero = Constant <value = int64[1] {0}> ()  n = Gather <axis = 0> (s, zero)
             eight = Constant <value = int64[1] {8}> ()  minus = Constant <value = int64[1] {-1}> ()  t = Concat <axis = 0> (n, minus)
             a = Relu (x)  b = Reshape (a, t)  c = Tanh (b)  d = Reshape (c, t)  e = Exp (d)  r = Concat <axis = 0> (minus, eight)
             f = Reshape (e, r)  h = Neg (f)  y = Neg (h) }""",
-        # An output that is a constant, and one that is an input.
+        # One output is a constant, and one is an input.
         """g (float[2] x) => (float[2] y, float[2] k, float[2] o) {
             k = Constant <value = float[2] {1, 2}> ()  a = Relu (x)  b = Relu (a)  c = Tanh (b)  d = Tanh (c)  y = Add (d, k)  o = Identity (x) }""",
-        # A node of several outputs across a cut, one of which nothing needs.
+        # A node of several outputs crosses a cut, and nothing needs one of them.
         """g (float[4, 6] x) => (float[4, 2] y) {
             a = Relu (x)  p, q, r = Split <axis = 1, num_outputs = 3> (a)  b = Tanh (p)  c = Exp (b)  d = Neg (c)  e = Neg (d)  y = Add (e, r) }""",
     ],

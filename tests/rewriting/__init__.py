@@ -1,1 +1,1 @@
-"""Tests of rewriting: what a whole graph becomes."""
+"""Tests of rewriting: the optimized form of a whole graph."""

@@ -1,4 +1,4 @@
-"""Dynamic shapes: the shape arithmetic that exporters write folds, and the model stays dynamic."""
+"""Dynamic shapes: the shape arithmetic of exporters folds, and the model stays dynamic."""
 
 import numpy as np
 import onnx
@@ -10,7 +10,10 @@ SIZES = [{"batch": batch, "sequence": sequence} for batch, sequence in ((1, 1), 
 
 
 def split_heads(name: str) -> str:
-    """Reshape to [batch, sequence, heads, 16] as exporters write it: every size by a chain of its own."""
+    """Returns a Reshape to [batch, sequence, heads, 16] as exporters write it.
+
+    Each size comes from a chain of its own.
+    """
     return f"""
         {name}_shape0 = Shape ({name})
         {name}_batch = Gather <axis = 0> ({name}_shape0, zero)
@@ -98,7 +101,10 @@ def test_attention_with_empty_batch_stays_equal() -> None:
 
 
 def test_a_size_that_is_needed_at_run_time_stays_dynamic() -> None:
-    """Position embeddings cut to the length of the sequence: the cut needs the size, what surrounds it does not."""
+    """Position embeddings are cut to the length of the sequence.
+
+    The cut needs the size, the nodes around it do not.
+    """
     import eqsat
 
     model = parse("""g (int64[batch, sequence] ids) => (float[batch, sequence, 2] y)
@@ -125,7 +131,10 @@ def test_a_size_that_is_needed_at_run_time_stays_dynamic() -> None:
 
 
 def test_products_of_symbols() -> None:
-    """[batch, sequence, 6] flattened and restored: batch * sequence is a polynomial, not an unknown."""
+    """[batch, sequence, 6] is flattened and restored.
+
+    batch * sequence is a polynomial, not an unknown.
+    """
     import eqsat
 
     model = parse("""g (float[batch, sequence, 6] x) => (float[batch, sequence, 6] y) {
@@ -149,7 +158,10 @@ def test_products_of_symbols() -> None:
 @pytest.mark.parametrize("opset", [9, 10, 11, 13])
 @pytest.mark.parametrize("cut", [(0, 512), (1, 2**63 - 1), (0, -1), (0, 2), (-3, 2**31 - 1)], ids=str)
 def test_a_slice_of_an_axis_of_any_size_stays(opset: int, cut: tuple[int, int]) -> None:
-    """ONNX's inference for Slice-10 gives the result the name of the input's size: the Slice was deleted, and the model called equal."""
+    """ONNX's inference for Slice-10 gives the result the name of the input's size.
+
+    eqsat deleted the Slice, and verification called the model equal.
+    """
     bounds = f"<axes = [-1], starts = [{cut[0]}], ends = [{cut[1]}]> (x)" if opset < 10 else "(x, starts, ends, axes, steps)"
     stored = "" if opset < 10 else f"<int64[1] starts = {{{cut[0]}}}, int64[1] ends = {{{cut[1]}}}, int64[1] axes = {{-1}}, int64[1] steps = {{1}}>"
     model = parse(f'<ir_version: 8, opset_import: ["" : {opset}]> g (float[B, S] x) => (float[B, T] y) {stored} {{ u = Slice {bounds}  y = Relu(u) }}')

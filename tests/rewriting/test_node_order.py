@@ -13,7 +13,7 @@ import eqsat
 from eqsat.rewriting.node_order import memory, reordered
 from tests.support.models import parse, run, same, weighted
 
-KILO = 4 * 256  # bytes of a float[256]
+KILO = 4 * 256  # the bytes of a float[256]
 
 
 def peak(text: str, **sizes: int) -> int:
@@ -21,7 +21,7 @@ def peak(text: str, **sizes: int) -> int:
 
 
 def test_the_peak_is_what_is_alive_at_once() -> None:
-    """Inputs and outputs are there to the end; views and what is written over take nothing."""
+    """Inputs and outputs stay alive to the end. Views and overwritten values take nothing."""
     assert peak("g (float[256] x) => (float[256] y) { y = Exp (x) }") == 2 * KILO
     assert peak("g (float[256] x) => (float[256] y) { a = Exp (x) y = Exp (a) }") == 3 * KILO
     assert peak("g (float[256] x) => (float[256] y) { a = Exp (x) b = Relu (a) y = Exp (b) }") == 3 * KILO, "Relu writes over its input"
@@ -48,7 +48,7 @@ def test_functions_are_seen_inside() -> None:
     assert reordered(model, None, {}) is model
 
 
-# All large values of the branches come first in the file, then the small ones.
+# The file has all large values of the branches first, then the small ones.
 WIDE = "\n".join(f"l{number} = Expand (x, s)" for number in range(6))
 NARROW = "\n".join(f"n{number} = ReduceSum <keepdims = 0> (l{number}, z)" for number in range(6))
 BRANCHES = f"g (float[1] x) => (float y) <int64[1] s = {{1000}}, int64[1] z = {{0}}> {{ {WIDE} {NARROW} y = Sum ({', '.join(f'n{n}' for n in range(6))}) }}"
@@ -91,7 +91,10 @@ def test_the_objective_lowers_the_peak_and_others_keep_the_order() -> None:
 
 
 def test_a_unet_needs_less_where_its_skips_are_made_late() -> None:
-    """Six branches of the encoder end in small values; written side by side, all their large ones are alive."""
+    """Six branches of the encoder end in small values.
+
+    In the order of the file, all their large values are alive together.
+    """
     branches = range(6)
     wide = " ".join(f"a{n} = Conv <pads = [1, 1, 1, 1]> (x, w)" for n in branches)
     pooled = " ".join(f"b{n} = MaxPool <kernel_shape = [4, 4], strides = [4, 4]> (a{n})" for n in branches)
@@ -112,7 +115,7 @@ def test_a_unet_needs_less_where_its_skips_are_made_late() -> None:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> str:
-    """Graphs of Concats, Relus, reductions and Identities over values of many sizes, as text."""
+    """Draws graphs of Concats, Relus, reductions and Identities over many sizes, as text."""
     sizes = {"x": 4}
     lines: list[str] = []
     for number in range(draw(st.integers(1, 9))):
@@ -126,7 +129,7 @@ def graphs(draw: st.DrawFn) -> str:
 
 
 def topological(nodes: list[onnx.NodeProto]) -> Iterator[list[onnx.NodeProto]]:
-    """All orders in which nodes can be written."""
+    """Yields all topological orders of the nodes."""
     if not nodes:
         yield []
     made = {name for node in nodes for name in node.output}

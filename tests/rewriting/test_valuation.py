@@ -1,4 +1,4 @@
-"""A model is worth what its target's runtime makes of it, and no result is worse than the original."""
+"""The price of a model is that of its target's graph, and no result is worse than the original."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_dearer_model_is_worse_and_a_cheaper_one_better() -> None:
 
 
 def test_the_runtimes_own_fusions_count() -> None:
-    """ONNX Runtime makes one kernel of a Conv and a Relu."""
+    """ONNX Runtime fuses a Conv and a Relu into one kernel."""
     model = weighted("g (float[1, 16, 8, 8] x) => (float[1, 16, 6, 6] y) { h = Conv (x, w)  y = Relu (h) }", w=weights(16, 16, 3, 3))
     asked, counted = valuation().figures(model, None), valuation("launches").figures(model, None)
     assert asked.asked and not counted.asked

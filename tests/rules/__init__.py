@@ -1,1 +1,1 @@
-"""Tests of the built-in rules: examples of all, the checker on all, and mutants."""
+"""Tests of the built-in rules: examples, the checker, and mutants."""

@@ -1,5 +1,6 @@
-"""Examples of rules: what the built-in rules make of a model. Those of a part of the rules are in
-the modules `examples_*`.
+"""Examples of rules: models, and their form after the built-in rules.
+
+The modules `examples_*` have the examples of the parts of the library.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ TYPE = re.compile(r"\b(?:b?float16|float|double|u?int\d+|bool|string)\b")
 
 @dataclass(frozen=True)
 class Example:
-    """A model as ONNX text, the operators that are left of it, and rules that fire on it. Constants
-    without elements get random ones.
+    """A model as ONNX text, the operators left of it, and rules that fire on it.
+
+    Constants without elements get random ones.
     """
 
     text: str
@@ -42,8 +44,10 @@ class Example:
 
     @property
     def distinct_opsets(self) -> list[int]:
-        """The opsets, newest first, less those in which all operators of the model and of what is
-        left are what they are in a newer one.
+        """Returns the opsets that differ for the example, newest first.
+
+        An opset is left out if all operators of the model and of its result mean the same in a
+        newer one.
         """
         types = frozenset(f"tensor({name})" for name in {"float", "int64", *TYPE.findall(self.text)})
         newest: dict[object, int] = {}
@@ -53,8 +57,9 @@ class Example:
         return list(newest.values())
 
     def check(self, opset: int) -> None:
-        """Optimizes the model at an opset with all rules, and looks at what is left, which eqsat
-        itself verifies.
+        """Optimizes the model at an opset with all rules, and checks the result.
+
+        eqsat verifies the result itself.
         """
         model = filled(self.model(opset))
         result = eqsat.optimize(model, max_growth=1 << 16, target=self.target)
@@ -67,8 +72,10 @@ class Example:
 
 @cache
 def meaning(name: str, opset: int, types: frozenset[str]) -> object:
-    """All that an opset can change of an operator: parameters, which of the types each takes,
-    attributes, and what eqsat knows beyond schemas.
+    """Returns everything that an opset can change of an operator.
+
+    This is its parameters, its data types among `types`, its attributes, and eqsat's knowledge
+    beyond schemas.
     """
     try:
         schema = defs.get_schema(name, opset, "")
@@ -80,7 +87,7 @@ def meaning(name: str, opset: int, types: frozenset[str]) -> object:
 
 
 def filled(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with random elements for the constants that its text gives none."""
+    """Returns the model with random elements for constants without elements."""
     generator = np.random.default_rng(0)
     for name, _, sizes in signature(model.graph.value_info):
         array = generator.standard_normal([size for size in sizes or [] if isinstance(size, int)]).astype(np.float32)

@@ -1,5 +1,6 @@
-"""Examples of rewrites that others have published, where no other module shows them:
-docs/coverage.md says which are shown where.
+"""Examples of published rewrites that no other module shows.
+
+docs/coverage.md tells where each example is.
 """
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from __future__ import annotations
 from tests.rules.examples import Example
 
 SOME = (11, 17)
-BOTH = (13, 21)  # axes, pads and splits are inputs
+BOTH = (13, 21)  # in both, axes, pads and splits are inputs
 END = "9223372036854775807"
 
 EXAMPLES = {

@@ -1,4 +1,4 @@
-"""Examples of the rules that the rule language was made with."""
+"""Examples of the first rules of the rule language."""
 
 from __future__ import annotations
 

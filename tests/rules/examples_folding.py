@@ -1,5 +1,6 @@
-"""Examples of what happens without any rule: constants are folded, shapes evaluated, equal values
-shared, dead code dropped.
+"""Examples of changes that need no rule.
+
+Constants are folded, shapes evaluated, equal values shared, and dead code dropped.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Examples of what does nothing at inference, and of layers in other words."""
+"""Examples of nodes without effect at inference, and of layers in other spellings."""
 
 from __future__ import annotations
 

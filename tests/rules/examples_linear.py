@@ -1,6 +1,4 @@
-"""Examples of rules about linear layers: what Conv, ConvTranspose, Gemm, MatMul and normalizations
-absorb.
-"""
+"""Examples of absorption into Conv, ConvTranspose, Gemm, MatMul and normalizations."""
 
 from __future__ import annotations
 

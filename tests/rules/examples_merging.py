@@ -1,5 +1,7 @@
-"""Examples of rules that merge: products and Convs that share an input, sums of them, parts that
-are joined or split, and kernels of several sizes.
+"""Examples of rules that merge.
+
+They merge products and Convs that share an input, sums of them, joined or split parts, and kernels
+of several sizes.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast compose, cancel, and
-sink below what does not ask for them.
+"""Examples of moves: Transpose, Reshape in all its spellings, Expand and Cast.
+
+They compose, cancel, and sink below operators that do not depend on them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from tests.rules.examples import Example
 
 
 def _chains(calls: str, there: str, back: str) -> str:
-    """For each call of `_`, a move of x, the call, and the move back, to an output of its own."""
+    """Returns a chain for each call of `_`: a move of x, the call, and the move back."""
     lines = [f"t{i} = {there}  s{i} = {call.strip().replace('_', f't{i}')}  y{i} = {back.replace('_', f's{i}')}" for i, call in enumerate(calls.split(";"))]
     return "\n".join(lines)
 

@@ -1,4 +1,4 @@
-"""Examples of rules about parts of tensors: Slice, Split, Concat, Gather, Pad and their like."""
+"""Examples of rules about parts of tensors: Slice, Split, Concat, Gather, Pad and similar ones."""
 
 from __future__ import annotations
 

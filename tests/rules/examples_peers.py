@@ -1,4 +1,4 @@
-"""Examples of what other optimizers do in their own ways."""
+"""Examples of rewrites that other optimizers do in their own ways."""
 
 from __future__ import annotations
 

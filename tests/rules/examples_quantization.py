@@ -1,6 +1,4 @@
-"""Examples of the rules about quantization, and of operators that are another operator in other
-words.
-"""
+"""Examples of rules about quantization, and of operators that another operator can express."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Wrong rules by machine: each right rule of the library with one thing changed.
+"""Wrong rules by machine: each rule of the library with one change.
 
-Comes in: the library. Goes out: mutants, always the same ones in the same order, each legal as a
-rule; most are wrong. `python -m tests.rules.mutants` checks some of them, and prints those that
-pass: either the library's rule says more than it needs, or the checker is blind to the change. With
-`--write` it prints those that are refuted instead, as a rule file in which each says what was
-changed and what that does.
+The input is the library. The output is mutants, always the same in the same order, each legal as a
+rule; most are wrong. `python -m tests.rules.mutants` checks some of them and prints those that
+pass. Then either the library's rule is less general than it could be, or the checker misses the
+change. With `--write` it prints the refuted ones instead, as a rule file that tells each change and
+its effect.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Mutant:
 
     @property
     def text(self) -> str:
-        """The rule, with a name of its own, as it stands in a file."""
+        """Returns the rule as text, with a name of its own."""
         return show(replace(self.rule, documentation=(f"Wrong: {self.change}.",), operators=()))
 
     @property
     def resolved(self) -> Resolved:
-        """The rule, read; `RuleErrors` where it is none."""
+        """Returns the rule, read. Raises `RuleErrors` if it is illegal."""
         (found,) = load([self.text + "\n"]).rules
         return found
 
 
 def mutants(resolved: Resolved) -> Iterator[Mutant]:
-    """All mutants of one rule, those that are no rules among them."""
+    """Yields all mutants of one rule, illegal ones included."""
     rule = resolved.rule
     counts: dict[str, int] = dict.fromkeys(KINDS, 0)
     for kind, change, changed in (*_conditions(rule), *_right(rule), *_labels(rule)):
@@ -57,7 +57,7 @@ def mutants(resolved: Resolved) -> Iterator[Mutant]:
 
 
 def originals() -> list[Resolved]:
-    """The rules of the library, of a family the first member."""
+    """Returns the rules of the library; of a family, the first member."""
     first: dict[str, Resolved] = {}
     for resolved in built_in().rules:
         first.setdefault(resolved.rule.family, resolved)
@@ -101,8 +101,9 @@ def _labels(rule: Rule) -> Iterator[tuple[str, str, Rule]]:
 
 
 def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
-    """What can be changed of a part of the tree: the kind, what it is in words, the part with the
-    change.
+    """Yields the possible changes of a part of the tree.
+
+    A change is its kind, its description, and the changed part.
     """
     match part:
         case Term():
@@ -134,7 +135,7 @@ def _changes(part: Any) -> Iterator[tuple[str, str, Any]]:
 
 
 def legal(every: int, offset: int, kinds: tuple[str, ...]) -> Iterator[Mutant]:
-    """Each `every`th mutant of the library that is a rule, and of one of these kinds."""
+    """Yields each `every`th legal mutant of the library of these kinds."""
     number = 0
     for resolved in originals():
         for mutant in mutants(resolved):
@@ -149,12 +150,12 @@ def legal(every: int, offset: int, kinds: tuple[str, ...]) -> Iterator[Mutant]:
 
 
 def checked(mutant: Mutant, seed: int) -> Verdict:
-    """The verdict on a mutant."""
+    """Returns the verdict on a mutant."""
     return check_rule(mutant.resolved, FIRED, seed, enough=1)
 
 
 def main() -> None:
-    """Checks mutants as the command line says."""
+    """Checks mutants as the command line asks."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=40, help="one of so many mutants is checked")
     parser.add_argument("--offset", type=int, default=0)

@@ -1,5 +1,6 @@
-"""The tests that docs/coverage.md names exist, and each of its examples is named there: so the
-document says what is tested.
+"""The tests that docs/coverage.md names exist, and it names each example of its module.
+
+So the document describes tested rules.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ NAMED = re.compile(r"`([^`]+)`")
 
 
 def tables(text: str) -> list[list[dict[str, str]]]:
-    """The tables of a document: each row with the heads of its columns."""
+    """Returns the tables of a document: rows as dictionaries by column heading."""
     found: list[list[dict[str, str]]] = []
     lines = text.splitlines()
     for place, line in enumerate(lines):
@@ -48,16 +49,18 @@ REFERENCES = sorted({reference for row in TESTED for reference in NAMED.findall(
 
 
 def full_name(module: str) -> str:
-    """The name by which a test module is imported: no two folders of tests have a module of one
-    name.
+    """Returns the name by which a test module is imported.
+
+    No two folders of tests have a module of the same name.
     """
     (path,) = TESTS.rglob(f"{module}.py")
     return ".".join(["tests", *path.relative_to(TESTS).with_suffix("").parts])
 
 
 def named(module: str) -> set[str]:
-    """The names that a module gives to its tests: those of its examples, of its functions, and of
-    the cases in its tables.
+    """Returns the names that a module gives to its tests.
+
+    They come from its examples, its functions, and the cases in its tables.
     """
     if module == "wrong":
         return {resolved.rule.name for resolved in load(rule_files([TESTS / "checker" / "wrong"])).rules}

@@ -1,8 +1,8 @@
-"""Rules that promise every bit keep it in ONNX Runtime and in the reference, in each floating-point
-type and at sizes that reach into vectors.
+"""Exact rules keep every bit in ONNX Runtime and in the reference.
 
-All exact rules are tried, and those with `exact if` where it holds. `python -m
-tests.rules.test_exact_bits 60` tries as many instances of each type.
+This holds in each floating-point type, and at sizes that reach into vectors. All exact rules are
+tried, and those with `exact if` where it holds. `python -m tests.rules.test_exact_bits 60` tries as
+many instances of each type.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ from tests.support.parameters import spread
 STYLES = (Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL)
 NUMBER = 3  # instances of each type and direction
 
-MEMBERS = 3  # of each family; as a script, this file tries all
+MEMBERS = 3  # of each family; run as a script, this file tries all
 
 RULES = [found for found in built_in().rules if found.rule.label is Label.EXACT or found.rule.exact_if is not None]
 
 
 def some_of_each_family() -> list[Resolved]:
-    """All rules that are no members, and members spread evenly over each family."""
+    """Returns all rules outside families, and members spread evenly over each family."""
     families: dict[str, list[Resolved]] = {}
     for found in RULES:
         families.setdefault(found.rule.family, []).append(found)
@@ -53,7 +53,7 @@ SOME = some_of_each_family()
 
 
 def cases(resolved: Resolved, number: int) -> Iterator[Case]:
-    """Instances on which the rule fires and promises every bit."""
+    """Yields instances on which the rule fires and promises every bit."""
     for compiled in compile_rule(resolved):
         instances = list(enlarged(turned(resolved) if compiled.reverse else resolved, number))
         for trial in try_rule(compiled, instances).fired if instances else ():
@@ -63,7 +63,7 @@ def cases(resolved: Resolved, number: int) -> Iterator[Case]:
 
 
 def parted(case: Case, seed: int) -> Iterator[Parted]:
-    """The outputs in which a runtime computes other bits on the right."""
+    """Yields the outputs in which a runtime computes other bits on the right side."""
     try:
         left, right = Program(case.left), Program(case.right)
     except IllegalModel:
@@ -82,7 +82,7 @@ def parted(case: Case, seed: int) -> Iterator[Parted]:
 
 
 def refute(resolved: Resolved, number: int) -> str | None:
-    """Where a rule does not keep the bits that it promises."""
+    """Returns an instance on which a rule does not keep its promised bits, or None."""
     for seed, case in enumerate(cases(resolved, number)):
         for found in parted(case, seed):
             place = tuple(int(index) for index in np.argwhere(found.unequal)[0])
@@ -95,8 +95,8 @@ def test_a_rule_keeps_the_bits_that_it_promises(resolved: Resolved) -> None:
     assert refute(resolved, NUMBER) is None
 
 
-# Rules that were exact by label, and are not: runtimes lose signs of zero, infinities and NaN, or
-# round by place and sizes.
+# Rules that were wrongly labelled exact: runtimes lose signs of zero, infinities and NaN, or round
+# by place and sizes.
 FOUND_OUT = """abs-relu averagepool-nothing globalmaxpool-reducemax variadic-one[Sum] unary-concat[Tanh] transpose-unary[Elu]
     transpose-binary[Max] where-not""".split()
 NOT_EXACT = [
@@ -112,7 +112,7 @@ NOT_EXACT = [
     ("unary-concat[Tanh]", "double"),
     ("split-unary[Tanh]", "double"),
     ("transpose-unary[Softplus]", "float"),
-    # In 16 bits no rule: which nodes stand side by side decides what ONNX Runtime rounds.
+    # In 16 bits no rule may fire: neighboring nodes decide what ONNX Runtime rounds.
     ("gather-binary[Add]", "float16"),
     ("slice-binary[Add]", "float16"),
     ("unary-concat[Tanh]", "float16"),
@@ -133,7 +133,7 @@ def test_a_rule_that_is_not_exact_is_found_out(name: str) -> None:
 
 
 def fires(name: str, dtype: str) -> bool:
-    """Whether a rule fires under `exact` on the first of its lines, in this data type."""
+    """Tells whether a rule fires under `exact` on the first of its lines, in this data type."""
     found = built_in().rule(name)
     line = replace(found.rule, tests=(typed(lines(found)[0], dtype),))
     model = from_test(replace(found, rule=line), 0).model

@@ -1,6 +1,4 @@
-"""Rules that are true of finite numbers only: where they fire, what keeps them from it, and how a
-run tells of them.
-"""
+"""Finite rules: where they fire, the constants that prevent it, and the reports of a run."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ MODEL = """<ir_version: 10, opset_import: ["" : 22]> g (float[2, 4, 5, 5] x) => 
 
 
 def model(shape: tuple[int, ...], special: float = 1.0) -> onnx.ModelProto:
-    """A Conv of three of four channels, one element of whose weights is special."""
+    """Returns a Conv of three of four channels, with one special element in its weights."""
     weights = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
     weights.flat[5] = special
     result = parser.parse_model(MODEL)
@@ -37,7 +35,7 @@ def finite(source: onnx.ModelProto | Path, **settings: object) -> list[str]:
     return eqsat.optimize(source, max_growth=1 << 20, only=ONLY, **settings).report["finite"]  # pyright: ignore[reportArgumentType]
 
 
-SHAPES = [(6, 3, 1, 1), (40, 3, 3, 3)]  # whose elements a fact holds, and not
+SHAPES = [(6, 3, 1, 1), (40, 3, 3, 3)]  # small weights, whose elements a fact holds, and large ones
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -63,7 +61,7 @@ def test_strict_and_exact_do_without(setting: str) -> None:
     original = model((6, 3, 1, 1))
     result = eqsat.optimize(original, **{setting: True})  # pyright: ignore[reportArgumentType]
     assert not FINITE & {rule["name"] for rule in result.report["rules"]} and result.report["finite"] == []
-    # What nothing reads reaches nothing.
+    # A value that nothing reads affects nothing.
     x = np.ones((2, 4, 5, 5), np.float32)
     x[0, 1] = np.nan
     before, after = (OnnxRuntimeSession(proto.SerializeToString()).run({"x": x})[0] for proto in (original, result.model))

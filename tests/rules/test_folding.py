@@ -1,8 +1,7 @@
-"""A Conv absorbs what is affine around it, in every order, in every spelling, and through what
-changes nothing in between.
+"""A Conv absorbs affine nodes around it, in every order and spelling, and through neutral nodes.
 
-The models are chains: affine steps, a Conv or ConvTranspose, affine steps, perhaps a Relu and what
-stays behind it, with neutral nodes between them. Of all such chains a fixed sample is tried in
+The models are chains: affine steps, a Conv or ConvTranspose, affine steps, perhaps a Relu and the
+nodes after it, with neutral nodes in between. The test tries a fixed sample of all such chains, in
 which every two choices meet somewhere: two steps in a row, a step and a spelling, a kind of Conv
 and a neutral node, and so on.
 """
@@ -22,10 +21,10 @@ import pytest
 import eqsat
 from tests.support.models import operators, parse
 
-CHAINS = 2  # in one model
+CHAINS = 2  # chains in one model
 CHANNELS = 4
 STEPS = ("BatchNormalization", "Mul", "Add", "Sub", "Div", "Sub from", None)
-FACTORS = ("Mul", "Div", None)  # what passes padding
+FACTORS = ("Mul", "Div", None)  # steps that may cross padding
 SPELLINGS = ("channels", "all axes", "scalar", "one element")
 NEUTRAL = ("Identity", "Reshape", "Cast", "Squeeze(Unsqueeze)", "Unsqueeze(Squeeze)", "Transpose(Transpose)", None)
 TAILS = ((), ("Relu",), ("Relu", "Add"), ("Relu", "Mul", "Add"), ("Relu", "BatchNormalization"))
@@ -33,9 +32,7 @@ TAILS = ((), ("Relu",), ("Relu", "Add"), ("Relu", "Mul", "Add"), ("Relu", "Batch
 
 @dataclass(frozen=True)
 class Kind:
-    """A Conv: its attributes, its number of spatial axes, the groups of the channels, and what it
-    has.
-    """
+    """A Conv: its attributes, its number of spatial axes, its groups, and its optional parts."""
 
     axes: int = 2
     groups: int = 1
@@ -59,20 +56,22 @@ KINDS = (
 
 @dataclass(frozen=True)
 class Chain:
-    """One choice of each."""
+    """One choice of each kind."""
 
     kind: Kind
     before: tuple[str | None, ...]
     after: tuple[str | None, ...]
-    neutral: tuple[str | None, ...]  # behind each step and the Conv
-    spelling: tuple[str, ...]  # of each step's constant
+    neutral: tuple[str | None, ...]  # after each step and after the Conv
+    spelling: tuple[str, ...]  # the spelling of each step's constant
     left: tuple[bool, ...]  # whether the constant is the first operand
     tail: tuple[str, ...]
 
     @cached_property
     def pairs(self) -> set[Any]:
-        """Choices that are to meet: neighbours and those with one thing between them, each with the
-        kind, a step with its constant.
+        """Returns the choices that must meet.
+
+        These are neighbors, choices with one between them, each with the kind, and a step with its
+        constant.
         """
         steps, between = self.before + self.after, iter(self.neutral)
         row: list[Any] = []
@@ -104,8 +103,9 @@ def draw(generator: random.Random) -> Chain:
 
 
 def sample() -> list[Chain]:
-    """Chains in which every pair of choices that occurs at all occurs: of many candidates always
-    the one that adds most.
+    """Returns chains in which every possible pair of choices occurs.
+
+    Of many candidates, each next chain is the one that adds most pairs.
     """
     generator = random.Random(0)
     candidates = [draw(generator) for _ in range(3000)]
@@ -134,7 +134,7 @@ class Text:
         name, count = f"c{next(self.names)}", 1
         for size in sizes:
             count *= size
-        sign = 1 if positive else -1  # both signs, so that no factor passes Relu
+        sign = 1 if positive else -1  # both signs occur, so that no factor crosses Relu
         values = [self.generator.choice((0.5, 0.75, 1.25, 1.5)) * sign**position for position in range(count)]
         shape = f"[{', '.join(map(str, sizes))}]" if sizes else ""
         self.constants.append(f"float{shape} {name} = {{{', '.join(map(str, values))}}}")

@@ -1,5 +1,6 @@
-"""The built-in rules: each fires on its test lines and is right on twenty instances. `eqsat rules
-check` tries 300 of each.
+"""The built-in rules fire on their test lines and are right on twenty instances.
+
+`eqsat rules check` tries 300 of each.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from eqsat.language.library import built_in
 from tests.support.parameters import spread
 
 INSTANCES = 20  # of a rule, or of all members of a family together
-THOROUGH = 3  # of each direction: the others have values of some styles
+THOROUGH = 3  # of each direction; the others have values of some styles
 SEED = 1  # `eqsat rules check` begins at 0
 FAMILIES = dict.fromkeys(entry.listed.family for entry in built_in().entries)
 

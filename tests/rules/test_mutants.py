@@ -1,4 +1,4 @@
-"""The generator of wrong rules: it makes the same legal mutants each time, of every kind."""
+"""The generator of wrong rules makes the same legal mutants each time, and every kind of them."""
 
 from __future__ import annotations
 

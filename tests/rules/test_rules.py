@@ -1,5 +1,6 @@
-"""What the built-in rules make of small models: each example of the modules `examples_*`, optimized
-with all rules, and verified by eqsat itself.
+"""The built-in rules on small models: each example of the modules `examples_*`.
+
+All rules optimize it, and eqsat itself verifies the result.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def test_an_example(example: Example, opset: int) -> None:
 
 
 def test_every_rule_has_an_example() -> None:
-    """Of a family one member is enough: the checker tries all of them alike."""
+    """One member of a family is enough: the checker tries all members alike."""
     fired = {name for example in EXAMPLES.values() for name in example.names}
     assert fired <= built_in().group_of.keys()
     assert {entry.listed.family for entry in built_in().entries} == {name.partition("[")[0] for name in fired}

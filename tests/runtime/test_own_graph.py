@@ -1,6 +1,4 @@
-"""The graph that ONNX Runtime makes of a model comes back with a type for each value and without
-weights.
-"""
+"""ONNX Runtime's own graph of a model comes back with a type for each value, without weights."""
 
 from __future__ import annotations
 

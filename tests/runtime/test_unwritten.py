@@ -1,4 +1,4 @@
-"""Unwritten memory: what ONNX Runtime leaves as it was differs between the fills, what it computes does not."""
+"""Unwritten memory: elements that nothing computed differ between the fills, others do not."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from tests.support.models import parse
 
 @pytest.mark.parametrize(("rows", "written"), [(2, True), (0, False)])
 def test_only_what_nothing_wrote_differs(rows: int, written: bool) -> None:
-    """A Concat of parts whose rows differ is none to ONNX; ONNX Runtime joins them where one has no rows."""
+    """ONNX forbids a Concat of parts with different rows; ONNX Runtime accepts an empty part."""
     model = parse("g (float[N, 1] x, float[M, 2] z) => (float[A, B] y) { y = Concat <axis = 1> (x, z) }")
     feeds = {"x": np.ones((rows, 1), np.float32), "z": np.ones((2, 2), np.float32)}
     first, *others = under_fills(open_runtime(model.SerializeToString()), feeds, ["y"])

@@ -1,4 +1,4 @@
-"""The worker: whatever runs in it, this process lives on and the next call works."""
+"""The worker: whatever it runs, this process survives and the next call works."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_exception_comes_back_on_one_line_and_the_worker_lives(worker: Worker
         worker.call("builtins:int", "no\nnumber")
     assert caught.value.kind == "ValueError" and "\n" not in str(caught.value)
     with pytest.raises(RemoteError):
-        worker.call("builtins:eval", "lambda: 0")  # a result that can not be sent
+        worker.call("builtins:eval", "lambda: 0")  # this result cannot be pickled
     assert worker.call("os:getpid") == before
 
 

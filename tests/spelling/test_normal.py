@@ -1,6 +1,4 @@
-"""The normal form of a node computes what the node computes, and of nodes that mean the same there
-is one.
-"""
+"""The normal form of a node computes the same, and nodes of one meaning have one form."""
 
 from __future__ import annotations
 
@@ -35,7 +33,10 @@ def ints(*items: int) -> Any:
 
 
 def form_of(name: str, attributes: Mapping[str, Any], inputs: Sequence[Any], outputs: int = 1, opset: int = NEWEST) -> Form:
-    """The normal form of a node on arrays, facts, shapes (of floats), and absent inputs (None)."""
+    """Returns the normal form of a node.
+
+    An input is an array, a fact, a shape (of floats), or None if absent.
+    """
     operator = find_operator("", name, opset)
     given_attributes = [helper.make_attribute(key, value) for key, value in attributes.items()]
     facts = [item if item is None or isinstance(item, Fact) else Fact(FLOAT, item) if isinstance(item, tuple) else from_array(item) for item in inputs]
@@ -45,8 +46,9 @@ def form_of(name: str, attributes: Mapping[str, Any], inputs: Sequence[Any], out
 
 
 def check(name: str, attributes: Mapping[str, Any], values: Sequence[Any], outputs: int = 1, opset: int = NEWEST) -> None:
-    """The node's normal form computes the same, whatever is known of its data, and its opset can
-    say it.
+    """Checks that the node's normal form computes the same, whatever the facts of its data.
+
+    Its opset must be able to express the form.
     """
     operator = find_operator("", name, opset)
     read_in = read_attributes(operator, [helper.make_attribute(key, value) for key, value in attributes.items()])
@@ -60,11 +62,12 @@ def check(name: str, attributes: Mapping[str, Any], values: Sequence[Any], outpu
 
 # --- the node tests of onnx ---
 
-# The reference runs these types only where no attribute is written.
+# The reference runs these types only without attributes.
 NOT_JUDGED = ("test_castlike_FLOAT4E2M1_to", "test_castlike_FLOAT_to_FLOAT4E2M1", "test_castlike_FLOAT16_to_FLOAT4E2M1")
 
 
-# No engine runs them; of these some nodes have no normal form, as eqsat leaves them as they are.
+# No engine runs these operators. Some of their nodes have no normal form, because eqsat leaves them
+# as they are.
 NEVER_RUN = {"ImageDecoder"}
 OPAQUE = set(
     """Bernoulli BitShift CausalConvWithState Celu Compress Einsum If LinearAttention Loop Mod Range ReverseSequence Scan SpaceToDepth
@@ -73,7 +76,7 @@ OPAQUE = set(
 
 
 def is_judged(case: Any) -> bool:
-    """Whether a case is one standard node whose inputs are tensors."""
+    """Tells whether a case is one standard node whose inputs are tensors."""
     nodes = case.model.graph.node
     inputs = feeds_of(case.model, case.data_sets[0][0]).values()
     return len(nodes) == 1 and not nodes[0].domain and not case.name.startswith(NOT_JUDGED) and all(isinstance(value, np.ndarray) for value in inputs)
@@ -84,7 +87,7 @@ JUDGED = [case for case in node_cases().values() if is_judged(case)]
 
 @pytest.mark.parametrize("case", spread(JUDGED, lambda case: case.name.removeprefix("test_"), every=5))
 def test_a_node_case(case: Any) -> None:
-    """Every node of one operator among onnx's own tests, its inputs known in part and in whole."""
+    """Checks every node of one operator in onnx's own tests, with full and partial facts."""
     (node,), imports = case.model.graph.node, {entry.domain: entry.version for entry in case.model.opset_import}
     operator = find_operator("", node.op_type, imports[""])
     attributes = read_attributes(operator, node.attribute)
@@ -120,7 +123,7 @@ def test_slices(data: st.DataObject, shape: tuple[int, ...]) -> None:
     bounds = st.one_of(st.integers(-6, 6), st.sampled_from([2**31 - 1, 2**63 - 1, -(2**31), -(2**63) + 1]))
     starts, ends = ([data.draw(bounds) for _ in axes] for _ in range(2))
     steps = data.draw(st.one_of(st.none(), st.lists(st.sampled_from([1, 1, 2, -1, -2, 3]), min_size=len(axes), max_size=len(axes))))
-    # What the greatest integer means as the end of a backward slice is not agreed on.
+    # Engines disagree on the greatest integer as the end of a backward slice.
     assume(all(step > 0 or end < 2**31 - 1 for end, step in zip(ends, steps or [1] * len(axes), strict=True)))
     signed = [axis - len(shape) if data.draw(st.booleans()) else axis for axis in axes]
     given_axes = None if axes == list(range(len(axes))) and data.draw(st.booleans()) else ints(*signed)
@@ -205,8 +208,7 @@ RULES = st.sampled_from(["SAME_UPPER", "SAME_LOWER", "VALID"])
 )
 @example(windows=[(4, 3, 2), (5, 2, 1)], rule="SAME_LOWER", name="Conv", count=0)
 def test_padding_is_explicit(windows: list[tuple[int, int, int]], rule: str, name: str, count: int) -> None:
-    # Runtimes refuse windows that do not fit, and do not agree on strides that are longer than the
-    # kernel.
+    # Runtimes refuse windows that do not fit, and disagree on strides that exceed the kernel.
     assume(all(size >= kernel >= stride for size, kernel, stride in windows))
     sizes, kernel, strides = zip(*windows, strict=True)
     x, attributes = filled((1, 2, *sizes)), {"auto_pad": rule, "strides": strides, "kernel_shape": kernel}
@@ -273,8 +275,9 @@ SAME_FORMS: list[tuple[str, list[tuple[Mapping[str, Any], list[Any]]]]] = [
 
 @pytest.mark.parametrize(("name", "spellings"), SAME_FORMS)
 def test_one_form(name: str, spellings: list[tuple[Mapping[str, Any], list[Any]]]) -> None:
-    """Spellings that mean the same have one form: equal attributes, and equal constants where they
-    have constants.
+    """Spellings of one meaning have one form.
+
+    Their attributes are equal, and so are their constants, if any.
     """
     found: list[tuple[Any, ...]] = []
     for attributes, inputs in spellings:
@@ -320,7 +323,7 @@ def test_named_sizes_are_written_as_names() -> None:
 
 
 def test_every_axis_is_in_the_table() -> None:
-    """An attribute that is called an axis counts from the front, or its text says why not."""
+    """An attribute called an axis counts from the front, or its text tells why not."""
     others = {("ConcatFromSequence", "axis"), ("ConcatFromSequence", "new_axis"), ("ReverseSequence", "batch_axis"), ("ReverseSequence", "time_axis")}
     declared = {
         (schema.name, name)

@@ -1,8 +1,7 @@
-"""Operators of old opsets: said in the newest opset, and written back, they compute the same bits.
+"""Operators of old opsets, read into the newest and written back, compute the same bits.
 
-For every version that is read otherwise than it is written, random legal nodes; what is known of
-their inputs varies. Old versions that ONNX Runtime lacks are left to ONNX's reference
-implementation.
+Each version with a conversion gets random legal nodes, with varying facts of their inputs. ONNX's
+reference runs old versions that ONNX Runtime lacks.
 """
 
 from __future__ import annotations
@@ -23,20 +22,20 @@ from eqsat.traits import NEWEST
 from tests.support.old_nodes import GENERATORS, Draw, ints
 from tests.support.spelled import ELEMENTS, NAMES, NOT_RUN, SIZES, TYPE, fault, known
 
-# Versions that no engine runs: of these nodes only the spelling is checked.
+# Versions that no engine runs. Their nodes are checked only in spelling.
 NEVER_RUN = {("Cast", 1), ("Dropout", 1), ("Dropout", 6), ("Gemm", 1), ("GlobalLpPool", 1), ("GlobalLpPool", 22)}
 
 VERSIONS = [(name, schema.since_version) for name in sorted(GENERATORS) for schema in lineage(name) if schema.since_version <= NEWEST]
 
 
 def opset_of(name: str, version: int) -> int:
-    """The last opset in which this version is the operator's."""
+    """Returns the last opset with this version of the operator."""
     later = [schema.since_version for schema in lineage(name) if schema.since_version > version]
     return min([*later, NEWEST + 1]) - 1
 
 
 def old_name(name: str, version: int) -> str:
-    """What the operator was called in that version."""
+    """Returns the operator's name in that version."""
     return next(schema.name for schema in lineage(name) if schema.since_version == version)
 
 
@@ -56,7 +55,7 @@ def test_versions_agree(name: str, version: int) -> None:
         attributes = read_attributes(operator, plain(instance.attributes))
         values = [None if value is None else np.asarray(value) for value in instance.values]
         names = [f"output{place}" for place in range(instance.outputs)]
-        # Everything is known of some nodes; of the others less, input by input.
+        # Half of the nodes have full facts; the others have varying facts for each input.
         degrees = [ELEMENTS] * len(values) if seed % 2 else [draw.choice(ELEMENTS, SIZES, NAMES, TYPE) for _ in values]
         facts: list[Fact | None] = [known(value, place, degree) for place, (value, degree) in enumerate(zip(values, degrees, strict=True))]
         form = read(operator, attributes, facts, instance.outputs)
@@ -213,7 +212,8 @@ def test_renamed_operators() -> None:
 
 # --- the tables ---
 
-# The oldest version that is read, of operators that have older ones, and those of which none is.
+# The oldest version that eqsat reads, of operators with older ones, and the operators that it never
+# reads.
 OLDEST = {
     "AveragePool": 7,
     "BatchNormalization": 6,

@@ -1,1 +1,1 @@
-"""What tests share: makers of models, of graphs and of expressions, and comparisons."""
+"""Shared parts of tests: makers of models, of graphs and of expressions, and comparisons."""

@@ -1,8 +1,8 @@
-"""Exhaustive search of small e-graphs, written apart from the extractor: a `Graph` comes in, all
-its choices and the best of them go out, in exact fractions.
+"""Exhaustive search of small e-graphs, written independently of the extractor.
 
-Nothing here uses the extractor's walk, its arithmetic or its check: sums are of
-`fractions.Fraction`, and a choice is acyclic if it can be used up leaves first.
+The input is a `Graph`. The output is all its choices and the best of them, in exact fractions.
+Nothing here uses the extractor's walk, its arithmetic or its check: sums are `fractions.Fraction`,
+and a choice is acyclic if it can be consumed leaves first.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ Price = tuple[Fraction, Fraction]
 
 
 def all_choices(graph: Graph) -> Iterator[dict[int, int]]:
-    """Every acyclic choice of nodes of finite cost, by trying all nodes of all classes that come to
-    be needed; limits and terms are not looked at.
+    """Yields every acyclic choice of nodes of finite cost.
+
+    It tries all nodes of all needed classes, and ignores limits and terms.
     """
     nodes_of: dict[int, list[int]] = {}
     for index, node in enumerate(graph.nodes):
@@ -41,7 +42,7 @@ def all_choices(graph: Graph) -> Iterator[dict[int, int]]:
 
 
 def is_acyclic(graph: Graph, picks: Mapping[int, int]) -> bool:
-    """Whether `picks` can be computed in some order."""
+    """Tells whether `picks` can be computed in some order."""
     left = dict(picks)
     while left:
         ready = [c for c, n in left.items() if not any(child in left for child in graph.nodes[n].children)]
@@ -53,14 +54,16 @@ def is_acyclic(graph: Graph, picks: Mapping[int, int]) -> bool:
 
 
 def few_choices(graph: Graph, most: int = 3000) -> list[dict[int, int]] | None:
-    """All choices of a graph; None where they are more than `most`, too many to try."""
+    """Returns all choices of a graph; None if there are more than `most`."""
     found = list(islice(all_choices(graph), most + 1))
     return found if len(found) <= most else None
 
 
 def total(amounts: Iterable[float]) -> Fraction:
-    """The exact sum: each float is an integer over a power of two, and so is the sum, over the
-    largest of these powers.
+    """Returns the exact sum.
+
+    Each float is an integer over a power of two, and so is the sum, over the largest of these
+    powers.
     """
     ratios = [amount.as_integer_ratio() for amount in amounts]
     scale = max((below for _, below in ratios), default=1)
@@ -68,7 +71,7 @@ def total(amounts: Iterable[float]) -> Fraction:
 
 
 def added(graph: Graph, picks: Mapping[int, int]) -> list[float]:
-    """The costs of the terms that apply to a choice."""
+    """Returns the costs of the terms that apply to a choice."""
     chosen = set(picks.values())
     costs: list[float] = []
     for term in graph.terms:
@@ -82,7 +85,7 @@ def added(graph: Graph, picks: Mapping[int, int]) -> list[float]:
 
 
 def price(graph: Graph, picks: Mapping[int, int]) -> Price | None:
-    """The exact sums of cost, terms included, and of tie; None where a term forbids the choice."""
+    """Returns the exact sums of cost, terms included, and of tie; None for a forbidden choice."""
     extra = added(graph, picks)
     if math.inf in extra:
         return None
@@ -91,51 +94,54 @@ def price(graph: Graph, picks: Mapping[int, int]) -> Price | None:
 
 
 def used(graph: Graph, picks: Mapping[int, int], resource: int) -> Fraction:
-    """The exact sum of a resource."""
+    """Returns the exact sum of a resource."""
     return total(graph.nodes[n].resources[resource] for n in picks.values() if graph.nodes[n].resources)
 
 
 def fits(graph: Graph, picks: Mapping[int, int]) -> bool:
-    """Whether a choice is within the limits."""
+    """Tells whether a choice is within the limits."""
     return all(limit == math.inf or used(graph, picks, r) <= Fraction(limit) for r, limit in enumerate(graph.limits))
 
 
 def lawful(graph: Graph, choices: list[dict[int, int]]) -> list[tuple[Price, dict[int, int]]]:
-    """The choices within the limits that no term forbids, with their prices."""
+    """Returns the choices within the limits that no term forbids, with their prices."""
     return [(found, picks) for picks in choices if fits(graph, picks) and (found := price(graph, picks)) is not None]
 
 
 def floats(exact: Price) -> tuple[float, float]:
-    """A price as the nearest floats."""
+    """Returns a price as the nearest floats."""
     return exact[0].numerator / exact[0].denominator, exact[1].numerator / exact[1].denominator
 
 
 def tree_price(graph: Graph, picks: Mapping[int, int], c: int) -> Price:
-    """What class c costs where nothing is shared."""
+    """Returns the cost of class c without sharing."""
     node = graph.nodes[picks[c]]
     below = [tree_price(graph, picks, child) for child in dict.fromkeys(node.children)]
     return Fraction(node.cost) + sum(p[0] for p in below), Fraction(node.tie) + sum(p[1] for p in below)
 
 
 def as_graph(kernel: Kernel) -> Graph:
-    """A kernel as a graph whose costs are its weights: its nodes are the ways that are left, class
-    by class.
+    """Returns a kernel as a graph whose costs are its weights.
+
+    Its nodes are the ways that are left, class by class.
     """
     nodes = [Node(c, float(kernel.weight[n]), kernel.children[n]) for c, row in enumerate(kernel.ways) for n in row]
     return Graph(len(kernel.ways), nodes, kernel.roots)
 
 
 def least_weight(kernel: Kernel) -> int | None:
-    """The least weight of a choice of a kernel, whose weights are small integers; None where it has
-    no choice.
+    """Returns the least weight of a choice of a kernel with small integer weights.
+
+    Returns None if it has no choice.
     """
     graph = as_graph(kernel)
     return min((sum(int(graph.nodes[n].cost) for n in picks.values()) for picks in all_choices(graph)), default=None)
 
 
 def assert_right(graph: Graph, choices: list[dict[int, int]], found: Choice, *, optimal: bool = True) -> None:
-    """`found` is one of all `choices`, within the limits and not forbidden, says its price, is
-    never below the best, and its bound never above it.
+    """Checks that `found` is one of all `choices`, allowed, and states its price.
+
+    Its price is never below the best, and its bound never above the best.
     """
     prices = [(each, picks) for picks in choices if (each := price(graph, picks)) is not None]
     best = min(exact for exact, picks in prices if fits(graph, picks))

@@ -1,7 +1,6 @@
-"""Random nodes for the operators that the checker evaluates itself: those of single elements, and
-moves.
+"""Random nodes for the checker's own kernels: elementwise operators and moves.
 
-`ELEMENTS` says for each operator how to draw its inputs and attributes.
+`ELEMENTS` has a function for each operator that draws its inputs and attributes.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def pick(random: Random, *choices: Any) -> Any:
 
 
 def some(random: Random, **attributes: Any) -> dict[str, Any]:
-    """Some of the attributes; the others stay at their defaults."""
+    """Returns some of the attributes; the others stay at their defaults."""
     return {name: value for name, value in attributes.items() if random.random() < 0.7}
 
 

@@ -1,8 +1,7 @@
-"""Small random e-graphs of many shapes, each the kind on which one part of the extractor earns its
-keep; all can be searched exhaustively.
+"""Small random e-graphs of many shapes, each of which exercises one part of the extractor.
 
-A shape takes a source of randomness and a cost for each node; `FAMILIES` names the shapes, `COSTS`
-the kinds of costs.
+Exhaustive search can handle all of them. A shape takes a source of randomness and a cost for each
+node; `FAMILIES` names the shapes, `COSTS` the kinds of costs.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ COSTS: dict[str, Callable[[Random], float]] = {
 
 
 def layered(draw: Random, cost: Cost) -> Graph:
-    """Layers of classes, each of whose nodes use classes of the layers below: much is shared."""
+    """Layers of classes whose nodes use classes of the layers below, with much sharing."""
     nodes: list[Node] = []
     layers: list[list[int]] = []
     classes = 0
@@ -43,8 +42,9 @@ def layered(draw: Random, cost: Cost) -> Graph:
 
 
 def wild(draw: Random, cost: Cost) -> Graph:
-    """Children are mostly earlier classes, now and then any: some graphs are cyclic, some have no
-    choice at all.
+    """Children are mostly earlier classes, sometimes any.
+
+    Some graphs are cyclic, some have no choice at all.
     """
     classes = draw.randint(2, 8)
     rate = draw.choice([0.05, 0.2, 0.5])
@@ -58,8 +58,9 @@ def wild(draw: Random, cost: Cost) -> Graph:
 
 
 def tree(draw: Random, cost: Cost) -> Graph:
-    """Every class but the root is the child of one node: each class and node is an articulation
-    point.
+    """Every class except the root is the child of one node.
+
+    So each class and node is an articulation point.
     """
     nodes = [Node(0, cost(), ())]
     classes = 1
@@ -73,8 +74,9 @@ def tree(draw: Random, cost: Cost) -> Graph:
 
 
 def inverses(draw: Random, cost: Cost) -> Graph:
-    """A chain in which every step can be undone, and some steps are fused: one strongly connected
-    component.
+    """A chain in which every step can be undone, and some steps are fused.
+
+    It is one strongly connected component.
     """
     length = draw.randint(3, 7)
     nodes = [Node(0, cost(), ())]
@@ -88,7 +90,7 @@ def inverses(draw: Random, cost: Cost) -> Graph:
 
 
 def apart(draw: Random, cost: Cost) -> Graph:
-    """Graphs side by side that share nothing, or only what is needed anyway."""
+    """Several graphs that share nothing, or only classes that are needed anyway."""
     nodes, roots = [Node(0, cost(), ()), Node(0, cost(), ())], [0]
     classes = 1
     for _ in range(draw.randint(2, 3)):
@@ -104,7 +106,7 @@ def apart(draw: Random, cost: Cost) -> Graph:
 
 
 def threaded(draw: Random, cost: Cost) -> Graph:
-    """Between classes with a choice stand classes with one node, most of which cost nothing."""
+    """Classes with a choice alternate with classes of one node, most of which cost nothing."""
     nodes = [Node(0, cost(), ()), Node(0, cost(), ())]
     classes = 1
     for _ in range(draw.randint(2, 3)):
@@ -116,8 +118,9 @@ def threaded(draw: Random, cost: Cost) -> Graph:
 
 
 def rings(draw: Random, cost: Cost) -> Graph:
-    """Several needed classes on one cycle: each can be had from the others, and one of them has to
-    be had from outside.
+    """Several needed classes on one cycle.
+
+    Each can come from the others, and one of them must come from outside.
     """
     length = draw.randint(2, 5)
     nodes: list[Node] = []
@@ -130,8 +133,9 @@ def rings(draw: Random, cost: Cost) -> Graph:
 
 
 def merged(draw: Random, cost: Cost) -> Graph:
-    """Roots, each a view of one of several shared things: a cover of least cost is what no single
-    change finds.
+    """Roots that are each a view of one of several shared classes.
+
+    No single change finds a cover of least cost.
     """
     roots, shared = draw.randint(2, 4), draw.randint(2, 4)
     nodes = [Node(roots + s, 2 * cost(), ()) for s in range(shared)]
@@ -145,7 +149,7 @@ FAMILIES: dict[str, Callable[[Random, Cost], Graph]] = {shape.__name__: shape fo
 
 
 def drawn(draw: Random, shape: str, kind: str | None = None, *, ties: bool = False) -> Graph:
-    """A graph of a shape, with costs of a kind, or of any kind."""
+    """Returns a graph of a shape, with costs of a kind, or of any kind."""
     costs = COSTS[kind or draw.choice(sorted(COSTS))]
     graph = FAMILIES[shape](draw, lambda: costs(draw))
     if not ties:
@@ -155,7 +159,7 @@ def drawn(draw: Random, shape: str, kind: str | None = None, *, ties: bool = Fal
 
 
 def with_resources(draw: Random, graph: Graph, count: int) -> Graph:
-    """The graph, whose nodes use resources."""
+    """Returns the graph with resources that its nodes use."""
     amounts = draw.choice([[0.0, 1.0, 3.0, 10.0], [0.0, 0.1, 0.2, 0.3], [1.0, 1.0 + 2**-52, 2.0]])
     rows = [tuple(draw.choice(amounts) for _ in range(count)) if draw.random() < 0.9 else () for _ in graph.nodes]
     nodes = [Node(node.eclass, node.cost, node.children, row, node.tie) for node, row in zip(graph.nodes, rows, strict=True)]
@@ -163,7 +167,10 @@ def with_resources(draw: Random, graph: Graph, count: int) -> Graph:
 
 
 def with_terms(draw: Random, graph: Graph, choices: list[dict[int, int]], forbidding: float = 0.2) -> Graph:
-    """The graph with terms that name nodes which some choice has together, and some that none has."""
+    """Returns the graph with terms.
+
+    Some choice has the nodes of most terms together; no choice has those of the others.
+    """
     nodes = graph.nodes
     terms: list[Term] = []
     for _ in range(draw.randint(1, 5)):

@@ -1,7 +1,7 @@
-"""Random nodes for the operators that the checker evaluates itself: reductions, products, windows,
-normalizations, casts.
+"""Random nodes for the checker's own kernels: reductions, products, windows and others.
 
-`LAYERS` says for each operator how to draw its inputs and attributes.
+The others are normalizations and casts. `LAYERS` has a function for each operator that draws its
+inputs and attributes.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def window(random: Random, rank: int, dilated: bool = True) -> dict[str, Any]:
     if mode == "NOTSET":
         return attributes | some(random, pads=[int(random.integers(0, 2)) for _ in range(2 * rank)])
     if mode != "VALID":
-        attributes.pop("dilations", None)  # ONNX Runtime refuses dilated SAME in places
+        attributes.pop("dilations", None)  # ONNX Runtime refuses some dilated SAME windows
     return attributes | {"auto_pad": mode}
 
 
@@ -211,8 +211,9 @@ def layer(inputs: int) -> Callable[[Random], Drawn]:
 
 
 def rotary(random: Random) -> Drawn:
-    """Heads apart or in one axis, all of each head turned or its first part, angles by position or
-    for each token.
+    """Draws heads apart or in one axis.
+
+    Each head is turned as a whole or in part, by angles of positions or of tokens.
     """
     heads, width = int(random.integers(1, 4)), 2 * int(random.integers(1, 4))
     turned = pick(random, width, 2)
@@ -258,8 +259,9 @@ def narrow(random: Random, shape: list[int], kind: Any) -> Array:
 
 
 def scales(random: Random) -> tuple[list[int], list[int], dict[str, Any]]:
-    """Shapes of what is quantized and of its scales, and the attributes: one scale, one for each
-    place of an axis, or blocks.
+    """Returns the shapes of the data and of its scales, and the attributes.
+
+    There is one scale, one for each place of an axis, or blocks.
     """
     shape = [2, 3, 4]
     axis = int(random.integers(-3, 3))
@@ -319,7 +321,7 @@ def quantized_convolution(random: Random) -> Drawn:
 
 LAYERS: dict[str, Callable[[Random], Drawn]] = {
     **dict.fromkeys(["ReduceL1", "ReduceMax", "ReduceMin", "ReduceSum", "ReduceSumSquare", "ReduceMean"], reduction()),
-    # A product of integers that wraps is one that ONNX Runtime saturates.
+    # ONNX Runtime saturates a product of integers that should wrap.
     "ReduceProd": float_reduction,
     **dict.fromkeys(["ReduceL2", "ReduceLogSum", "ReduceLogSumExp"], float_reduction),
     "ArgMax": argument,

@@ -1,9 +1,8 @@
-"""Instances of rules at sizes that reach into the vectors of runtimes: test lines with other sizes,
-and with each floating-point type.
+"""Instances of rules at sizes that reach into the vectors of runtimes.
 
-Where a rule has no test line, those are taken that drawn instances of floats would have. The
-checker draws small tensors, which show what is wrong with a rule. How a kernel rounds shows where
-rows are longer than its vectors.
+They come from test lines with other sizes, and with each floating-point type. A rule without test
+lines gets those of drawn instances of floats. The checker draws small tensors, which show whether a
+rule is right. Rows longer than a kernel's vectors show how it rounds.
 """
 
 from __future__ import annotations
@@ -26,20 +25,21 @@ from eqsat.language.values import DTYPES, DType, Value
 from eqsat.traits import PARAMETERS
 
 FLOATS = ("float", "double", "float16", "bfloat16")
-SIZES = (1, 3, 7, 8, 16, 17, 33, 40, 67, 130)  # around the lengths of vectors, and with what is left over
+SIZES = (1, 3, 7, 8, 16, 17, 33, 40, 67, 130)  # around the lengths of vectors, with remainders
 _CHANGED = 0.6  # of the sizes of a line
 _FACTORS = (3, 7, 16, 17)
-_BEYOND = 1 << 31  # a bound that stands for "to the end"
-_LINES = 4  # of a rule that has none of its own
-_DRAWN = 40  # instances, of which these are taken
+_BEYOND = 1 << 31  # a bound that means "to the end"
+_LINES = 4  # for a rule without lines
+_DRAWN = 40  # instances from which these lines come
 _NAMES = {dtype.code: name for name, dtype in DTYPES.items()}
 _TENSORS = (Sort.TENSOR, Sort.TENSORS)
-_ATTEMPTS = 40  # an instance that is legal was found in 33 at most; most lines with other sizes are legal at once, or never
+_ATTEMPTS = 40  # a legal instance took at most 33; most lines with other sizes are legal at once, or never
 
 
 def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:
-    """Of each floating-point type, `number` times one of the rule's test lines with other sizes, as
-    far as they are legal.
+    """Yields legal instances of the rule's test lines with other sizes.
+
+    There are `number` for each floating-point type.
     """
     random = Random(rule.rule.name)
     for dtype in FLOATS:
@@ -52,7 +52,7 @@ def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:
 
 
 def lines(rule: Resolved) -> tuple[syntax.Test, ...]:
-    """The test lines of a rule, or some that it could have."""
+    """Returns the test lines of a rule, or some that it could have."""
     if rule.rule.tests:
         return rule.rule.tests
     key = (rule.rule.name, rule.rule.left)
@@ -68,23 +68,26 @@ _known: dict[tuple[str, tuple[syntax.Line, ...]], tuple[syntax.Test, ...]] = {}
 
 
 def _poor(instance: Instance) -> tuple[bool, int]:
-    """How little an instance has that rounds and can grow: whether no tensor is of floats, and how
-    many sizes stay as they are.
+    """Returns a sort key that puts instances first which round and can grow.
+
+    It tells whether no tensor is of floats, and how many sizes cannot change.
     """
     types = _dtypes(instance)
     return "float" not in types.values(), sum(size < 2 for name in types for size in instance.shapes.get(name, ()))
 
 
 def _dtypes(instance: Instance) -> dict[str, str]:
-    """The data types of the leaves; any of floats is called float."""
+    """Returns the data types of the leaves; any type of floats becomes float."""
     graph = instance.model.graph
     codes = {leaf.name: leaf.data_type for leaf in graph.initializer} | {leaf.name: leaf.type.tensor_type.elem_type for leaf in graph.input}
     return {name: "float" if _NAMES[code] in FLOATS else _NAMES[code] for name, code in codes.items()}
 
 
 def _line(rule: Resolved, instance: Instance) -> syntax.Test:
-    """The test line of an instance: the types of its leaves, and the values of attributes and
-    parameters that do not follow from types.
+    """Returns the test line of an instance.
+
+    It has the types of its leaves, and the values of attributes and parameters that do not follow
+    from types.
     """
     types: dict[str, list[Type]] = {}
     for name, dtype in _dtypes(instance).items():
@@ -114,7 +117,7 @@ def _written(value: Value) -> syntax.Expression:
 
 
 def typed(test: syntax.Test, dtype: str) -> syntax.Test:
-    """A test line whose letters, and float, are this data type."""
+    """Returns a test line whose type variables, and float, are this data type."""
 
     def changed(type_: Type) -> Type:
         return Type(dtype, type_.dims) if type_.dtype == "float" or type_.dtype.isupper() else type_
@@ -123,14 +126,15 @@ def typed(test: syntax.Test, dtype: str) -> syntax.Test:
 
 
 def _resized(test: syntax.Test, random: Random) -> syntax.Test:
-    """Some of the sizes become others, equal ones the same."""
+    """Changes some of the sizes; equal ones stay equal."""
     sizes = {dim.value for given in test.given for type_ in given.types for dim in type_.dims or () if isinstance(dim, Number)}
     return _with_sizes(test, {size: random.choice(SIZES) for size in sorted(sizes) if size > 1 and random.random() < _CHANGED})
 
 
 def _scaled(test: syntax.Test, random: Random) -> syntax.Test:
-    """All sizes are multiplied, and some of the numbers beside them: lengths and bounds that go
-    with the sizes.
+    """Multiplies all sizes, and some of the numbers beside them.
+
+    These may be lengths and bounds that go with the sizes.
     """
     factor = random.choice(_FACTORS)
     larger = _with_sizes(test, {size: size * factor for size in range(2, 100)})

@@ -1,5 +1,6 @@
-"""Expressions of rules for tests: written in Python's syntax, of which the language's is a part
-(`*k` is `..k`), and drawn at random.
+"""Expressions of rules for tests, written in Python's syntax or drawn at random.
+
+The language's syntax is a part of Python's (`*k` is `..k`).
 """
 
 import ast
@@ -26,7 +27,7 @@ COMPARISONS = {ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt
 
 
 def read(text: str) -> Expression:
-    """The expression that a text is."""
+    """Returns the expression of a text."""
     return convert(ast.parse(text, mode="eval").body)
 
 
@@ -65,12 +66,12 @@ def convert(node: ast.AST) -> Expression:
 
 
 def value(text: str, **names: Value | None) -> Value | None:
-    """The value of a text."""
+    """Returns the value of a text."""
     return evaluate(read(text), names)
 
 
 def reason(text: str, **names: Value | None) -> str:
-    """Why a text has no value."""
+    """Returns the reason why a text has no value."""
     with pytest.raises(Unevaluable) as caught:
         evaluate(read(text), names)
     return caught.value.reason
@@ -121,8 +122,9 @@ FORMS = {"i": INTEGER_FORMS, "l": LIST_FORMS, "c": CONDITION_FORMS, "f": FLOAT_F
 
 
 def grown(draw: Draw, sort: str, depth: int, inside: bool = False) -> str:
-    """An expression of a sort. `j` and `d` are integers and conditions inside a comprehension,
-    which may name `j`.
+    """Draws an expression of a sort.
+
+    `j` and `d` are integers and conditions inside a comprehension, which may name `j`.
     """
     if sort in "jd":
         return grown(draw, {"j": "i", "d": "c"}[sort], depth, True)
@@ -133,7 +135,7 @@ def grown(draw: Draw, sort: str, depth: int, inside: bool = False) -> str:
     form: str = draw(st.sampled_from(FORMS[sort]))
     text = ""
     for position, part in enumerate(form.replace("}", "{").split("{")):
-        # Forms with a comprehension bind j themselves: their source is outside.
+        # Forms with a comprehension bind j themselves, and their source is outside it.
         text += grown(draw, part, depth - 1, inside and "for j" not in form) if position % 2 else part
     return text
 
@@ -148,14 +150,16 @@ DIMS = st.sampled_from([0, 1, 2, 3, 4, N, M, dims.add(N, 1), dims.mul(N, 2), dim
 SMALL = st.integers(-2, 4)
 CODES = [code.code for code in DTYPES.values() if code.code not in (TensorProto.STRING, TensorProto.COMPLEX64, TensorProto.COMPLEX128)]
 
-# The same names twice, symbolic or unknown, and known; and the sizes at which they are.
+# The same names twice, symbolic or unknown, and known; and the sizes of the known ones.
 Environments = tuple[dict[str, Value | None], dict[str, Value | None], dict[str, int]]
 
 
 @st.composite
 def environments(draw: Draw) -> Environments:
-    """Values of all names that the leaves use: symbolic or unknown; the same at some sizes, all
-    known; and those sizes.
+    """Draws values of all names that the leaves use.
+
+    The first are symbolic or unknown, the second are known values at some sizes, the third are
+    these sizes.
     """
     sizes = draw(SIZES)
 
@@ -184,7 +188,7 @@ def environments(draw: Draw) -> Environments:
 
 
 def covers(found: Value | None, exact: Value | None, sizes: Mapping[str, int]) -> bool:
-    """Whether what was found with symbolic sizes is true of the value at `sizes`."""
+    """Tells whether a result with symbolic sizes is true of the value at `sizes`."""
     if found is None:
         return True
     if isinstance(found, Poly):

@@ -1,6 +1,4 @@
-"""Rules that can fire on what they made, and models on which they do: what tests of schedules and
-limits share.
-"""
+"""Rules that can fire on their own results, with models, for tests of schedules and limits."""
 
 PAIRS = """
 # Products with one input are one product.

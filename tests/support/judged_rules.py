@@ -1,8 +1,7 @@
-"""Rules for the judge to judge: right ones, which need their guards, and wrong ones, each of which
-has deceived somebody.
+"""Rules for the tests of the judge: right ones, which need their guards, and wrong ones.
 
-Each is two ONNX texts over the same inputs, whose outputs are compared. Constants of 16 bits are
-written as their bits.
+Each wrong rule has deceived somebody. A rule is two ONNX texts over the same inputs, whose outputs
+are compared. Constants of 16 bits are written as their bits.
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ RIGHT: dict[str, Rule] = {
         "o = Mul(x, t)",
         "bfloat16 r = {16309}, bfloat16 t = {16384}",
     ),
-    # 1.5 * 281.1 is 421.65; as bfloat16 that is 422, and 281.1 is 282.
+    # 1.5 * 281.1 is 421.65, which is 422 in bfloat16; and 281.1 is 282.
     "constants meet in bfloat16": Rule(
         REAL,
         floats("x", dtype="bfloat16"),

@@ -1,5 +1,6 @@
-"""What the black-box tests share: models from ONNX text, the runtime with its optimizations off,
-and comparison by bits.
+"""Shared parts of the black-box tests.
+
+They are models from ONNX text, the runtime with its optimizations off, and comparison by bits.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ HEADER = '<ir_version: 8, opset_import: ["" : 17]>'
 
 
 def parse(text: str, header: str = HEADER) -> onnx.ModelProto:
-    """A model from ONNX text; text that begins with a graph gets a header of IR version 8 and opset
-    17. Functions may follow the graph.
+    """Returns a model from ONNX text.
+
+    Text that begins with a graph gets a header of IR version 8 and opset 17. Functions may follow
+    the graph.
     """
     text = text.strip()
     return onnx.parser.parse_model(text if text.startswith("<") else f"{header}\n{text}")
@@ -34,7 +37,7 @@ def runtime() -> Any:
 
 
 def session(model: onnx.ModelProto | str) -> Any:
-    """An ONNX Runtime session that executes exactly the nodes of the model, on one thread."""
+    """Returns an ONNX Runtime session that runs exactly the model's nodes, on one thread."""
     options = runtime().SessionOptions()
     options.graph_optimization_level = runtime().GraphOptimizationLevel.ORT_DISABLE_ALL
     options.intra_op_num_threads = 1
@@ -45,19 +48,19 @@ def session(model: onnx.ModelProto | str) -> Any:
 
 
 def run(model: onnx.ModelProto | str, feeds: Mapping[str, Any] | None = None) -> list[Any]:
-    """The outputs of the model on ONNX Runtime."""
+    """Returns the outputs of the model on ONNX Runtime."""
     return session(model).run(None, dict(feeds or {}))
 
 
 def run_reference(model: onnx.ModelProto, feeds: Mapping[str, Any] | None = None) -> list[Any]:
-    """The outputs of the model on ONNX's reference implementation."""
+    """Returns the outputs of the model on ONNX's reference implementation."""
     from onnx.reference import ReferenceEvaluator
 
     return list(ReferenceEvaluator(model).run(None, dict(feeds or {})))  # type: ignore[arg-type]
 
 
 def same(left: Any, right: Any) -> bool:
-    """Whether two values are the same type and the same bits; any NaN equals any NaN."""
+    """Tells whether two values have the same type and the same bits. Any NaN equals any NaN."""
     if isinstance(left, list | tuple):
         return isinstance(right, list | tuple) and len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, dict):
@@ -81,7 +84,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def assert_same(original: onnx.ModelProto, optimized: onnx.ModelProto, *feeds: Mapping[str, Any]) -> None:
-    """Both models give the same bits for each of the feeds, on ONNX Runtime."""
+    """Checks that both models give the same bits for each of the feeds, on ONNX Runtime."""
     before, after = session(original), session(optimized)
     for feed in feeds:
         expected, actual = before.run(None, dict(feed)), after.run(None, dict(feed))
@@ -90,7 +93,7 @@ def assert_same(original: onnx.ModelProto, optimized: onnx.ModelProto, *feeds: M
 
 
 def nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
-    """Every node, those of bodies and of model-local functions included."""
+    """Yields every node, those of bodies and of model-local functions included."""
     pending: list[Any] = [model.graph, *model.functions]
     while pending:
         for node in pending.pop().node:
@@ -100,7 +103,7 @@ def nodes(model: onnx.ModelProto) -> Iterator[onnx.NodeProto]:
 
 
 def operators(model: onnx.ModelProto) -> Counter[str]:
-    """How often each operator stands in the model; constants do not count."""
+    """Returns how often each operator occurs in the model, constants aside."""
     return Counter(node.op_type for node in nodes(model) if node.op_type != "Constant")
 
 
@@ -109,8 +112,9 @@ def initializers(model: onnx.ModelProto) -> dict[str, np.ndarray]:
 
 
 def signature(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, int, list[str | int | None] | None]]:
-    """Name, element type and dimensions of graph inputs or outputs; symbolic dimensions are
-    strings, unknown ones None.
+    """Returns the name, element type and dimensions of graph inputs or outputs.
+
+    Symbolic dimensions are strings, unknown ones None.
     """
     result: list[tuple[str, int, list[str | int | None] | None]] = []
     for value in values:
@@ -121,8 +125,9 @@ def signature(values: Sequence[onnx.ValueInfoProto]) -> list[tuple[str, int, lis
 
 
 def random_feeds(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int = 0) -> dict[str, np.ndarray]:
-    """Random values for every input that has no initializer; `sizes` gives the symbolic dimensions,
-    unknown ones are 1.
+    """Returns random values for every input without an initializer.
+
+    `sizes` gives the symbolic dimensions; unknown ones are 1.
     """
     generator = np.random.default_rng(seed)
     feeds: dict[str, np.ndarray] = {}
@@ -142,7 +147,7 @@ def random_feeds(model: onnx.ModelProto, sizes: Mapping[str, int], seed: int = 0
 
 
 def weighted(graph: str, opset: Any = 18, **weights: Any) -> onnx.ModelProto:
-    """A model in ONNX text whose initializers are arrays."""
+    """Returns a model in ONNX text whose initializers are arrays."""
     proto = parse(graph, f'<ir_version: 8, opset_import: ["": {opset}]>')
     proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
     return proto

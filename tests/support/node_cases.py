@@ -1,5 +1,7 @@
-"""ONNX's own node tests: a model of one operator, or of the function that it stands for, with
-inputs and what they give.
+"""ONNX's own node tests.
+
+A case is a model of one operator, or of the function that defines it, with inputs and expected
+outputs.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from onnx import numpy_helper
 
 @cache
 def node_cases() -> dict[str, Any]:
-    """All cases by name."""
+    """Returns all cases by name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from onnx.backend.test.case.node import collect_testcases
@@ -30,7 +32,7 @@ def feeds_of(model: onnx.ModelProto, values: list[Any]) -> dict[str, Any]:
 
 
 def parameters(cases: Iterable[Any]) -> list[Any]:
-    """Each case as a parameter of a test; all are slow but the first of each operator."""
+    """Returns each case as a parameter of a test. All but the first of each operator are slow."""
     found: list[Any] = []
     seen: set[str] = set()
     for case in cases:

@@ -1,4 +1,4 @@
-"""Random legal nodes of the operators that older opsets spelled otherwise, by operator and version."""
+"""Random legal nodes in the spelling of older opsets, by operator and version."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Draw:
         return items[self.number(0, len(items) - 1)]
 
     def some(self, **attributes: Any) -> dict[str, Any]:
-        """Each attribute, or not."""
+        """Returns some of the attributes."""
         return {name: value for name, value in attributes.items() if self.chance()}
 
     def shape(self, low: int = 1, high: int = 4) -> tuple[int, ...]:
@@ -47,7 +47,7 @@ class Draw:
         return np.asarray(self.random.normal(size=shape) * 4).astype(dtype)
 
     def axis(self, rank: int, version: int) -> int:
-        """Negative axes came with opset 11."""
+        """Returns an axis. Negative axes came with opset 11."""
         return self.number(-rank if version >= 11 else 0, rank - 1)
 
     def axes(self, rank: int, version: int) -> list[int]:
@@ -213,7 +213,7 @@ def gather(draw: Draw, version: int) -> Instance:
 def gemm(draw: Draw, version: int) -> Instance:
     rows, inner, columns = (draw.number(2, 4) for _ in range(3))
     a, b = draw.tensor(rows, inner), draw.tensor(inner, columns)
-    # The reference forgets beta where nothing is broadcast.
+    # The reference ignores beta if nothing is broadcast.
     attributes: dict[str, Any] = draw.some(alpha=0.5, **({"beta": 2.0} if version >= 7 else {}))
     if draw.chance():
         a, attributes["transA"] = np.ascontiguousarray(a.T), 1

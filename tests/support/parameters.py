@@ -1,4 +1,4 @@
-"""Parameters of tests of which the inner loop has some, evenly spread, and all others are slow."""
+"""Parameters of tests: the inner loop has some of them, evenly spread, and all others are slow."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ T = TypeVar("T")
 
 
 def spread(values: Iterable[T], name: Callable[[T], str] = str, every: int = 10) -> list[Any]:
-    """Each value as a parameter with its name; all but every tenth, or another number, are slow."""
+    """Returns each value as a parameter with its name. All but every `every`th are slow."""
     return [pytest.param(value, id=name(value), marks=[pytest.mark.slow] if place % every else []) for place, value in enumerate(values)]

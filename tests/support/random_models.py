@@ -1,8 +1,7 @@
-"""Random small valid models, drawn by hypothesis: about thirty operators over values of known shape
-and type.
+"""Random small valid models, drawn by hypothesis, of about thirty operators.
 
-Graphs share values, repeat nodes, hold constants and identities, have several outputs and bodies
-that capture outer values.
+The shapes and types of their values are known. Graphs share values, repeat nodes, hold constants
+and identities, have several outputs and bodies that capture outer values.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Value:
 
 @dataclass
 class Scope:
-    """A graph under construction; a body sees the values of what is around it."""
+    """A graph under construction. A body also sees the values around it."""
 
     draw: st.DrawFn
     prefix: str = ""
@@ -49,7 +48,7 @@ class Scope:
         return Value(f"{self.prefix}v{self.count}", dtype, shape)
 
     def pick(self, dtype: int = FLOAT, rank: int = 0) -> Value:
-        """A value of the type and of at least the rank; a new constant where there is none."""
+        """Returns a value of the type and of at least the rank; a new constant if there is none."""
         known = [value for value in self.values if value.dtype == dtype and len(value.shape) >= rank]
         return self.draw(st.sampled_from(known)) if known else self.constant(dtype, self.draw(st.sampled_from([s for s in SHAPES if len(s) >= rank])))
 
@@ -62,7 +61,7 @@ class Scope:
         return self.literal(np.array(elements, helper.tensor_dtype_to_np_dtype(dtype)).reshape(shape))
 
     def literal(self, array: np.ndarray) -> Value:
-        """A constant as an initializer or as a Constant node."""
+        """Returns a constant as an initializer or as a Constant node."""
         value = self.new(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
         if self.draw(st.booleans()):
             self.constants.append(numpy_helper.from_array(array, value.name))
@@ -162,7 +161,7 @@ def add_reduction(scope: Scope) -> None:
 
 
 def add_repetition(scope: Scope) -> None:
-    """A node of the scope a second time, under another name."""
+    """Repeats a node of the scope under another name."""
     repeatable = [node for node in scope.nodes if node.op_type != "If" and len(node.output) == 1]
     if not repeatable:
         return
@@ -197,8 +196,9 @@ STEPS = [add_elementwise, add_elementwise, add_elementwise, add_movement, add_mo
 
 @st.composite
 def models(draw: st.DrawFn) -> onnx.ModelProto:
-    """A model with inputs `x` (float[2, 3], its first size sometimes symbolic), `z` (float[3]) and
-    `c` (bool).
+    """Draws a model with inputs `x` (float[2, 3]), `z` (float[3]) and `c` (bool).
+
+    The first size of `x` is sometimes symbolic.
     """
     inputs = [Value("x", FLOAT, (2, 3)), Value("z", FLOAT, (3,)), Value("c", BOOL, ())]
     scope = Scope(draw, values=list(inputs))
@@ -220,7 +220,7 @@ def models(draw: st.DrawFn) -> onnx.ModelProto:
 
 
 def feeds() -> list[dict[str, np.ndarray]]:
-    """Ordinary and special values for the inputs of a random model."""
+    """Returns ordinary and special values for the inputs of a random model."""
     generator = np.random.default_rng(0)
     ordinary = generator.standard_normal((2, 3)).astype(np.float32), generator.standard_normal(3).astype(np.float32)
     special = np.array([[0.0, -0.0, np.inf], [np.nan, -np.inf, 1e-40]], np.float32), np.array([-0.0, 1.0, np.inf], np.float32)

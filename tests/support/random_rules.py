@@ -1,4 +1,4 @@
-"""Rules of every shape that the grammar has, for property tests; most of them mean nothing."""
+"""Rules of every form that the grammar has, for property tests; most of them mean nothing."""
 
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
@@ -27,7 +27,7 @@ def several(item: Any, least: int = 0, most: int = 3) -> Any:
 
 
 def negated(value: syntax.Expression) -> syntax.Expression:
-    """A minus before a literal is part of the literal."""
+    """Negates an expression other than a literal, whose minus would be part of it."""
     return value if isinstance(value, Number) and not value.text.startswith("-") else syntax.Unary("-", value)
 
 
@@ -72,15 +72,16 @@ def signed(sets: st.SearchStrategy[syntax.OperatorSet]) -> st.SearchStrategy[syn
 
 
 def ranging(variables: tuple[str, ...]) -> st.SearchStrategy[syntax.Range]:
-    """A range of variables, whose choices are of any number of operators."""
+    """Draws a range of variables, whose choices have any number of operators."""
     choices = several(several(OPERATORS.map(Name), 1), 1)
     sets = st.builds(syntax.OperatorSet, NAMES, mirrored=st.booleans()) | st.builds(syntax.OperatorSet, st.just(""), choices, mirrored=st.booleans())
     return st.builds(syntax.Range, st.just(variables), st.builds(lambda first, rest: (first, *rest), sets, several(signed(sets))))
 
 
 def applied(tree: Any, variables: frozenset[str] = frozenset()) -> Any:
-    """The rule with the variables of its ranges in place of operators, and no data types of their
-    names applied to numbers.
+    """Returns the rule with the variables of its ranges in place of operators.
+
+    A constant of a data type of these names gets the type int64.
     """
     if isinstance(tree, Rule):
         variables = frozenset(name for part in tree.ranges for name in part.variables)

@@ -1,6 +1,4 @@
-"""One test line for each operator that has attributes and whose instances are drawn: its outputs,
-and its inputs in order.
-"""
+"""One test line for each drawn operator with attributes: its outputs, and its inputs in order."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ class Single(NamedTuple):
     inputs: str = ""
 
     def rule(self, operator: str, carries: bool = True) -> str:
-        """A rule about the operator alone, which changes nothing."""
+        """Returns a rule about the operator alone, which changes nothing."""
         names = self.inputs or ", ".join(part.replace("=", ":").split(":")[0].strip() for part in _parts(self.test))
         targets = ", ".join(("first", "second", "third", "fourth")[: self.outputs]) + " = "
         term = f"{targets}{operator}{'<..p>' if carries else ''}({names})"
@@ -26,7 +24,7 @@ class Single(NamedTuple):
 
 
 def _parts(test: str) -> list[str]:
-    """The parts of a test line, at the commas outside brackets."""
+    """Returns the parts of a test line, split at the commas outside brackets."""
     found, depth = [""], 0
     for letter in test:
         depth += {"[": 1, "]": -1}.get(letter, 0)
@@ -39,7 +37,7 @@ def _parts(test: str) -> list[str]:
 
 @cache
 def single(operator: str) -> Resolved:
-    """The rule about the operator, read."""
+    """Returns the rule about the operator, read."""
     (rule,) = resolve(parse(SINGLE[operator].rule(operator), "one.rules"))
     return rule
 

@@ -1,5 +1,6 @@
-"""One node in several spellings: as it is, in the newest opset, and written back; what each
-computes on the same inputs.
+"""One node in several spellings, and the results of each on the same inputs.
+
+The spellings are the given one, the newest opset, and the node written back.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from eqsat.terms.terms import Literal
 from eqsat.traits import NEWEST
 from tests.support.models import same
 
-# How much is known of an input: its elements, its sizes, its rank and the names of its sizes, its
-# data type.
+# Degrees of knowledge of an input: its elements, its sizes, its rank and the names of its sizes,
+# its data type.
 ELEMENTS, SIZES, NAMES, TYPE = range(4)
 
 
 NOT_RUN = "no engine runs the node itself"
 
-# Kernels of the newest version that round otherwise than older ones. Newest versions that ONNX
-# Runtime expands as functions, which round otherwise. Newest versions that no engine has.
+# Kernels of the newest version that round differently from older ones. Newest versions that ONNX
+# Runtime expands as functions, which round differently. Newest versions that no engine has.
 ROUNDED = frozenset({"AveragePool"})
 EXPANDED = frozenset({"Attention"})
 WITHOUT_KERNEL = frozenset({"GlobalLpPool"})
 
 
 def known(value: Any, place: int = 0, degree: int = ELEMENTS) -> Fact | None:
-    """What is known of an input of which `value` is an example."""
+    """Returns the fact of an input with the example `value`, at a degree of knowledge."""
     if value is None:
         return None
     fact = from_array(value)
@@ -51,7 +52,7 @@ def known(value: Any, place: int = 0, degree: int = ELEMENTS) -> Fact | None:
 
 
 def made(source: Source, values: Sequence[Any]) -> Source:
-    """A literal with the sizes that its names have in `values`."""
+    """Returns a literal with the sizes that its names have in `values`."""
     if not isinstance(source, Literal) or source.concrete:
         return source
     names = {f"{place}.{axis}": size for place, value in enumerate(values) if value is not None for axis, size in enumerate(value.shape)}
@@ -59,8 +60,9 @@ def made(source: Source, values: Sequence[Any]) -> Source:
 
 
 def one_node(form: Form | Written, values: Sequence[Any], outputs: Sequence[str], opset: int = NEWEST) -> onnx.ModelProto:
-    """A model of one node; inputs that are positions are those of `values`, literals are
-    initializers.
+    """Returns a model of one node.
+
+    Positions among its inputs refer to `values`; literals become initializers.
     """
     sources = [made(source, values) for source in form.inputs]
     names = ["" if source is None else f"literal{place}" if isinstance(source, Literal) else f"input{source}" for place, source in enumerate(sources)]
@@ -80,8 +82,9 @@ def one_node(form: Form | Written, values: Sequence[Any], outputs: Sequence[str]
 
 
 def compute(model: onnx.ModelProto, values: Sequence[Any], engines: Sequence[Any] = (open_runtime, ReferenceSession)) -> tuple[Any, list[Any] | None]:
-    """The first engine that runs the model, and its outputs; an engine refuses by all kinds of
-    exceptions.
+    """Returns the first engine that runs the model, and its outputs.
+
+    Engines refuse with many kinds of exceptions.
     """
     feeds = {info.name: values[int(info.name.removeprefix("input"))] for info in model.graph.input}
     for engine in engines:
@@ -103,8 +106,9 @@ def fault(
     outputs: Sequence[str],
     back: bool,
 ) -> str | None:
-    """What is wrong with a form of the node; `back`: whether the node's own opset must be able to
-    say it.
+    """Returns the fault of a form of the node, or None.
+
+    With `back`, the node's own opset must be able to express it.
     """
     newest = normalize(form, facts, len(outputs))
     if normalize(newest, facts, len(outputs)) != newest:
@@ -114,7 +118,7 @@ def fault(
         return f"can not be written back: {show(newest)}"
     places = tuple(None if value is None else place for place, value in enumerate(values))
     first = one_node(Written(operator, dict(attributes), places), values, outputs, operator.opset)
-    # Of an opset that is too new for it, the runtime expands functions: both sides of a comparison
+    # In an opset that is too new for the operator, the runtime expands functions, so both sides
     # share it.
     latest = max(NEWEST, operator.opset)
     candidates: list[tuple[Form | Written, int]] = [(form, latest), (newest, latest)]
@@ -132,8 +136,8 @@ def fault(
         model = one_node(candidate, values, outputs, opset)
         wanted, (_, actual) = expected, compute(model, values, [engine])
         if actual is None or (operator.name in EXPANDED and candidate.operator.version != operator.version):
-            # The runtime has no kernel for some of the newest versions: then both are left to the
-            # reference.
+            # The runtime has no kernel for some of the newest versions. Then the reference runs
+            # both.
             _, actual = compute(model, values, [ReferenceSession])
             _, wanted = compute(first, values, [ReferenceSession])
         rounds = operator.name in ROUNDED and candidate.operator.version != operator.version
@@ -147,12 +151,12 @@ def fault(
 
 
 def close(left: Any, right: Any) -> bool:
-    """Whether elements differ by rounding only."""
+    """Tells whether elements differ only by rounding."""
     return left.dtype == right.dtype and left.shape == right.shape and np.allclose(left, right, rtol=1e-6, atol=1e-6)
 
 
 def difference(wanted: Any, actual: Any) -> str:
-    """How far outputs are from those that are wanted."""
+    """Returns the difference between the outputs and the wanted ones."""
     parts: list[str] = []
     for left, right in zip(wanted, actual, strict=True):
         if left.shape != right.shape or left.dtype != right.dtype:
@@ -165,7 +169,7 @@ def difference(wanted: Any, actual: Any) -> str:
 
 
 def illegal(node: onnx.NodeProto, opset: int) -> str | None:
-    """What the checker of onnx has against a node."""
+    """Returns the error of onnx's checker about a node, or None."""
     context = onnx.checker.C.CheckerContext()
     context.ir_version, context.opset_imports = 10, {"": opset}
     try:
@@ -176,5 +180,5 @@ def illegal(node: onnx.NodeProto, opset: int) -> str | None:
 
 
 def show(form: Form | Written) -> str:
-    """A form as people read it."""
+    """Returns a form as text for people."""
     return f"{form.operator} {form.attributes} {form.inputs}"

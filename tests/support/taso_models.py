@@ -1,11 +1,10 @@
-"""The seven graphs that TASO and Tensat were measured on, as ONNX models of opset 17 with random
-weights.
+"""The seven graphs that TASO and Tensat were measured on, as ONNX models with random weights.
 
-Comes in: a name of `GRAPHS`, a factor for the number of channels, and where weights come from. Goes
-out: a model of float32 tensors, of batch 1 and static shapes, without bias, BatchNormalization and
-Softmax. Promised: its operators are those of the published graph whatever the width, and at width 1
-so are its sizes. There a Conv may have a Relu fused into it, which ONNX can not say: it is Conv and
-Relu here. There a `noop` joins several results: here they are the graph's outputs.
+The input is a name of `GRAPHS`, a factor for the number of channels, and the source of weights. The
+output is a model of opset 17, of float32 tensors, batch 1 and static shapes, without bias,
+BatchNormalization and Softmax. Its operators are those of the published graph at any width, and at
+width 1 so are its sizes. There a Conv may have a fused Relu, which ONNX cannot express: it is a
+Conv and a Relu here. There a `noop` joins several results: here they are the graph's outputs.
 
 `python -m tests.support.taso_models NAME FILE [--width F]` writes one.
 """
@@ -28,8 +27,9 @@ Weight = Callable[[str, Shape], onnx.TensorProto]
 
 
 def random_weight(name: str, shape: Shape) -> onnx.TensorProto:
-    """Normal numbers, the same for the same name and shape, of a size that keeps signals as large
-    as they are.
+    """Returns normally distributed numbers, the same for the same name and shape.
+
+    Their scale keeps signals as large as they are.
     """
     generator = np.random.default_rng(zlib.crc32(name.encode()))
     fan_in = shape[0] if len(shape) == 2 else math.prod(shape[1:])
@@ -37,7 +37,7 @@ def random_weight(name: str, shape: Shape) -> onnx.TensorProto:
 
 
 def absent_weight(name: str, shape: Shape) -> onnx.TensorProto:
-    """A weight whose elements lie in a file that does not exist: for who looks at the graph only."""
+    """Returns a weight of a missing file, for tests that read only the graph."""
     tensor = TensorProto(name=name, dims=shape, data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
     tensor.external_data.add(key="location", value="absent")
     return tensor
@@ -52,7 +52,7 @@ class Value:
 
 
 class Builder:
-    """A graph that grows node by node; every method gives the value of the node it adds."""
+    """A graph that grows node by node. Every method returns the value of the node it adds."""
 
     def __init__(self, name: str, weight: Weight) -> None:
         self.name = name
@@ -62,7 +62,7 @@ class Builder:
         self._inputs: list[Value] = []
 
     def model(self, outputs: Sequence[Value]) -> onnx.ModelProto:
-        """All that was added, with these outputs."""
+        """Returns a model of all added nodes, with these outputs."""
         inputs = [helper.make_tensor_value_info(value.name, TensorProto.FLOAT, value.shape) for value in self._inputs]
         results = [helper.make_tensor_value_info(value.name, TensorProto.FLOAT, value.shape) for value in outputs]
         graph = helper.make_graph(self._nodes, self.name, inputs, results, self._tensors)
@@ -106,8 +106,9 @@ class Builder:
         return self.node("Concat", parts, (first[0], sum(part.shape[1] for part in parts), *first[2:]), axis=1)
 
     def conv(self, x: Value, channels: int, kernel: int | tuple[int, int], stride: int = 1, group: int = 1, valid: bool = False, relu: bool = True) -> Value:
-        """Conv, and Relu where the published graph has it fused; padded as SAME_UPPER pads, where
-        it is not `valid`.
+        """Adds a Conv, and a Relu where the published graph fuses one.
+
+        Padding is as in SAME_UPPER, unless the Conv is `valid`.
         """
         sizes = (kernel, kernel) if isinstance(kernel, int) else kernel
         w = self.weight(channels, x.shape[1] // group, *sizes)
@@ -121,7 +122,7 @@ class Builder:
 
 
 def _window(sizes: Shape, kernel: Shape, stride: int, valid: bool) -> tuple[Shape, Shape]:
-    """Pads and the sizes of the result."""
+    """Returns the pads and the sizes of the result."""
     if valid:
         return (0,) * (2 * len(sizes)), tuple((size - length) // stride + 1 for size, length in zip(sizes, kernel, strict=True))
     results = tuple(-(-size // stride) for size in sizes)
@@ -130,8 +131,9 @@ def _window(sizes: Shape, kernel: Shape, stride: int, valid: bool) -> tuple[Shap
 
 
 def nasrnn(b: Builder, width: float) -> list[Value]:
-    """Five steps of a recurrent cell that a search found: products of one row, so launches are all
-    that counts.
+    """Five steps of a recurrent cell from an architecture search.
+
+    Its products have one row, so only launches matter.
     """
     size = scaled(512, width)
     inputs = [b.input(1, size) for _ in range(5)]
@@ -149,11 +151,12 @@ def nasrnn(b: Builder, width: float) -> list[Value]:
 
 
 def bert(b: Builder, width: float) -> list[Value]:
-    """Called BERT in both papers, and not BERT: attention without Softmax, off the main path, and
-    nothing behind it.
+    """Both papers call it BERT, though it differs.
+
+    Its attention has no Softmax and is off the main path, and no nodes follow it.
     """
-    # The keys are not transposed: so there are as many tokens as a head has channels, and the width
-    # is that of the heads.
+    # Nothing transposes the keys. So there are as many tokens as a head has channels, and the width
+    # scales the number of heads.
     tokens, heads = 64, scaled(16, width)
     size = heads * tokens
     t = b.unary("Relu", b.input(tokens, size))
@@ -169,7 +172,7 @@ def resnext(b: Builder, width: float) -> list[Value]:
     """ResNeXt-50 in 32 groups, without its classifier."""
     x = b.pool("MaxPool", b.conv(b.input(1, 3, 224, 224), scaled(64, width), 7, 2), 3, 2)
     for stage, (blocks, channels) in enumerate(((3, 4), (4, 8), (6, 16), (3, 32))):
-        inner = 32 * scaled(channels, width)  # so that there are 32 groups at every width
+        inner = 32 * scaled(channels, width)  # this keeps 32 groups at every width
         for block in range(blocks):
             stride = 2 if stage > 0 and block == 0 else 1
             y = b.conv(b.conv(x, inner, 1), inner, 3, stride, group=32)
@@ -180,7 +183,7 @@ def resnext(b: Builder, width: float) -> list[Value]:
 
 
 def nasnet(b: Builder, width: float) -> list[Value]:
-    """NasNet-A: cells of five sums of separable Convs and pools, whose results stand side by side."""
+    """NasNet-A: cells of five sums of separable Convs and pools, whose results are concatenated."""
     x = b.pool("MaxPool", b.conv(b.input(1, 3, 224, 224), scaled(64, width), 7, 2), 3, 2)
     for channels in (128, 256, 512):
         before, current = x, x
@@ -233,7 +236,7 @@ def inception(b: Builder, width: float) -> list[Value]:
     """Inception-v3 without its classifier: branches of many kernels, joined two by two."""
 
     def chain(x: Value, *convs: tuple[int, int | tuple[int, int]], stride: int = 1) -> Value:
-        """Convs one behind the other; a stride is that of the last, which then is not padded."""
+        """Adds consecutive Convs. A stride belongs to the last one, which then has no padding."""
         for channels, kernel in convs[:-1]:
             x = b.conv(x, scaled(channels, width), kernel)
         channels, kernel = convs[-1]
@@ -296,12 +299,15 @@ GRAPHS: dict[str, Callable[[Builder, float], list[Value]]] = {
 
 
 def scaled(channels: int, width: float) -> int:
-    """So many channels at this width, at least one."""
+    """Returns the number of channels at this width, at least one."""
     return max(1, round(channels * width))
 
 
 def build(name: str, width: float = 1.0, weight: Weight = random_weight) -> onnx.ModelProto:
-    """One of `GRAPHS`. Numbers of classes, images and tokens stay as they are at every width."""
+    """Returns one of `GRAPHS`.
+
+    The numbers of classes, images and tokens are the same at every width.
+    """
     builder = Builder(name, weight)
     return builder.model(GRAPHS[name](builder, width))
 

@@ -1,5 +1,6 @@
-"""Transformers of any number of equal layers, as an exporter writes them: decomposed normalizations
-and activations, shapes that are computed.
+"""Transformers of any number of equal layers, as an exporter writes them.
+
+Normalizations and activations are decomposed, and shapes are computed.
 """
 
 from __future__ import annotations
@@ -51,7 +52,10 @@ class _Exporter:
         return self.node("Add", [scaled, self.weight(f"{name}.bias", self.width)], f"{name}.out")
 
     def split(self, x: str, name: str, perm: list[int]) -> str:
-        """The heads of a projection: the sizes are read from the tensor, as a traced `view` is."""
+        """Adds the heads of a projection.
+
+        Their sizes are read from the tensor, as in a traced `view`.
+        """
         sizes = [
             self.node(
                 "Unsqueeze",
@@ -90,8 +94,9 @@ class _Exporter:
 
 
 def transformer(layers: int, width: int = 8, heads: int = 2) -> onnx.ModelProto:
-    """An encoder over a dynamic batch of sequences of any length; 70 nodes a layer, and no two
-    layers share a weight.
+    """Returns an encoder over a dynamic batch of sequences of any length.
+
+    A layer has 70 nodes, and no two layers share a weight.
     """
     exporter = _Exporter(width, heads)
     value = "x"

@@ -1,4 +1,4 @@
-"""Races with made-up times: what is kept, how long a race takes, and who leaves it."""
+"""Races with made-up times: the winner, the length of a race, and the models that leave it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Machine:
 
     def batch(self, rounds: Sequence[Sequence[str]]) -> Mapping[str, Sequence[float]]:
         self.now += self.loading * len(rounds[0])
-        # What disturbs a load of a model stays with it, as on a real machine.
+        # A disturbance stays with a loaded model, as on a real machine.
         luck = {name: 1 + self._noise * self._random.uniform(-1, 1) for name in rounds[0]}
         self.orders += rounds
         found: dict[str, list[float]] = {name: [] for name in rounds[0]}
@@ -104,7 +104,7 @@ def test_a_single_model_is_not_raced() -> None:
 
 
 def test_bounds_hold_the_true_median_nearly_always() -> None:
-    """Among a thousand races of equals, at most a few in a hundred call one of them faster."""
+    """In a thousand races of equals, at most a few in a hundred call one model faster."""
     drawn = random.Random(3)
     for batches in (FEWEST - 1, FEWEST, 12, 31):
         races = [Race({name: [drawn.lognormvariate(0, 0.1) for _ in range(batches)] for name in ("choice", "original")}) for _ in range(1000)]

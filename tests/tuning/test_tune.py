@@ -1,4 +1,7 @@
-"""Tuning keeps the model that ran fastest, and the choice of the run where nothing can be timed. Times are made up."""
+"""Tuning keeps the model that ran fastest; if it can time none, it keeps the run's choice.
+
+The times are made up.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,13 @@ def weights(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
 
 
-# One Conv instead of two has eleven times the multiplications, so that targets disagree.
+# One Conv instead of two has eleven times the multiplications, so the targets disagree.
 TWO = weighted("g (float[N, 16, 12, 12] x) => (float[N, 64, 10, 10] y) { h = Conv (x, v)  y = Conv (h, w) }", v=weights(4, 16, 3, 3), w=weights(64, 4, 1, 1))
 STRANGE = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] x) => (float[2] y) { h = nowhere.Strange (x) y = Identity (h) }""", "")
 
 
 class Times:
-    """Stands for the runtime: a model of one Conv takes `one` seconds, any other takes `more`."""
+    """A stand-in for the runtime: one Conv takes `one` seconds, any other model takes `more`."""
 
     def __init__(self, one: float, more: float) -> None:
         self.one, self.more = one, more

@@ -1,5 +1,6 @@
-"""Verification draws what users meet: sizes beyond the model's constants, 0 and 1, and integers at
-the ends of their type.
+"""Verification draws the edges that users meet.
+
+These are sizes of 0, 1 and beyond the model's constants, and integers at the limits of their type.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def test_a_slice_that_ends_beyond_all_usual_sizes_is_missed(opset: int, nodes: s
     a, b = weighted(f"{HEAD} {{ {nodes} }}", opset, **weights), weighted(f"{HEAD} {{ y = Relu (x) }}", opset)
     verdict = check(a, b)
     assert verdict.status == DIFFERENT and "S=513" in verdict.reason
-    assert check(b, a).status == DIFFERENT  # a bound that only the optimized model has
+    assert check(b, a).status == DIFFERENT  # only the optimized model has this bound
     same = weighted(f"{HEAD} {{ {nodes.replace('y = Relu (u)', 'v = Relu (u) y = Abs (v)')} }}", opset, **weights)
     verdict = check(a, same)
     assert verdict.status == EQUAL and 513 in verdict.sizes["S"] and 513 in verdict.sizes["B"]
@@ -65,7 +66,7 @@ def test_a_size_of_0_and_of_1_is_drawn_for_each_free_dimension() -> None:
 
 
 def test_what_goes_wrong_at_0_alone_is_found() -> None:
-    """A row is added where there are none."""
+    """The optimized model adds a row to an empty tensor."""
     a = weighted("g (float[N, 4] x) => (float[M, 4] y) { y = Identity (x) }")
     text = "g (float[N, 4] x) => (float[M, 4] y) {{ s = Shape (x) t = Max (s, k) d = Sub (t, s) {0} r = ConstantOfShape (e) y = Concat <axis = 0> (x, r) }}"
     b = weighted(text.format("e = Add (d, u)"), k=np.array([1, 4]), u=np.array([0, 4]))
@@ -114,7 +115,10 @@ def test_indices_and_counts_are_never_extreme() -> None:
 
 
 def test_floats_made_of_extreme_integers_are_not_compared() -> None:
-    """What is lost beside 2 to the 63 is rounding; the integers beside them are compared."""
+    """Beside 2 to the 63 floats lose digits to rounding.
+
+    Only the integers beside them are compared.
+    """
     head = "g (int64[N] i) => (float[N] y, int64[N] z)"
     a = weighted(f"{head} {{ f = Cast <to = 1> (i) t = Add (f, k) y = Sub (t, f) z = Neg (i) }}", k=np.float32(1.5))
     b = weighted(f"{head} {{ f = Cast <to = 1> (i) o = Sub (f, f) y = Add (o, k) z = Sub (n, i) }}", k=np.float32(1.5), n=np.int64(0))
@@ -156,7 +160,7 @@ def test_edges_of_many_dimensions_are_few() -> None:
 
 
 class Fragile:
-    """A worker that ends as told when inputs of the size 0 are run through a model of its choice."""
+    """A worker that raises `failure` when its chosen model runs on inputs of size 0."""
 
     def __init__(self, failure: Exception, breaks: Callable[[Any], bool]) -> None:
         self.failure, self.breaks, self.calls = failure, breaks, 0
@@ -204,7 +208,7 @@ def test_models_that_take_too_long_are_not_run_again_and_again() -> None:
     assert verdict.status == UNVERIFIED and late.calls == 3
 
 
-LARGE = np.random.default_rng(0).standard_normal((1024, 512), dtype=np.float32)  # of 4,097 rows, as a whole, too large to be tried at once
+LARGE = np.random.default_rng(0).standard_normal((1024, 512), dtype=np.float32)  # with 4,097 rows the whole model is too large to be tried at once
 
 
 @pytest.mark.parametrize(
@@ -215,7 +219,10 @@ LARGE = np.random.default_rng(0).standard_normal((1024, 512), dtype=np.float32) 
     ],
 )
 def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str, after: str, status: str) -> None:
-    """The weights make the whole model too slow at 4,097 rows; what differs has none."""
+    """The weights make 4,097 rows too slow for the whole model.
+
+    The differing part has no weights.
+    """
     weights = {"zero": np.array([0]), "end": np.array([4096]), "q": np.ones((16, 1024), np.float32), "w": LARGE}
     head = "g (float[S, 16] x) => (float[T, 512] y) { p = MatMul (x, q) h = MatMul (p, w)"
     a, b = (weighted(f"{head} {rest} }}", **weights) for rest in (before, after))
@@ -225,7 +232,7 @@ def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str,
 
 
 class Faulty:
-    """A session of ONNX Runtime that leaves one axis too many where an input has no elements."""
+    """A session of ONNX Runtime that adds an axis to the result of inputs without elements."""
 
     engine = "onnxruntime"
 
@@ -238,8 +245,9 @@ class Faulty:
 
 
 def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """ONNX Runtime has had faults over empty axes, which depend on the spelling of a node; the
-    reference decides.
+    """ONNX Runtime's faults over empty axes depend on the spelling of a node.
+
+    The reference decides.
     """
     usual = judging.open_runtime
 
@@ -262,7 +270,10 @@ def test_a_difference_without_elements_that_the_reference_sees_counts() -> None:
 
 
 def test_memory_that_nothing_wrote_is_no_difference() -> None:
-    """ONNX Runtime joins parts of which one has no rows with the rows of another, and leaves the elements between as they were."""
+    """ONNX Runtime accepts a Concat of parts with different rows if one part has none.
+
+    It leaves the elements between them as they were.
+    """
     text = """g (bool[N, 1] x, bool[M, K] z) => (bool[A, B] y) {{
         c = Concat <axis = 1> (x, z)
         {rest}
@@ -278,7 +289,7 @@ def test_memory_that_nothing_wrote_is_no_difference() -> None:
 
 @pytest.mark.parametrize(("factor", "status"), [(1, EQUAL), (2, DIFFERENT)])
 def test_at_extreme_integers_the_reference_decides(factor: int, status: str) -> None:
-    """ONNX Runtime multiplies int64 in double precision where it reduces."""
+    """ONNX Runtime multiplies int64 in double precision in reductions."""
     a = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = ReduceProd (x, axis) }", axis=np.array([1]))
     b = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = Mul (x, factor) }", factor=np.int64(factor))
     assert check(a, b).status == status

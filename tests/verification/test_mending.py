@@ -1,5 +1,6 @@
-"""A result that does not pass verification: what is wrong stays as it was, the rest is optimized,
-and the report says so.
+"""Mending: wrongly optimized nodes stay as they were, and the report names them.
+
+The rest of the model is optimized.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from eqsat.verification.regions import Cut
 from eqsat.verification.verify import Verdict
 from tests.support.models import assert_same, operators, parse
 
-# Each block computes its own shape, and has something of its own to optimize: two equal nodes.
+# Each block computes its own shape, and has two equal nodes that can be merged.
 BLOCKS = ("Softsign", "Softplus", "Elu")
 
 
@@ -50,7 +51,7 @@ def feeds(*sizes: int) -> list[dict[str, np.ndarray]]:
 
 
 def lie(monkeypatch: pytest.MonkeyPatch, operator: str, change: Callable[[Fact], Fact]) -> None:
-    """What is derived of one operator's output is wrong."""
+    """Makes inference derive wrong facts for one operator."""
     right = derivation.infer
 
     def wrong(node: Any, *arguments: Any) -> tuple[Fact, ...]:
@@ -74,8 +75,8 @@ def test_a_wrong_shape_costs_the_block_that_it_concerns(monkeypatch: pytest.Monk
     assert report["left"] and all(name.endswith("1") for name in report["left"])
     assert any(note.startswith("left as it was: ") and "did not pass verification" in note for note in report["notes"])
     left = operators(result.model)
-    # The block behind it no longer knows the sizes that it is given, which costs it its Shape and
-    # its Reshape, and nothing else.
+    # The next block no longer knows the sizes of its input. So it keeps its Shape and its Reshape,
+    # and nothing else changes.
     assert best["Tanh"] == left["Tanh"] == 3 and best["Shape"] == 0 and left["Shape"] == 2
     assert [node.output[0] for node in result.model.graph.node if node.op_type == "Shape"] == ["s1", "s2"]
     assert_same(model, result.model, *feeds(1, 3, 4))
@@ -94,9 +95,7 @@ def test_integers_that_are_wrong_cost_the_nodes_that_use_them(monkeypatch: pytes
 
 
 class Fragile:
-    """A worker that a division by a stored zero ends, as runtimes that do not look at divisors are
-    ended.
-    """
+    """A worker that dies of a division by a stored zero, as some runtimes do."""
 
     def start(self) -> None:
         shared().start()
@@ -141,7 +140,7 @@ def test_what_no_region_explains_gives_the_original(monkeypatch: pytest.MonkeyPa
 
 
 def test_what_stays_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each time another part is said to be wrong: the search ends, with the original."""
+    """If each attempt shows another fault, the search ends with the original."""
     model = parse(f"g (float[N] x) => (float[N] y) {{ v0 = Relu (x) {' '.join(f'v{number + 1} = Neg (v{number})' for number in range(40))} y = Relu (v40) }}")
     seen: list[int] = []
 
@@ -159,7 +158,7 @@ def test_what_stays_wrong_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(passing, "locate", locate)
     monkeypatch.setattr(passing, "verify", lambda *arguments, **options: Verdict("different", "wrong"))
     result = eqsat.optimize(model, only=["nothing"], rules=[NOTHING])
-    assert kept[:2] == [{"v1"}, {"v1", "v2", "v22"}]  # what was wrong again is so because of what is known before it
+    assert kept[:2] == [{"v1"}, {"v1", "v2", "v22"}]  # a region that is wrong again has wrong facts before it
     assert 1 < len(seen) < 10 and result.report["verify"]["status"] == "different"
     assert len(result.model.graph.node) == 42
 
@@ -205,8 +204,10 @@ def test_a_body_and_a_function_that_are_kept_stay() -> None:
 
 
 def test_what_is_kept_stays_in_a_later_turn_under_the_name_that_it_has_then() -> None:
-    """What gives an output takes the output's name; the condition is known once it was folded,
-    which starts another turn.
+    """A kept value may get another name in a later turn.
+
+    A node that computes an output takes the output's name. Folding makes the condition known, which
+    starts another turn.
     """
     branch = "t () => (float[4] a) { a = Relu (x) }, else_branch = e () => (float[4] b) { b = Neg (x) }"
     nodes = f"m = Mul (x, one) y = Identity (m) c = Not (f) z = If (c) <then_branch = {branch}>"

@@ -1,6 +1,4 @@
-"""Region by region: what is the same is not run, what differs is judged on its own, and nothing
-large is loaded.
-"""
+"""Region by region: equal parts never run, each region is judged alone, and memory stays small."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from eqsat.verification.loaded_model import LoadedModel, load_model, same_conten
 from eqsat.verification.regions import Cut
 from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
 
-NEEDS_REGIONS = 1 << 16  # a memory limit that the models below do not keep as a whole, and each of their regions does
+NEEDS_REGIONS = 1 << 16  # a memory limit that each region below meets, but no whole model
 
 
 def model(graph: str, functions: str = "", **weights: Any) -> LoadedModel:
@@ -27,7 +25,7 @@ def model(graph: str, functions: str = "", **weights: Any) -> LoadedModel:
 
 
 HEAD = "g (float[N, 256] x) => (float[N, 256] y)"
-START = "p = Sin(x) q = Add(p, x)"  # what can be run from the inputs on without what is large
+START = "p = Sin(x) q = Add(p, x)"  # nodes that run from the inputs on, without large values
 BEHIND = "p = MatMul(x, bulk) q = Add(p, x)"
 
 
@@ -121,16 +119,15 @@ def test_what_differs_on_arbitrary_values_only_is_not_said_to_differ() -> None:
 
 @pytest.mark.parametrize("start", [START, BEHIND])
 def test_a_region_that_nothing_moves_is_not_equal(start: str) -> None:
-    # No drawn value is beyond the bound, so both models give the bound; from the inputs on, that is
-    # what counts.
+    # No drawn value exceeds the bound, so both models return the bound. From the inputs on, this
+    # settles it.
     a = model(f"{HEAD} {{ {start} r = Neg(q) y = Max(r, k) }}", k=np.float32(1e9))
     b = model(f"{HEAD} {{ {start} n = Abs(q) s = Neg(n) y = Max(s, k) }}", k=np.float32(1e9))
     assert judge(a, b)[0] == (UNVERIFIED if start == BEHIND else EQUAL)
 
 
 def test_a_region_that_runs_at_ones_only_is_not_equal() -> None:
-    # The number of columns that are kept has to be 1, and the choice of sizes that makes it so
-    # makes the others 1 as well.
+    # The number of kept columns must be 1, and the sizes that make it 1 make the other sizes 1 too.
     head = f"g (float[N, 256] x, bool[256] c) => (float[N, 4] y) {{ {BEHIND} t = Compress<axis = 1>(q, c)"
     a, b = (model(f"{head} {rest} }}", w=np.ones((1, 4), np.float32)) for rest in ("m = MatMul(t, w) y = Neg(m)", "n = Neg(t) y = MatMul(n, w)"))
     assert judge(a, b)[0] == UNVERIFIED
@@ -174,7 +171,7 @@ def test_a_region_that_is_too_large_is_said_to_be_so() -> None:
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Sixteen layers of 4 MB each, in external data."""
+    """Returns sixteen layers of 4 MB each, in external data."""
     folder = tmp_path_factory.mktemp("large")
     layers = 16
     body = " ".join(f"m{n} = MatMul(h{n}, w{n}) h{n + 1} = Relu(m{n})" for n in range(layers))

@@ -1,5 +1,6 @@
-"""What decides a shape, an index or a bound is no weight: verification never nudges it, and excuses
-integers only where a float is near a tie.
+"""Steering: values that decide a shape, an index or a bound are no weights.
+
+Verification never nudges them, and excuses integers only where a float is near a tie.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ def check(a: onnx.ModelProto, b: onnx.ModelProto, **options: Any) -> Verdict:
 
 @pytest.mark.parametrize("operator", ["Resize (x, , k)", 'Resize <coordinate_transformation_mode = "asymmetric"> (x, , k)'])
 def test_a_size_that_scales_decide_is_no_near_tie(operator: str) -> None:
-    """10 rows by 0.7 are 7 to ONNX Runtime; 6 was excused because the nudged scales gave it."""
+    """ONNX Runtime resizes 10 rows by 0.7 to 7. Nudged scales gave 6 and excused it."""
     a = weighted(f"g (float[1, 1, 10, 4] x) => (int64[4] y) {{ r = {operator} y = Shape (r) }}", k=SCALES)
     b = weighted("g (float[1, 1, 10, 4] x) => (int64[4] y) { y = Identity (s) }", s=np.array([1, 1, 6, 4]))
     assert check(a, b).status == DIFFERENT
@@ -71,9 +72,7 @@ def test_an_input_that_holds_scales_is_not_nudged() -> None:
 
 @pytest.mark.parametrize("given", [False, True])
 def test_a_number_made_of_a_size_is_no_near_tie(given: bool) -> None:
-    """A float that is rounded to the output would excuse it, if nudged scales were what moves that
-    float.
-    """
+    """A float that rounds to the output would excuse it, if nudged scales moved that float."""
     head = f"g (float[1, 1, 10, 4] x{', float[4] k' if given else ''}) => (int64[4] y)"
     end = "f = Cast <to = 1> (s) h = Mul (f, one) y = Cast <to = 7> (h)"
     stored: dict[str, Any] = {"one": np.float32(1)} | ({} if given else {"k": SCALES})
@@ -90,8 +89,9 @@ def test_the_count_of_a_range_is_no_near_tie() -> None:
 
 
 def test_an_index_that_floats_decide_is_not_between_two_others() -> None:
-    """An ArgMax that two near ties move from 0 to 9 is not explained to be 5, nor an entry of a
-    table by its neighbours.
+    """If near ties move an ArgMax from 0 to 9, that does not explain a 5.
+
+    Nor do its neighbors explain an entry of a table.
     """
     scores = np.zeros(10, np.float32)
     scores[[0, 9]] = 1

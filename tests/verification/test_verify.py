@@ -1,4 +1,4 @@
-"""The verify stage: equal models pass, wrong ones fail, what can not be run is said to be so."""
+"""The verify stage: equal models pass, wrong ones fail, and others are reported as unverified."""
 
 from __future__ import annotations
 
@@ -146,8 +146,7 @@ def test_indices_stay_in_the_table_and_types_are_respected() -> None:
 
 
 def test_a_near_tie_explains_a_discrete_output() -> None:
-    # 0.1 * x and x / 10 round differently, so their floors differ exactly where x is a multiple of
-    # 10.
+    # 0.1 * x and x / 10 round differently, so their floors differ exactly at multiples of 10.
     head = "g (float[16] x) => (int64[16] y)"
     a = model(f"{head} {{ t = Div(x, k) f = Floor(t) y = Cast<to = 7>(f) }}", k=np.float32(10))
     b = model(f"{head} {{ t = Mul(x, k) f = Floor(t) y = Cast<to = 7>(f) }}", k=np.nextafter(np.float32(0.1), np.float32(0)))
@@ -289,7 +288,7 @@ def test_the_users_inputs_are_used_and_checked() -> None:
 
 
 class Broken:
-    """A worker that ends as told when the optimized model, or the original too, is run."""
+    """A worker that raises `failure` when it runs the optimized model, or the original too."""
 
     def __init__(self, failure: Exception, original_too: bool) -> None:
         self.failure, self.original_too = failure, original_too
@@ -368,9 +367,7 @@ def test_integers_are_excused_as_floats_decide_them() -> None:
 
 
 def test_the_function_is_there_after_the_module_was_used(tmp_path: Path) -> None:
-    """A module of the function's name would take its place in the package as soon as any stage
-    imports it.
-    """
+    """A module `eqsat.verify` would replace the function in the package once a stage imports it."""
     path = tmp_path / "model.onnx"
     onnx.save(model("g (float[2] x) => (float[2] y) { y = Relu(x) }"), path)
     eqsat.optimize(path)

@@ -1,6 +1,4 @@
-"""`eqsat rules why`: what it says of models, and that its matching in Python and the compiler's in
-egglog find the same.
-"""
+"""`eqsat rules why`: its output, and the agreement of its matching in Python with egglog's."""
 
 from __future__ import annotations
 
@@ -36,9 +34,9 @@ from eqsat.why.why import Answer, why
 from tests.support.models import parse
 from tests.support.random_models import models
 
-# What patterns are made of: nested and repeated operators, operands in either order, lists,
-# outputs, several roots, absent and optional inputs, numbers, parameters, attributes that are
-# fixed, named, carried and left open.
+# All parts of patterns: nested and repeated operators, operands in either order, lists, outputs,
+# several roots, absent and optional inputs, numbers, parameters, and attributes that are fixed,
+# named, carried or open.
 RULES = """
 real rule nested:
     Add(Add(x, y), z) => Add(x, Add(y, z))
@@ -121,7 +119,7 @@ real rule sums:
 
 
 def rule(text: str) -> Resolved:
-    """The one rule of a text."""
+    """Returns the one rule of a text."""
     return resolve(parse_rules(text.strip() + "\n", "some.rules"))[0]
 
 
@@ -129,7 +127,7 @@ COMPILED = [compiled for text in RULES.split("\n\n") for compiled in compile_rul
 
 
 def encoded(model: onnx.ModelProto) -> Encoding:
-    """The main graph of a model; what its bodies compute is not known."""
+    """Returns the encoding of a main graph, without facts about the outputs of bodies."""
 
     def descend(node: Node, outer: Outer) -> tuple[Node, tuple[Fact, ...]]:
         return node, (UNKNOWN,) * len(node.outputs)
@@ -139,7 +137,7 @@ def encoded(model: onnx.ModelProto) -> Encoding:
 
 
 class Spy(Firing):
-    """A firing that keeps the columns it was called with, and whether it fired."""
+    """A firing that keeps the columns of its calls, and whether it fired."""
 
     seen: ClassVar[dict[str, dict[tuple[int, ...], bool]]] = {}
 
@@ -150,14 +148,14 @@ class Spy(Firing):
 
 
 def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict[str, set[tuple[int, ...]]], dict[str, dict[tuple[int, ...], bool]]]:
-    """What egglog's queries find in a graph that no rule has changed, by rule: the roots of what
-    fired, and the columns of all matches.
+    """Returns the matches of egglog's queries in a graph that no rule has changed, by rule.
+
+    They are the roots of firings, and the columns of all matches.
     """
     Spy.seen = {}
     plain, _ = saturate(encoding, Limits(), RuleSet())
     fired: dict[str, set[tuple[int, ...]]] = {}
-    # In trial the rules that shrink run before those that may grow, which would see what those
-    # made.
+    # In a trial the shrinking rules run before the growing ones, which would see their results.
     for group in ([each for each in COMPILED if each.growth < 0], [each for each in COMPILED if each.growth >= 0]):
         with monkeypatch.context() as patched:
             patched.setattr(admission, "Firing", Spy)
@@ -170,9 +168,7 @@ def by_engine(encoding: Encoding, monkeypatch: pytest.MonkeyPatch) -> tuple[dict
 
 
 def in_python(encoding: Encoding, egraph: EGraph, compiled: Compiled) -> tuple[dict[tuple[int, ...], bool], set[tuple[int, ...]]]:
-    """By columns, whether the rule fires on them; and the roots of the assignments on which it
-    fires.
-    """
+    """Returns the columns with whether the rule fires on them, and the roots of its firings."""
     assignments = Assignments(compiled.pattern, Index(encoding.terms, egraph), 10_000_000, 1_000_000)
     firing = Firing(compiled, encoding.terms, encoding.derivation, trial=True)
     columns: dict[tuple[int, ...], bool] = {}
@@ -188,7 +184,7 @@ def in_python(encoding: Encoding, egraph: EGraph, compiled: Compiled) -> tuple[d
 
 
 def check_matches(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Both ways find the same; by rule, how many matches fired."""
+    """Checks that both ways agree. Returns the number of firings by rule."""
     encoding = encoded(model)
     expected, seen = by_engine(encoding, monkeypatch)
     egraph, _ = saturate(encoding, Limits(), RuleSet())
@@ -256,8 +252,8 @@ SUMS = "real rule sums:\n    Add(Neg(Sin(x)), Relu(y)) => Sub(Relu(y), Sin(x))\n
 JOINED = "exact rule joined:\n    Neg(x) => Concat<axis = 1>(Neg(x))\n    test x: T[2, 2]"
 TURNED = "exact rule turned:\n    Neg(x) => Transpose<perm = [1, 0]>(Neg(x))\n    test x: T[2, 2]"
 
-# By rule and model: the place, how far it gets, and the text at the caret and the reason; None: it
-# fires.
+# By rule and model: the place, how far the match gets, and the text at the caret with the reason;
+# None if it fires.
 CASES: list[tuple[str, str, str, tuple[int, int], tuple[str, str] | None]] = [
     (CONSTANTS, "g (float[2] x) => (y) <float[2] c = {1, 2}> { t = Add(c, x)  y = Add(c, t) }", "Add 'y'", (2, 2), None),
     (CONSTANTS, "g (float[2] x) => (y) <float[2] c = {1, 2}> { t = Add(x, x)  y = Add(c, t) }", "Add 'y'", (2, 2), ("const c", "c is no constant")),
@@ -415,7 +411,7 @@ def test_bodies_and_functions_are_looked_at(tmp_path: Path) -> None:
     answer = asked(rule(SQUARE), model, tmp_path)
     assert [(spot.graph, spot.output, spot.stop is None) for spot in answer.spots] == [
         ("then_branch of If 'y'", "p", True),
-        ("function own.square", "y", False),  # of what type x is, only a call knows
+        ("function own.square", "y", False),  # only a call knows the type of x
     ]
     assert answer.notes == ["function old.square imports other opsets than the model: a run leaves it as it is"]
 
