@@ -24,8 +24,9 @@ from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
 from eqsat.operators import read_attributes
 from eqsat.runtime.worker import Worker
+from eqsat.spelling.definitions import define
 from eqsat.spelling.opsets import write
-from eqsat.terms.forms import Written, source_fact
+from eqsat.terms.forms import Definition, Written, source_fact
 from eqsat.terms.reading import buildable, input_facts, term_attributes, term_outputs
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
@@ -77,7 +78,7 @@ class Chooser:
         # the kernel.
         own = own_terms(encoding, egraph)
         made = [term for term in egraph.terms if term.head >= 0 and term not in own]
-        self._unwritable = _unwritable(encoding, egraph, made, opset, worker)
+        self._unwritable = _unwritable(encoding, egraph, made, opset, prices.target.assembles, worker)
         self._unwritable.update(term for term in made if not prices.runs(term))
         # The bytes of a class as evaluated; infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
@@ -236,18 +237,20 @@ def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
     return found
 
 
-def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | None:
-    """How an opset spells a term that the original does not have, given the facts of its children;
-    None if it can not.
+def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | Definition | None:
+    """How an opset spells a term that the original does not have, given the facts of its children:
+    as a node, or else as the nodes of its definition; None if it can not.
     """
     terms = encoding.terms
     signature = terms.signatures[term.head]
+    operator = signature.operator
     if not _has_laws(encoding, term):
         # No rule makes such a term, so an equal one is in the original.
-        return Written(signature.operator, {}, ())
-    if not signature.operator.standard or signature.operator.opset != NEWEST:
+        return Written(operator, {}, ())
+    if not operator.standard or operator.opset != NEWEST:
         return None
-    return write(signature.operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
+    node = (operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
+    return write(*node) or define(*node)
 
 
 def _has_laws(encoding: Encoding, term: Term) -> bool:
@@ -273,10 +276,11 @@ def _outputs(encoding: Encoding, term: Term) -> int:
     return len(named or (1,))
 
 
-def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: int, worker: Worker) -> set[Term]:
+def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: int, assembled: frozenset[str], worker: Worker) -> set[Term]:
     """The terms that the opset can not spell, or that ONNX Runtime lacks a kernel for.
 
-    Kernels count only if ONNX Runtime has one for each node of the original.
+    Kernels count only if ONNX Runtime has one for each node of the original. Definitions are only
+    for the operators that the runtime assembles from them.
     """
     # The answer depends on the facts of the children only, and repeated layers ask it many times.
     alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
@@ -287,7 +291,9 @@ def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: in
     models: dict[bytes, list[Term]] = {}
     for same in alike.values():
         spelled = written(encoding, egraph, same[0], opset)
-        if spelled is None:
+        if isinstance(spelled, Definition) and encoding.terms.signatures[same[0].head].operator.name in assembled:
+            continue
+        if not isinstance(spelled, Written):
             found.update(same)
             continue
         facts = _inputs(encoding, egraph, same[0])

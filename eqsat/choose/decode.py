@@ -8,7 +8,7 @@ Nodes keep their original order as far as the new dependencies allow.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,7 @@ from eqsat.facts.fact import Fact, dtype_name
 from eqsat.model.model import Graph, Node
 from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
-from eqsat.terms.forms import Written
+from eqsat.terms.forms import Definition, Source, Written
 from eqsat.terms.reading import term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, PROJECTION, Literal, Signature, Term
 
@@ -117,7 +117,7 @@ class _Decoder:
             elif term.head == INPUT:
                 self._leaf(graph, nodes, self.name[eclass])
             elif term.head >= 0:
-                nodes.append(self._node(graph, nodes, eclass, term))
+                nodes += self._nodes(graph, nodes, eclass, term)
         emitted: set[str] = set()
         for name in self.source.outputs:
             eclass = self.egraph.class_of[self.encoding.values[name]]
@@ -133,21 +133,21 @@ class _Decoder:
         self.out.became = self._became()
         return self.out
 
-    def _written(self, term: Term) -> Written:
+    def _written(self, term: Term) -> Written | Definition:
         found = written(self.encoding, self.egraph, term, self.opset)
         if found is None:
             raise Undecodable(f"opset {self.opset} has no such {self.encoding.terms.signatures[term.head].operator.name}")
         return found
 
     def _sources(self, eclass: int) -> list[int | Literal]:
-        """The inputs of a node as it is spelled: classes, and constants of the spelling. Class 0 is
-        absent.
+        """The inputs of a class's node, or of its definition, as they are spelled: classes, and
+        constants of the spelling. Class 0 is absent.
         """
         term = self.terms[eclass]
         signature = self.encoding.terms.signatures[term.head]
         classes = term_inputs(signature, term, self.terms)
         spelled = self.written.get(eclass)
-        if spelled is None or signature.lawless:
+        if not isinstance(spelled, Written) or signature.lawless:
             return list(classes)
         absent = self.egraph.class_of[0]
         return [absent if source is None else classes[source] if isinstance(source, int) else source for source in spelled.inputs]
@@ -271,6 +271,32 @@ class _Decoder:
             store_array(graph, nodes, self.place, name, literal.array)
         return name
 
+    def _nodes(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> list[onnx.NodeProto]:
+        """The node of a class, or the nodes of its definition. Constants that only they need go into
+        the graph or to `nodes`.
+        """
+        spelled = self.written.get(eclass)
+        if not isinstance(spelled, Definition):
+            return [self._node(graph, nodes, eclass, term)]
+        signature = self.encoding.terms.signatures[term.head]
+        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, None)
+        if len(outputs) > 1:
+            raise Undecodable(f"opset {self.opset} has no {signature.operator.name}, and its definition has one output")
+        names = [self.name[child] for child in term_inputs(signature, term, self.terms)]
+        made: list[onnx.NodeProto] = []
+        for number, node in enumerate(spelled.nodes, 1):
+            inputs = [self._spelled(graph, nodes, names, source) for source in node.inputs]
+            names.append(outputs[0] if number == len(spelled.nodes) else self.fresh.make("value"))
+            proto = helper.make_node(node.operator.name, inputs, names[-1:])
+            proto.attribute.extend(to_attributes(node.operator, node.attributes))
+            made.append(proto)
+        return made
+
+    def _spelled(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], names: Sequence[str], source: Source) -> str:
+        if source is None:
+            return ""
+        return names[source] if isinstance(source, int) else self._extra(graph, nodes, source)
+
     def _node(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> onnx.NodeProto:
         signature = self.encoding.terms.signatures[term.head]
         inputs = [self.name.get(source, "") if isinstance(source, int) else self._extra(graph, nodes, source) for source in self._sources(eclass)]
@@ -328,6 +354,7 @@ class _Decoder:
         same operator for this value, if there is one.
         """
         spelled = self.written[eclass]
+        assert isinstance(spelled, Written)
         operator = spelled.operator
         proto.op_type, proto.domain = operator.name, operator.domain
         lender = next((node for node in self.nodes_of.get(eclass, ()) if (node.operator.domain, node.operator.name) == (operator.domain, operator.name)), None)

@@ -80,6 +80,7 @@ class Target:
     relative: Mapping[int, float]
     blocked: Blocked | None = None
     fusions: tuple[Fusion, ...] = ()
+    assembles: frozenset[str] = frozenset()  # operators that the runtime makes of the nodes of their definition
     _found: dict[tuple[str, str], Rates] = field(default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -191,6 +192,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         _by_dtype(table.get("relative", {})),
         None if blocked is None else Blocked(blocked["block"], blocked["multiple"], frozenset(DTYPES[dtype] for dtype in blocked["dtypes"])),
         tuple(fusions),
+        frozenset(table.get("assembles", ())),
     )
 
 

@@ -15,6 +15,7 @@ from onnx import TensorProto
 
 from eqsat.cost.kinds import KINDS
 from eqsat.errors import InputError
+from eqsat.spelling.definitions import DEFINED
 
 DTYPES: Final = {name.lower(): int(number) for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
 """The data types by the names of ONNX text."""
@@ -154,6 +155,7 @@ _FILE = _table(
         ),
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
+        "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),
     }
 )

@@ -49,6 +49,17 @@ class Written:
     inputs: tuple[Source, ...]
 
 
+@dataclass(frozen=True)
+class Definition:
+    """Nodes in a model's opset that together mean one node of the newest opset.
+
+    The last node makes the result. The inputs of the original node have the first places, and the
+    nodes have the places after them, each of which later nodes may read.
+    """
+
+    nodes: tuple[Written, ...]
+
+
 def source_fact(source: Source, original: Sequence[Fact | None]) -> Fact | None:
     """Return the fact of an input; None if it is absent."""
     if source is None:

@@ -104,6 +104,16 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return axes != sorted(axes) or min(axes, default=0) < 0
 
 
+def _unfit(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    """Tells whether the inputs of Attention are empty, or do not fit one another: keys and values of
+    different lengths, or a mask of more queries than there are.
+    """
+    queries, keys, rows = (_shape(node, values, place) for place in range(3))
+    mask = (1, 1, *_shape(node, values, 3))
+    lengths = -2 if len(queries) == 4 else 1
+    return _any_empty(node, values) or keys[lengths] != rows[lengths] or mask[-2] not in (1, queries[lengths])
+
+
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 RUNTIME: dict[str, Excuse] = {
@@ -114,8 +124,8 @@ RUNTIME: dict[str, Excuse] = {
     # The runtime joins empty tensors whose other sizes differ.
     **dict.fromkeys("Concat ConcatFromSequence".split(), _different),
     # The runtime expands Attention without a kernel as a function, whose Reshape reads a size of 0
-    # as "keep".
-    "Attention": _any_empty,
+    # as "keep", and whose products broadcast inputs that do not fit.
+    "Attention": _unfit,
     # The runtime broadcasts a stack of no matrices to one of one.
     **dict.fromkeys("MatMul MatMulInteger QLinearMatMul".split(), _empty_stacks),
 }
@@ -133,6 +143,10 @@ REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
     "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
+    # The reference, too, broadcasts inputs of Attention that do not fit.
+    "Attention": _unfit,
+    # The reference takes a number of elements below 0 as counted from the end.
+    "TopK": lambda node, values: len(node.input) > 1 and int(np.asarray(values[node.input[1]]).min()) < 0,
     # The reference divides integers by zero.
     **dict.fromkeys("Div Mod".split(), _by_zero),
     # The reference inserts axes one by one in the written order.
