@@ -1,0 +1,148 @@
+"""Operators that an opset lacks are written as their definition, which ONNX Runtime runs as one kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import eqsat
+from eqsat.facts.fact import Fact
+from eqsat.operators import find_operator, to_attributes
+from eqsat.runtime.own_graph import own_graph
+from eqsat.runtime.worker import shared
+from eqsat.spelling.definitions import DEFINED, define
+from eqsat.spelling.opsets import write
+from eqsat.terms.forms import Literal
+from eqsat.traits import NEWEST
+from tests.support.models import operators, parse, run, run_reference
+
+SHAPE = (3, 4, 8)
+ATTRIBUTES: dict[str, dict[str, Any]] = {"Gelu": {}, "LayerNormalization": {"axis": -1, "epsilon": 0.25}, "RMSNormalization": {"axis": 2, "epsilon": 0.5}}
+INPUTS = {"Gelu": 1, "LayerNormalization": 3, "RMSNormalization": 2}
+KERNELS = {"Gelu": "Gelu", "LayerNormalization": "LayerNormalization", "RMSNormalization": "SimplifiedLayerNormalization"}
+SINCE = {"Gelu": 20, "LayerNormalization": 17, "RMSNormalization": 23}
+
+
+def shapes(name: str) -> list[tuple[int, ...]]:
+    return [SHAPE, *[SHAPE[-1:]] * (INPUTS[name] - 1)]
+
+
+def facts(name: str) -> list[Fact]:
+    return [Fact(dtype=TensorProto.FLOAT, shape=shape) for shape in shapes(name)]
+
+
+def defined(name: str, opset: int) -> onnx.ModelProto:
+    """Returns the model of a definition, with the operator's inputs as its own."""
+    found = define(find_operator("", name, NEWEST), ATTRIBUTES[name], facts(name), 1, opset)
+    assert found is not None
+    names = [f"x{place}" for place in range(INPUTS[name])]
+    given = [helper.make_tensor_value_info(x, TensorProto.FLOAT, shape) for x, shape in zip(names, shapes(name), strict=True)]
+    stored: list[onnx.TensorProto] = []
+    made: list[onnx.NodeProto] = []
+    for node in found.nodes:
+        inputs: list[str] = []
+        for source in node.inputs:
+            if isinstance(source, Literal):
+                stored.append(onnx.numpy_helper.from_array(source.array, f"c{len(stored)}"))
+                inputs.append(stored[-1].name)
+            else:
+                assert source is not None
+                inputs.append(names[source])
+        names.append(f"v{len(names)}")
+        made.append(helper.make_node(node.operator.name, inputs, names[-1:]))
+        made[-1].attribute.extend(to_attributes(node.operator, node.attributes))
+    result = [helper.make_tensor_value_info(names[-1], TensorProto.FLOAT, SHAPE)]
+    return helper.make_model(helper.make_graph(made, "g", given, result, stored), opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+CASES = [(name, opset) for name in DEFINED for opset in range(9, SINCE[name])]
+
+
+@pytest.mark.parametrize(("name", "opset"), CASES)
+def test_a_definition_computes_its_operator(name: str, opset: int) -> None:
+    model = defined(name, opset)
+    onnx.checker.check_model(model, full_check=True)
+    plain = helper.make_node(name, [value.name for value in model.graph.input], ["y"], **ATTRIBUTES[name])
+    whole = helper.make_model(
+        helper.make_graph([plain], "g", model.graph.input, [helper.make_tensor_value_info("y", TensorProto.FLOAT, SHAPE)]),
+        opset_imports=[helper.make_opsetid("", NEWEST)],
+    )
+    generator = np.random.default_rng(opset)
+    feeds = {f"x{place}": generator.standard_normal(shape).astype(np.float32) for place, shape in enumerate(shapes(name))}
+    expected, actual = run_reference(whole, feeds), run_reference(model, feeds)
+    np.testing.assert_allclose(actual[0], expected[0], rtol=2e-6, atol=2e-6)
+
+
+@pytest.mark.parametrize(("name", "opset"), CASES)
+def test_onnx_runtime_runs_a_definition_as_one_kernel(name: str, opset: int) -> None:
+    """The parameters are constants, as those of layers are."""
+    model = defined(name, opset)
+    for value in list(model.graph.input)[1:]:
+        model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(SHAPE[-1:], np.float32), value.name))
+    del model.graph.input[1:]
+    graph = onnx.ModelProto.FromString(own_graph(model.SerializeToString(), None, None, {}, 64, shared()))
+    assert [node.op_type for node in graph.graph.node] == [KERNELS[name]]
+
+
+def test_every_operator_with_a_definition_is_new_somewhere() -> None:
+    for name in DEFINED:
+        node = (find_operator("", name, NEWEST), ATTRIBUTES[name], facts(name), 1)
+        assert write(*node, SINCE[name]) is not None and write(*node, SINCE[name] - 1) is None
+
+
+def test_no_definition_is_given_where_none_is_known_to_be_recognized() -> None:
+    gelu, norm = (find_operator("", name, NEWEST) for name in ("Gelu", "LayerNormalization"))
+    double = Fact(dtype=TensorProto.DOUBLE, shape=SHAPE)
+    x, scale, bias = facts("LayerNormalization")
+    assert define(gelu, {"approximate": b"tanh"}, [x], 1, 17) is None
+    assert define(gelu, {}, [double], 1, 17) is None
+    assert define(norm, {"axis": -2}, [x, scale, bias], 1, 11) is None
+    assert define(norm, {"axis": -1}, [x, scale], 1, 11) is None
+    assert define(norm, {"axis": -1}, [x, scale, bias], 3, 11) is None
+    assert define(norm, {"axis": -1}, [x, Fact(dtype=TensorProto.FLOAT, shape=(1,)), bias], 1, 11) is None
+    assert define(norm, {"axis": -1, "stash_type": TensorProto.DOUBLE}, [x, scale, bias], 1, 11) is None
+    assert define(find_operator("", "Relu", NEWEST), {}, [x], 1, 5) is None
+
+
+HEAD = "g (float[2, 4, 8] x) => (float[2, 4, 8] y)"
+# Spellings that ONNX Runtime does not fuse.
+SPELLINGS = {
+    "Gelu": (
+        HEAD + " <float r = {0.70710678}, float one = {1}, float half = {0.5}> { a = Mul (x, r) b = Erf (a) c = Add (one, b) d = Mul (x, c) y = Mul (half, d) }"
+    ),
+    "SimplifiedLayerNormalization": (
+        HEAD + " <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}, float e = {0.00001}>"
+        " { p = Mul (x, x) m = ReduceMean <axes = [-1]> (p) a = Add (m, e) b = Sqrt (a) d = Reciprocal (b) f = Mul (x, d) y = Mul (f, w) }"
+    ),
+    "LayerNormalization": (
+        HEAD + " <float[8] w = {1, 2, 3, 4, 5, 6, 7, 8}, float[8] z = {8, 7, 6, 5, 4, 3, 2, 1}, float e = {0.00001}>"
+        " { m = ReduceMean <axes = [-1]> (x) s = Sub (x, m) p = Mul (s, s) v = ReduceMean <axes = [-1]> (p) a = Add (v, e) b = Sqrt (a)"
+        " d = Reciprocal (b) f = Mul (s, d) g = Mul (f, w) y = Add (g, z) }"
+    ),
+}
+
+
+@pytest.mark.parametrize("opset", [11, 13, 16])
+@pytest.mark.parametrize("kernel", SPELLINGS)
+def test_other_spellings_become_the_one_that_is_one_kernel(kernel: str, opset: int) -> None:
+    model = parse(SPELLINGS[kernel], f'<ir_version: 8, opset_import: ["" : {opset}]>')
+    result = eqsat.optimize(model)
+    assert result.report["verify"]["status"] == "equal"
+    assert result.report["cost"]["after"]["launches"] == 1
+    graph = onnx.ModelProto.FromString(own_graph(result.model.SerializeToString(), None, None, {}, 64, shared()))
+    assert [node.op_type for node in graph.graph.node] == [kernel]
+    feeds = {"x": np.random.default_rng(0).standard_normal((2, 4, 8)).astype(np.float32)}
+    np.testing.assert_allclose(run(result.model, feeds)[0], run(model, feeds)[0], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", SPELLINGS)
+def test_a_target_that_assembles_nothing_gets_no_definition(kernel: str) -> None:
+    model = parse(SPELLINGS[kernel], '<ir_version: 8, opset_import: ["" : 13]>')
+    found = eqsat.optimize(model, target="launches").model
+    assert sum(Counter(operators(found)).values()) <= len(model.graph.node)
+    assert "Pow" not in operators(found)
