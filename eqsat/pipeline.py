@@ -17,6 +17,7 @@ import onnx
 
 from eqsat.choose.dump import save_dump
 from eqsat.cost.target import load_target
+from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.language.library import Library, built_in
 from eqsat.language.library import load as load_rules
@@ -61,11 +62,12 @@ def run(source: Source, settings: Settings) -> Result:
     with this.stage("read"):
         this.library, this.job = _read_rules(this)
         this.original = _read_model(source, settings)
-    with this.stage("optimize"):
-        found = attempt(this.original.model, this.job, this.library)
-    with this.stage("verify"):
-        this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
-    if settings.tune:
+    with this.search():
+        with this.stage("optimize"):
+            found = attempt(this.original.model, this.job, this.library)
+        with this.stage("verify"):
+            this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+    if settings.tune and this.deadline.hit != INTERRUPTED:
         with this.stage("tune"):
             this.take(tune(this.original.model, this.original.proto, this.original.folder, this.job, this.library, this.checked))
     return _reported(this)

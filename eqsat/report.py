@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import onnx
 
+from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.model import Model, count_nodes
@@ -47,6 +48,7 @@ class Run:
 
     settings: Settings
     begun: float = field(default_factory=time.monotonic)
+    deadline: Deadline = field(init=False)
     seconds: dict[str, float] = field(default_factory=dict[str, float])
     library: Library = field(init=False)
     job: Job = field(init=False)
@@ -55,6 +57,9 @@ class Run:
     tuned: Tuned | None = None
     needed: dict[str, bool] = field(default_factory=dict[str, bool])
     """By rule that fired, whether the result needs it; empty if the settings do not ask."""
+
+    def __post_init__(self) -> None:
+        self.deadline = Deadline.after(self.settings.time_limit)
 
     def take(self, tuned: Tuned) -> None:
         """Makes the model that tuning keeps the result."""
@@ -68,6 +73,14 @@ class Run:
         return self.job if self.tuned is None else self.tuned.kept.job
 
     @contextmanager
+    def search(self) -> Generator[None, None, None]:
+        """Makes the first Ctrl-C end the search, whose result is kept and names the interrupt."""
+        with ends_on_interrupt(self.deadline, lambda: self.settings.progress("interrupted: finish with what was found")):
+            yield
+        if self.deadline.hit == INTERRUPTED:
+            self.checked.found.hit = INTERRUPTED
+
+    @contextmanager
     def stage(self, name: str) -> Generator[None, None, None]:
         """Tells the caller that a stage begins, and records its time."""
         self.settings.progress(name)
@@ -76,11 +89,6 @@ class Run:
             yield
         finally:
             self.seconds[name] = time.monotonic() - start
-
-    @property
-    def deadline(self) -> float | None:
-        """The time by which the run has to end, in the time of `time.monotonic`."""
-        return None if self.settings.time_limit is None else self.begun + self.settings.time_limit
 
 
 def report_of(run: Run) -> Report:

@@ -23,6 +23,7 @@ from eqsat.cli.extraction import add_extract
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.rules import add_rules
+from eqsat.deadline import INTERRUPTED
 from eqsat.errors import InputError
 
 
@@ -123,6 +124,9 @@ def _optimize(options: argparse.Namespace) -> int:
         print(json.dumps(report))
     elif not options.quiet:
         print("\n".join([*summary(report), *(details(report) if options.verbose else [])]))
+    if report["limits"]["hit"] == INTERRUPTED:
+        print(f"eqsat: interrupted; {report['output']} is the best model that was found until then", file=sys.stderr)
+        return 130
     return 1 if report["verify"]["status"] == "different" else 0
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+
+from eqsat.deadline import Deadline
 
 _MATCHES_PER_NODE = 200  # what each e-node of the graph adds to the match limit
 _CALLS = 1 << 9  # callbacks between two checks of the clock
@@ -20,9 +21,9 @@ _CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two checks of the memory in 
 
 @dataclass(slots=True)
 class Limits:
-    """The limits of a run. `deadline` is a time of `time.monotonic`."""
+    """The limits of a run."""
 
-    deadline: float | None = None
+    deadline: Deadline = field(default_factory=Deadline)
     nodes: int = 2_000_000  # e-nodes
     # Bytes by which this process may grow during the run, where the system reports memory.
     memory: int | None = None
@@ -84,8 +85,8 @@ class Watch:
 
     def reached(self, nodes: int) -> str | None:
         """Returns the limit that an e-graph of `nodes` e-nodes reaches, or None."""
-        if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
-            return "time"
+        if (hit := self._limits.deadline.hit) is not None:
+            return hit
         if self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
             return "memory"
         return "nodes" if nodes > self._limits.nodes else None
@@ -94,8 +95,8 @@ class Watch:
         self._calls += 1
         if self._calls % _CALLS:
             return
-        if self._limits.deadline is not None and time.monotonic() > self._limits.deadline:
-            self.hit = "time"
+        if (hit := self._limits.deadline.hit) is not None:
+            self.hit = hit
         elif not self._calls % _CALLS_BETWEEN_SIZES and self._most_bytes < math.inf and resident_bytes() > self._most_bytes:
             self.hit = "memory"
         if self.hit is not None:

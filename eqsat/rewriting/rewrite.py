@@ -27,6 +27,7 @@ from eqsat.choose.prices import Prices
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
+from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Descent, Encoding, Outer, encode
 from eqsat.egraph.limits import Limits
@@ -49,6 +50,7 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import FOLDED, Term, Terms
 
 _SATURATION = 1 / 3  # of the time left at its start; later stages grow with the graph as well
+_AFTER_INTERRUPT = 1.0  # seconds to choose from what was found
 _ATTEMPTS = 4  # to get a file no larger than the original's
 
 
@@ -268,10 +270,7 @@ class Rewriter:
         follow.
         """
         limits = self._options.limits
-        if limits.deadline is None:
-            return limits
-        now = time.monotonic()
-        return dataclasses.replace(limits, deadline=now + _SATURATION * (limits.deadline - now))
+        return dataclasses.replace(limits, deadline=limits.deadline.share(_SATURATION))
 
     def _choose(self, chooser: Chooser, constants: Constants, groups: Sequence[Group]) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
         """A choice whose folded constants have been evaluated. A constant that fails or is larger
@@ -300,13 +299,13 @@ class Rewriter:
                 return chosen, folded
 
     def _time_to_choose(self) -> tuple[str, float | None]:
-        """The time limit that will end a choice first, and the seconds that it leaves; None if
-        there is no limit.
+        """The limit that will end a choice first, and the seconds that it leaves; None if there is
+        no limit.
         """
         deadline, most = self._options.limits.deadline, self._options.extract_time
-        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        left = deadline.left if deadline.hit != INTERRUPTED else _AFTER_INTERRUPT
         share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
-        return ("extract time", share) if share is not None and (left is None or share < left) else ("time", left)
+        return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
     def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
         signatures = self._terms.signatures

@@ -15,6 +15,7 @@ from eqsat.choose.folding import calls
 from eqsat.choose.storing import Place
 from eqsat.control.arguments import drop_unread
 from eqsat.control.flow import simplify
+from eqsat.deadline import INTERRUPTED, Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
@@ -35,7 +36,7 @@ from eqsat.settings import Settings
 
 _OPENED = 8  # how often newly known control flow may start another turn
 _FAR = 16  # where only launches or bytes count, distant nodes are worth merging: regions are so much larger
-_STOPS = ("interrupted", "time", "memory")  # limits that end a run
+_STOPS = (INTERRUPTED, "time", "memory")  # limits that end a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Job:
     settings: Settings
     plan: Plan
     valuation: Valuation
-    deadline: float | None  # in the time of `time.monotonic`
+    deadline: Deadline
 
     @property
     def regions(self) -> Sizes | None:
@@ -151,7 +152,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
             stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
             found.notes.append(f"the rewritten model was no better than the original, {stays}")
     except KeyboardInterrupt:
-        found.hit, found.model = "interrupted", proto
+        found.hit, found.model = INTERRUPTED, proto
     except MemoryError:
         found.hit, found.model = "memory", proto
     return found
@@ -176,7 +177,7 @@ def fired_rules(trace: Trace) -> dict[str, int]:
 
 def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept: frozenset[str]) -> dict[str, bool]:
     """For each rule that fired, whether all other rules together leave a worse model."""
-    timeless = replace(job, deadline=None)
+    timeless = replace(job, deadline=Deadline())
     without = {name: attempt(model, timeless, library.select((), (name,)), kept).model for name in fired_rules(found.trace)}
     return {name: job.valuation.is_worse(other, found.model, model.folder) for name, other in without.items()}
 

@@ -6,7 +6,6 @@ candidate, under the name of the first.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import onnx
 
 from eqsat.cost.target import load_target
+from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import Plan
 from eqsat.egraph.phases import load as load_plan
 from eqsat.language.library import Library
@@ -58,11 +58,11 @@ def make_candidates(
     """
     made = [Candidate(CHOICE, job, choice)]
     for name, other in _jobs(job):
-        if job.deadline is not None and time.monotonic() > job.deadline:
+        if job.deadline.hit is not None:
             break
         progress(f"tune: {name}")
         found = attempt(model, other, library)
-        if found.hit == "interrupted":
+        if found.hit == INTERRUPTED:
             break
         _add(Candidate(name, other, passing(model, original, folder, other, library, found)), made, folder)
     unchanged = Attempt(model.proto, Trace(), None, [])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 
+from eqsat.deadline import INTERRUPTED
 from eqsat.language.library import Library
 from eqsat.model.model import Model
 from eqsat.rewriting.turns import Attempt, Job
@@ -32,7 +33,7 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
     try:
         checked = _verified(model, original, folder, job, library, found)
     except KeyboardInterrupt:
-        found.hit, found.model = "interrupted", original
+        found.hit, found.model = INTERRUPTED, original
         checked = Mended(found, Verdict(EQUAL, notes=["interrupted: the result is the original model, unchanged"]))
     if checked.verdict.status == UNVERIFIED:
         checked.found.notes.append(f"not verified: {checked.verdict.reason}")

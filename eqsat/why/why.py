@@ -9,7 +9,6 @@ bound ended it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 import onnx
 
 from eqsat.choose.folding import Folding
+from eqsat.deadline import Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
 from eqsat.egraph.finiteness import Finiteness
@@ -195,7 +195,7 @@ class _Survey:
         self.terms = Terms()
         self.derivation = Derivation(self.terms)
         self.contents = ContentIndex()
-        self.deadline = time.monotonic() + SECONDS
+        self.deadline = Deadline.after(SECONDS)
         if rules is not None:
             answer.others = 0
 

@@ -1,5 +1,12 @@
 """Whatever limit ends a run, the result is valid and equal, and the report names the limit."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +60,83 @@ def test_ctrl_c_gives_the_original(stage: str, monkeypatch: pytest.MonkeyPatch) 
     result = eqsat.optimize(MODEL)
     assert result.report["limits"]["hit"] == "interrupted"
     assert result.model.SerializeToString(deterministic=True) == MODEL.SerializeToString(deterministic=True)
+
+
+def press_ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.fixture
+def usual_handler() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("usual_handler")
+@pytest.mark.parametrize("stage", ["encode", "saturate", "Chooser"])
+def test_the_first_ctrl_c_ends_the_search_and_keeps_what_was_found(stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.rewriting import rewrite
+
+    usual = getattr(rewrite, stage)
+    calls: list[object] = []
+
+    def interrupted(*arguments: Any, **others: Any) -> Any:
+        found = usual(*arguments, **others)
+        calls.append(found)
+        if len(calls) == 1:
+            press_ctrl_c()
+        return found
+
+    monkeypatch.setattr(rewrite, stage, interrupted)
+    result = eqsat.optimize(MODEL, target="launches")
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.report["verify"]["status"] == "equal"
+    assert result.report["nodes"]["after"] < 5
+    assert_same(MODEL, result.model, FEEDS)
+
+
+@pytest.mark.usefixtures("usual_handler")
+def test_the_second_ctrl_c_gives_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    import eqsat
+    from eqsat.rewriting import rewrite
+
+    def interrupted(*_: object) -> object:
+        press_ctrl_c()
+        press_ctrl_c()
+        raise AssertionError("the second one is raised")
+
+    monkeypatch.setattr(rewrite, "saturate", interrupted)
+    result = eqsat.optimize(MODEL)
+    assert result.report["limits"]["hit"] == "interrupted"
+    assert result.model.SerializeToString(deterministic=True) == MODEL.SerializeToString(deterministic=True)
+
+
+PROGRAM = """
+import os, signal, sys
+from eqsat.cli.main import main
+from eqsat.rewriting import rewrite
+signal.signal(signal.SIGINT, signal.default_int_handler)
+usual = rewrite.saturate
+def interrupted(*arguments):
+    found = usual(*arguments)
+    os.kill(os.getpid(), signal.SIGINT)
+    return found
+rewrite.saturate = interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_the_command_writes_the_best_model_and_says_so(tmp_path: Path) -> None:
+    onnx.save(MODEL, tmp_path / "model.onnx")
+    command = [sys.executable, "-c", PROGRAM, "optimize", "model.onnx", "-o", "out.onnx", "--target", "launches", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr == "eqsat: interrupted; out.onnx is the best model that was found until then\n"
+    assert json.loads(done.stdout)["nodes"]["after"] < 5
+    assert_same(MODEL, onnx.load(tmp_path / "out.onnx"), FEEDS)
 
 
 def test_ctrl_c_during_verification_gives_the_original(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["errors", "families", "operators", "ordering", "runtime", "extract", "shipped"],
+    ["deadline", "errors", "families", "operators", "ordering", "runtime", "extract", "shipped"],
     ["facts", "settings", "traits"],
     ["model"],
     ["control", "terms"],
