@@ -39,6 +39,14 @@ class Solution:
     folded: dict[str, Array] = field(default_factory=dict[str, Array])  # constants computed from those of the region
 
 
+@dataclass(slots=True)
+class _Scope:
+    """The names of one region's values, by their names in the excerpt."""
+
+    names: dict[str, str]  # of the values that the original has
+    held: dict[str, str] = field(default_factory=dict[str, str])  # of those that another name holds here
+
+
 class Stitcher:
     """Writes one graph, region by region."""
 
@@ -81,69 +89,77 @@ class Stitcher:
 
     def write(self, solution: Solution) -> None:
         """Writes the chosen nodes of a region."""
-        names = {name: self._definitions.name_of[reference] for name, reference in solution.originals.items()}
-        held: dict[str, str] = {}
+        scope = _Scope({name: self._definitions.name_of[reference] for name, reference in solution.originals.items()})
+        self._store(solution, scope)
+        for node in solution.nodes:
+            if not all(not name or (name in scope.names and scope.names[name] in self._written) for name in node.output):
+                self._place_node(node, solution, scope)
+        for name, now in solution.became.items():
+            if name in scope.names and (now in scope.names or now in scope.held):
+                self._became.setdefault(scope.names[name], self._holder_in(scope, now))
 
-        def holder(name: str) -> str:
-            """The name that holds a value of the excerpt here."""
-            return held[name] if name in held else self._holder(names[name]) if name in names else name
-
-        def result(name: str) -> str:
-            """The name under which a value is written."""
-            if name in names and names[name] not in self._alias:
-                return names[name]
-            held[name] = name if name not in self._written else self._fresh.make(name)
-            return held[name]
-
-        def hold(name: str, now: str) -> None:
-            """A value is not written itself, since another name holds it."""
-            held[name] = now
-            if name in names and names[name] not in self._written:
-                if names[name] in self._outputs:
-                    self._copy(names[name], now)
-                else:
-                    self._alias[names[name]] = now
-
+    def _store(self, solution: Solution, scope: _Scope) -> None:
+        """Stores the constants of a region that the original lacks."""
         for tensor in solution.literals:
-            own = names.get(tensor.name, tensor.name)
+            own = scope.names.get(tensor.name, tensor.name)
             if own in self._source.constants:
                 continue  # the original stores it
             now = self._literal(tensor, own if own not in self._written else self._fresh.make(own))
             if now != own:
-                hold(tensor.name, now)
+                self._hold(scope, tensor.name, now)
         for name, constant in solution.constants.items():
             if name != constant:
-                hold(name, names[constant])
+                self._hold(scope, name, scope.names[constant])
         for name, array in solution.folded.items():
-            own = result(name)
+            own = self._result(scope, name)
             if own not in self._written:
                 self._written.add(own)
                 store_array(self._graph, self._constants, self._place, own, array)
-        for node in solution.nodes:
-            if all(not name or (name in names and names[name] in self._written) for name in node.output):
-                continue
-            if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
-                hold(node.output[0], holder(node.input[0]))
-                continue
-            inputs = [holder(name) for name in node.input]
-            key = (node.domain, node.op_type, *inputs, len(node.output), *sorted(item.SerializeToString(deterministic=True) for item in node.attribute))
-            if key in self._known:
-                for name, now in zip(node.output, self._known[key], strict=True):
-                    if name:
-                        hold(name, now)
-                continue
-            written = self._node(node, inputs, [name and result(name) for name in node.output])
-            if all(written.output):
-                self._known[key] = tuple(written.output)
-            lender = solution.titles.get(node.name)
-            written.name = self._title(node.name if lender is None else lender.name)
-            if lender is not None:
-                written.doc_string = lender.doc_string
-                del written.metadata_props[:]
-                written.metadata_props.extend(lender.metadata_props)
-        for name, now in solution.became.items():
-            if name in names and (now in names or now in held):
-                self._became.setdefault(names[name], holder(now))
+
+    def _place_node(self, node: onnx.NodeProto, solution: Solution, scope: _Scope) -> None:
+        """Writes a node of a region, unless the graph has an equal one."""
+        if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
+            self._hold(scope, node.output[0], self._holder_in(scope, node.input[0]))
+            return
+        inputs = [self._holder_in(scope, name) for name in node.input]
+        key = (node.domain, node.op_type, *inputs, len(node.output), *sorted(item.SerializeToString(deterministic=True) for item in node.attribute))
+        if key in self._known:
+            for name, now in zip(node.output, self._known[key], strict=True):
+                if name:
+                    self._hold(scope, name, now)
+            return
+        written = self._node(node, inputs, [name and self._result(scope, name) for name in node.output])
+        if all(written.output):
+            self._known[key] = tuple(written.output)
+        lender = solution.titles.get(node.name)
+        written.name = self._title(node.name if lender is None else lender.name)
+        if lender is not None:
+            written.doc_string = lender.doc_string
+            del written.metadata_props[:]
+            written.metadata_props.extend(lender.metadata_props)
+
+    def _holder_in(self, scope: _Scope, name: str) -> str:
+        """The name that holds a value of a region's excerpt."""
+        if name in scope.held:
+            return scope.held[name]
+        return self._holder(scope.names[name]) if name in scope.names else name
+
+    def _result(self, scope: _Scope, name: str) -> str:
+        """The name under which a value of a region is written."""
+        if name in scope.names and scope.names[name] not in self._alias:
+            return scope.names[name]
+        scope.held[name] = name if name not in self._written else self._fresh.make(name)
+        return scope.held[name]
+
+    def _hold(self, scope: _Scope, name: str, now: str) -> None:
+        """Notes that a value is not written itself, since another name holds it."""
+        scope.held[name] = now
+        own = scope.names.get(name)
+        if own is not None and own not in self._written:
+            if own in self._outputs:
+                self._copy(own, now)
+            else:
+                self._alias[own] = now
 
     def _node(self, node: onnx.NodeProto, inputs: Sequence[str], results: Sequence[str]) -> onnx.NodeProto:
         proto = onnx.NodeProto()
