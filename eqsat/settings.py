@@ -43,7 +43,7 @@ def _option(help: str, form: str = "", flag: str = "", repeats: bool = False, ch
     return {"option": Option(help, form, flag, repeats, choices)}
 
 
-def _silent(stage: str) -> None:
+def silent(stage: str) -> None:
     """Shows no progress."""
 
 
@@ -103,7 +103,7 @@ class Settings:
     custom_op_library: str | Path | None = field(default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "FILE"))
     tune: bool = field(default=False, metadata=_option("make several good models, time them on ONNX Runtime in turn, and keep the fastest"))
     tune_seconds: float = field(default=30.0, metadata=_option("time models for about S seconds under --tune (30 by default)", "S"))
-    progress: Callable[[str], None] = _silent
+    progress: Callable[[str], None] = silent
     """Called with the name of each stage as it begins."""
 
     @property

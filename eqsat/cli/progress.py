@@ -6,9 +6,7 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-
-def _silent(stage: str) -> None:
-    """Ignores progress."""
+from eqsat.settings import silent
 
 
 @contextmanager
@@ -17,7 +15,7 @@ def shown_progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
     if `quiet`, the function does nothing.
     """
     if quiet or not sys.stderr.isatty():
-        yield _silent
+        yield silent
         return
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -27,11 +27,27 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     if report["finite"]:
         lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
     if report["limits"]["hit"]:
-        lines.append(f"limit   {report['limits']['hit']}: the result is valid, but more might have been found")
+        lines.append(f"limit   {_limited(report['limits']['hit'])}")
     lines += [f"note    {note}" for note in report["notes"]]
     if report["output"]:
         lines.append(f"wrote   {report['output']}")
     return lines
+
+
+_REMEDIES = {
+    "time": "a longer --time-limit",
+    "nodes": "a larger --node-limit",
+    "memory": "a larger --memory-limit",
+    "extract time": "a longer --extract-time",
+    "rounds": "a higher --effort",
+    "growth": "a higher --effort",
+}
+
+
+def _limited(limit: str) -> str:
+    """A limit that ended the run, and the option that lifts it."""
+    remedy = _REMEDIES.get(limit)
+    return f"{limit}: the result is valid; " + (f"{remedy} might find more" if remedy else "more might have been found")
 
 
 def details(report: Mapping[str, Any]) -> list[str]:

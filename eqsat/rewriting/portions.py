@@ -37,6 +37,11 @@ class Whole:
     place: Place
     opset: int
 
+    @property
+    def title(self) -> str:
+        """The size of the portion, for people."""
+        return f"{len(self.encoding.nodes)} nodes"
+
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """The outputs, and the bytes that may be stored if they may be `room` more."""
         graph = self.encoding.graph
@@ -66,6 +71,12 @@ class Regions:
     @property
     def encoding(self) -> Encoding:
         return self.excerpt.encoding
+
+    @property
+    def title(self) -> str:
+        """The size of the portion, for people."""
+        copies = sum(map(len, self.excerpt.kinds))
+        return f"{len(self.excerpt.kinds)} kinds of {copies} regions"
 
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """The outputs of one region of each kind, and the bytes that it may store if all regions

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -45,7 +45,7 @@ from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.portions import Regions, Whole
 from eqsat.runtime.worker import Worker
-from eqsat.settings import Objective
+from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import FOLDED, Term, Terms
 
@@ -70,6 +70,7 @@ class Options:
     dump: bool = False  # whether the main graph's e-graph is kept
     regions: Sizes | None = None  # into which the main graph is cut, if it is larger
     shifted: bool = False  # whether it is cut at other places
+    progress: Callable[[str], None] = silent  # hears of each step of the main graph
 
 
 @dataclass(slots=True)
@@ -189,6 +190,8 @@ class Rewriter:
         part = self._in_regions(encoding, place, opset, opsets) if outer.main else None
         part = part or Whole(encoding, folding, self._fresh, place, opset)
         self.trace.clock("encode", clock)
+        if outer.main:
+            self._options.progress(f"saturate {part.title}")
         clock = time.perf_counter()
         task = _Task(graph, outer, place, encoding, part, opset, self._growth if place.outermost else 0.0)
 
@@ -221,6 +224,8 @@ class Rewriter:
         graph, outer, place, encoding, part, opset, growth = task
         chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
+        if outer.main:
+            self._options.progress(f"choose, {part.title}")
         room, generous = growth, True
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:

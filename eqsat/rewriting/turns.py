@@ -8,6 +8,7 @@ known well enough become nodes that rules see.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import onnx
 
@@ -88,6 +89,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
         if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
             break
+        job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
         again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # A vain search is part of the record all the same, and so is the limit that ended it.
@@ -98,6 +100,12 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         again.notes[:0] = [note for note in found.notes if note not in again.notes]
         found = again
     return found
+
+
+def _so_far(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -> str:
+    """The figures of the best model so far, for people."""
+    figures = valuation.figures(model, folder)
+    return f"{figures.nodes} nodes" + ("" if valuation.target.counts else f" and {figures.totals.seconds * 1e3:.3g} ms so far")
 
 
 def _begun(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
@@ -204,6 +212,7 @@ def _rewrite(
         settings.dump_egraph is not None,
         job.regions,
         shifted,
+        lambda step: settings.progress(f"optimize, {step}"),
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)

@@ -37,6 +37,22 @@ def test_limits_are_named_and_leave_a_valid_model(options: dict, hit: str) -> No
     assert_same(MODEL, result.model, FEEDS)
 
 
+def test_the_terminal_names_the_option_that_lifts_a_limit() -> None:
+    import eqsat
+    from eqsat.cli.summary import summary
+
+    lines = summary(eqsat.optimize(MODEL, time_limit=0).report)
+    assert "limit   time: the result is valid; a longer --time-limit might find more" in lines
+
+
+def test_progress_names_stages_and_steps() -> None:
+    import eqsat
+
+    told: list[str] = []
+    eqsat.optimize(MODEL, progress=told.append)
+    assert told[:4] == ["read", "optimize", "optimize, saturate 5 nodes", "optimize, choose, 5 nodes"] and told[-1] == "verify"
+
+
 def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     import eqsat
     from eqsat.egraph import limits
