@@ -50,7 +50,7 @@ def test_progress_names_stages_and_steps() -> None:
 
     told: list[str] = []
     eqsat.optimize(MODEL, progress=told.append)
-    assert told[:4] == ["read", "optimize", "optimize, saturate 5 nodes", "optimize, choose, 5 nodes"] and told[-1] == "verify"
+    assert told[:4] == ["read", "optimize", "optimize, saturate 4 nodes", "optimize, choose, 4 nodes"] and told[-1] == "verify"
 
 
 def test_memory_is_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
