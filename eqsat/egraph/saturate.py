@@ -13,6 +13,7 @@ from eqsat.egraph.admission import Admission, RuleSet
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.engine import GROW, LAWS, Engine
 from eqsat.egraph.limits import Limits, Stop, Watch
+from eqsat.egraph.native import import_bindings
 from eqsat.egraph.program import Program
 from eqsat.egraph.record import Record
 from eqsat.egraph.schedule import Schedule
@@ -31,8 +32,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
     A limit ends the run early; the e-graph is valid all the same. If there are several phases,
     `simplified` receives the e-graph as it is after the first.
     """
-    from egglog import bindings
-
+    bindings = import_bindings()
     record = Record()
     watch = Watch(limits, len(encoding.entries))
     with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
