@@ -30,6 +30,7 @@ FIRED = 300  # instances of each direction of a rule, by default
 # Instances that are judged on values of all styles; later ones are judged on a share of them.
 _THOROUGH = 16
 _BATCH = 100  # most instances that are tried in one e-graph
+_SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
 # Fewest instances that are tried in one e-graph, unless a quarter of them is more than has to fire;
 # and fewest of each member of a family.
 _LEAST = 20
@@ -121,7 +122,8 @@ class _Direction:
             self._tests()
         source = self._instances()
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(_BATCH, self.number - self.fired))))
+            most = _BATCH if self.enough > 1 else _SMALL_BATCH
+            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(most, self.number - self.fired))))
             if not batch:
                 return
             self._try(batch)
