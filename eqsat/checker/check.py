@@ -31,6 +31,7 @@ FIRED = 300  # instances of each direction of a rule that have to fire, by defau
 # Instances that are judged on values of all styles. Each later one is judged on a share of them.
 _THOROUGH = 16
 _BATCH = 100  # most instances that are tried in one e-graph
+_SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
 # Fewest instances that are tried in one e-graph, but no more than four times those that have to
 # fire. Also the fewest instances of each member of a family that have to fire.
 _LEAST = 20
@@ -122,7 +123,8 @@ class _Direction:
             self._tests()
         source = self._instances()
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(_BATCH, self.number - self.fired))))
+            most = _BATCH if self.enough > 1 else _SMALL_BATCH
+            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(most, self.number - self.fired))))
             if not batch:
                 return
             self._try(batch)

@@ -11,6 +11,7 @@ import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -132,12 +133,26 @@ def shipped_targets() -> tuple[str, ...]:
 
 def load_target(name_or_path: str | Path) -> Target:
     """The target of a name or file; `InputError` if there is none or something in it is wrong."""
-    path = _find(str(name_or_path))
+    name = str(name_or_path)
+    return _read(Path(name)) if _is_file(name) else _shipped(name)
+
+
+@cache
+def _shipped(name: str) -> Target:
+    """A target that the package ships: its file stays as it is while a process runs."""
+    return _read(_find(name))
+
+
+def _read(path: Path) -> Target:
     return _build(path.stem, _merged(path, ()), path)
 
 
+def _is_file(name: str) -> bool:
+    return name.endswith(".toml") or "/" in name
+
+
 def _find(name: str) -> Path:
-    if name.endswith(".toml") or "/" in name:
+    if _is_file(name):
         return Path(name)
     if name not in shipped_targets():
         raise InputError(f"{name}: no such target; shipped are {', '.join(shipped_targets())}; a file's name ends in .toml")

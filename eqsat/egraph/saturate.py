@@ -11,6 +11,7 @@ from eqsat.egraph.admission import Admission, RuleSet
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.engine import GROW, LAWS, Engine
 from eqsat.egraph.limits import Limits, Stop, Watch
+from eqsat.egraph.native import import_bindings
 from eqsat.egraph.program import Program
 from eqsat.egraph.record import Record
 from eqsat.egraph.schedule import Schedule
@@ -27,8 +28,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
     A limit ends the run early; the e-graph is valid all the same. If there are several phases,
     `simplified` receives the e-graph after the first one.
     """
-    from egglog import bindings
-
+    bindings = import_bindings()
     record = Record()
     watch = Watch(limits, len(encoding.entries))
     with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:

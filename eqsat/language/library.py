@@ -139,11 +139,12 @@ class Library:
         """The rules, families, members and groups that `only` names (all if it is empty), except
         those that `skip` names.
         """
-        if only or skip:
-            known = {group.name for group in self.groups} | {name for entry in self.entries for name in entry.names}
-            for name in (*only, *skip):
-                if name not in known:
-                    raise InputError(f"there is no rule and no group '{name}'{nearest(name, known)}")
+        if not (only or skip):
+            return self
+        known = {group.name for group in self.groups} | {name for entry in self.entries for name in entry.names}
+        for name in (*only, *skip):
+            if name not in known:
+                raise InputError(f"there is no rule and no group '{name}'{nearest(name, known)}")
 
         def kept(group: Group, entry: Entry) -> bool:
             names = entry.names | {group.name}

@@ -33,7 +33,7 @@ _LINES = 4  # for a rule without lines
 _DRAWN = 40  # instances from which these lines come
 _NAMES = {dtype.code: name for name, dtype in DTYPES.items()}
 _TENSORS = (Sort.TENSOR, Sort.TENSORS)
-_ATTEMPTS = 40  # a legal instance took at most 33; most lines with other sizes are legal at once, or never
+_ATTEMPTS = 60  # a legal instance took at most 52; most lines with other sizes are legal at once, or never
 
 
 def enlarged(rule: Resolved, number: int) -> Iterator[Instance]:

@@ -50,8 +50,8 @@ _UNRANKED: Final = 0.15
 _CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
 _REPEATED: Final = 0.1  # share of the lists of inputs that end with their first tensor
 _ATTEMPTS: Final = 100  # draws of a test line with the first possible types for its letters
-# Further draws with other types for the letters, by their place among the possible ones.
-_OTHERS: Final = [place for place in range(1, 16) for _ in range(30)]
+_OTHERS: Final = 15  # further types for the letters, by their place among the possible ones
+_FEWER: Final = 30  # draws with each of them
 _IR_VERSION: Final = 10
 
 
@@ -101,16 +101,30 @@ def from_test(rule: Resolved, index: int, attempts: int = _ATTEMPTS) -> Instance
     sketch = _Sketch(rule)
     random, generator = Random(index), np.random.default_rng(index)
     place, reason = rule.rule.tests[index].place, "its data types make no left side together"
-    for types in [0] * attempts + _OTHERS:
-        drawing = sketch.test(random, generator, index, types)
+    drawing: Drawing | None = None
+    tried: list[Mapping[Key, int]] = []
+    for types in range(_OTHERS + 1):
+        for _ in range(_FEWER if types else attempts):
+            drawing = sketch.test(random, generator, index, types)
+            if drawing is None or drawing.dtypes in tried:
+                break
+            before = _state(random, generator)
+            if drawing.run():
+                return _finished(drawing, f"test line {index + 1}")
+            if not types and drawing.refusal is not None:
+                place, reason = drawing.refusal.place, drawing.refusal.reason
+            if _state(random, generator) == before:
+                break  # nothing was left to chance, so the next draw fails as well
         if drawing is None:
             break
-        if drawing.run():
-            return _finished(drawing, f"test line {index + 1}")
-        if not types and drawing.refusal is not None:
-            place, reason = drawing.refusal.place, drawing.refusal.reason
+        tried.append(drawing.dtypes)
     said = f"test line {index + 1} is no legal instance of the left side: {reason}"
     raise ValueError(str(Problem(rule.rule.file, place, "", said)))
+
+
+def _state(random: Random, generator: np.random.Generator) -> tuple[object, object]:
+    """What decides the next random numbers."""
+    return random.getstate(), generator.bit_generator.state
 
 
 @dataclass(frozen=True)
