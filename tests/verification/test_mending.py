@@ -14,6 +14,7 @@ import pytest
 
 import eqsat
 from eqsat.cost.target import load_target
+from eqsat.deadline import Deadline
 from eqsat.egraph.phases import load as load_plan
 from eqsat.facts.fact import Fact
 from eqsat.language.library import built_in
@@ -172,7 +173,7 @@ exact rule nothing:
 
 
 def rewritten(model: onnx.ModelProto, *kept: str) -> onnx.ModelProto:
-    job = Job(Settings(), load_plan("normal", None), Valuation(load_target("launches"), "time", {}, None, shared()), None)
+    job = Job(Settings(), load_plan("normal", None), Valuation(load_target("launches"), "time", {}, None, shared()), Deadline())
     return attempt(normalize(model, None, None), job, built_in(), frozenset(kept)).model
 
 
