@@ -49,9 +49,8 @@ _STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 _UNRANKED: Final = 0.15
 _CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
 _REPEATED: Final = 0.1  # share of the lists of inputs that end with their first tensor
-_ATTEMPTS: Final = 100  # draws of a test line with the first possible types for its letters
-_OTHERS: Final = 15  # further types for the letters, by their place among the possible ones
-_FEWER: Final = 30  # draws with each of them
+# Draws of the instance of a test line: with the first data types of its letters, then with others.
+_TYPES: Final = [(0, 100), *((place, 30) for place in range(1, 16))]
 _IR_VERSION: Final = 10
 
 
@@ -91,22 +90,22 @@ def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
         yield _finished(drawing, "drawn")
 
 
-def from_test(rule: Resolved, index: int, attempts: int = _ATTEMPTS) -> Instance:
+def from_test(rule: Resolved, index: int, attempts: int | None = None) -> Instance:
     """The instance of a test line of `rule`.
 
     The open parts are drawn, always in the same way. A letter stands for float if that is legal,
-    and for another data type if it is not, as in Mod without fmod. Raises `ValueError` if no
-    instance is legal.
+    and for another data type if it is not, as in Mod without fmod. With `attempts`, only so many
+    draws are made, all with the first types. Raises `ValueError` if no instance is legal.
     """
     sketch = _Sketch(rule)
     random, generator = Random(index), np.random.default_rng(index)
     place, reason = rule.rule.tests[index].place, "its data types make no left side together"
     drawing: Drawing | None = None
-    tried: list[Mapping[Key, int]] = []
-    for types in range(_OTHERS + 1):
-        for _ in range(_FEWER if types else attempts):
+    hopeless: list[Mapping[Key, int]] = []  # data types with which nothing was left to chance
+    for types, draws in _TYPES if attempts is None else [(0, attempts)]:
+        for _ in range(draws):
             drawing = sketch.test(random, generator, index, types)
-            if drawing is None or drawing.dtypes in tried:
+            if drawing is None or drawing.dtypes in hopeless:
                 break
             before = _state(random, generator)
             if drawing.run():
@@ -114,10 +113,9 @@ def from_test(rule: Resolved, index: int, attempts: int = _ATTEMPTS) -> Instance
             if not types and drawing.refusal is not None:
                 place, reason = drawing.refusal.place, drawing.refusal.reason
             if _state(random, generator) == before:
-                break  # nothing was left to chance, so the next draw fails as well
+                hopeless.append(drawing.dtypes)
         if drawing is None:
             break
-        tried.append(drawing.dtypes)
     said = f"test line {index + 1} is no legal instance of the left side: {reason}"
     raise ValueError(str(Problem(rule.rule.file, place, "", said)))
 
