@@ -141,9 +141,10 @@ def _slice_size(size: Dim, start: Dim, end: Dim, step: int) -> Dim:
         return maximum(0, ceildiv(minimum(*spans), step))
     last = sub(size, 1)
     if backward_start:
-        if start != -1 and not nonnegative(last):
+        # Before the front, ONNX begins at the first element, and its reference nowhere.
+        if start != -1 and not nonnegative(add(size, start)):
             return None
-        begins = [last] if start == -1 else [maximum(0, add(size, start))]
+        begins = [add(size, start)]
     else:
         begins = [last] if isinstance(start, int) and start >= UNBOUNDED else [start, last]
     if isinstance(end, int) and end <= -UNBOUNDED:

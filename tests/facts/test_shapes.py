@@ -144,6 +144,16 @@ def agrees(dims: Sequence[Dim], actual: Sequence[int], sizes: dict[str, int]) ->
         assert dim is None or evaluate(dim, sizes) == size, (dims, tuple(actual), sizes)
 
 
+@pytest.mark.parametrize(("start", "size"), [(-8, None), (-7, 1), (-6, 1), (-5, 2)])
+@pytest.mark.parametrize("opset", [10, 11, 13])
+def test_a_backward_slice_from_before_the_front_has_no_known_size(start: int, size: int | None, opset: int) -> None:
+    """ONNX begins there at the first element, and its reference nowhere."""
+    (found,) = inferred(case("Slice", of(7, 5), const([start]), const([-END]), const([0]), const([-2]), opset=opset))
+    assert found.shape == (size, 5)
+    (found,) = inferred(case("Slice", hold(*range(7)), const([start]), const([-END]), const([0]), const([-2]), opset=opset))
+    assert found.ints == (None if size is None else tuple(range(7 + start, -1, -2)))
+
+
 IMAGE = of(N, 4, H, add(H, 1))
 WEIGHT = of(8, 4, 3, 2)
 

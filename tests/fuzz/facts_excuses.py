@@ -105,13 +105,14 @@ def _unordered(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 
 def _unfit(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
-    """Tells whether the inputs of Attention are empty, or do not fit one another: keys and values of
-    different lengths, or a mask of more queries than there are.
+    """Tells whether the inputs of Attention are empty, or do not fit one another: different batches,
+    keys and values of different lengths, or a mask of more queries than there are.
     """
     queries, keys, rows = (_shape(node, values, place) for place in range(3))
     mask = (1, 1, *_shape(node, values, 3))
     lengths = -2 if len(queries) == 4 else 1
-    return _any_empty(node, values) or keys[lengths] != rows[lengths] or mask[-2] not in (1, queries[lengths])
+    batches = {queries[0], keys[0], rows[0]}
+    return _any_empty(node, values) or len(batches) > 1 or keys[lengths] != rows[lengths] or mask[-2] not in (1, queries[lengths])
 
 
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
