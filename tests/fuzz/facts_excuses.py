@@ -144,6 +144,8 @@ REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys("GRU LSTM RNN".split(), _states),
     "GridSample": _unlike(0, 1),
     "RoiAlign": _unlike(1, 2),
+    # The reference broadcasts transformations of another batch than the grids'.
+    "AffineGrid": lambda node, values: _shape(node, values)[:1] != tuple(np.asarray(values[node.input[1]])[:1]),
     # The reference, too, broadcasts inputs of Attention that do not fit.
     "Attention": _unfit,
     # The reference takes a number of elements below 0 as counted from the end.
