@@ -315,7 +315,7 @@ class _Decoder:
         else:
             node = None
             self._make(proto, eclass, signature, term)
-        # A call of a function keeps absent inputs at its end: they may stand for defaults.
+        # An original call of a function keeps absent inputs at its end: they may stand for defaults.
         while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
             inputs.pop()
         del proto.input[:]

@@ -82,7 +82,7 @@ class Prices:
         return price(node, self.target)
 
     def is_constant(self, eclass: int) -> bool:
-        """Tells whether a class has constant values or none."""
+        """Tells whether a class holds constant values, or no value at all."""
         fact = self.encoding.terms.facts.get(self.egraph.facts[eclass])
         return fact is None or (isinstance(fact, Fact) and fact.const)
 

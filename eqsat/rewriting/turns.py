@@ -35,8 +35,8 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 
-_OPENED = 8  # how often newly known control flow may start another turn
-_FAR = 16  # region sizes grow by this where only launches or bytes count: merging distant nodes pays there
+_OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
+_FAR = 16  # factor on region sizes where only launches or bytes count: merging distant nodes pays there
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
 
 
