@@ -1,9 +1,10 @@
-"""Inputs: the description of a model's inputs beside the model, and arrays drawn by it.
+"""Inputs: describes a model's inputs in a file beside the model, and draws arrays from the
+description.
 
-`MODEL.onnx` has its description in `MODEL.json`. A description names each input with its type, its
-sizes and what its elements mean; a size is a number or the name of a symbolic one. The draw depends
-on nothing but the description and the seed, and every model accepts it: an integer input is in
-its vocabulary, a mask hides no whole row.
+`MODEL.onnx` has its description in `MODEL.json`. A description gives each input's name, type, sizes
+and the meaning of its elements. A size is a number or the name of a symbolic one. The draw depends
+only on the description and the seed, and every model accepts it: an integer input is in its
+vocabulary, and a mask hides no whole row.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ class Meaning(StrEnum):
     """The meaning of an input's elements, which decides how they are drawn."""
 
     FEATURES = "features"  # normally distributed numbers
-    INDICES = "indices"  # from 0 up to a bound
-    MASK = "mask"  # in each row ones, for at least half of it, then zeros
+    INDICES = "indices"  # integers from 0 up to a bound
+    MASK = "mask"  # in each row, ones for at least half of it, then zeros
 
 
 @dataclass(frozen=True)
 class Input:
-    """One input. `shape` has numbers and the names of symbolic sizes; `bound` is above all indices."""
+    """One input. `shape` has numbers and the names of symbolic sizes. `bound` is above all indices."""
 
     dtype: str
     shape: tuple[int | str, ...]
@@ -42,7 +43,7 @@ class Input:
             raise ValueError(f"no index is below the bound {self.bound}")
 
     def draw(self, sizes: Mapping[str, int], generator: np.random.Generator) -> np.ndarray:
-        """An array of this input, its symbolic sizes taken from `sizes`."""
+        """Returns an array for this input, with its symbolic sizes from `sizes`."""
         shape = tuple(sizes[size] if isinstance(size, str) else size for size in self.shape)
         match self.meaning:
             case Meaning.FEATURES:
@@ -57,7 +58,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Description:
-    """The inputs of a model in order, a value for each symbolic size, and how the model was made."""
+    """A model's inputs in order, a value for each symbolic size, and how the model was made."""
 
     inputs: Mapping[str, Input]
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -69,7 +70,7 @@ class Description:
             raise ValueError(f"no value for the symbolic sizes {', '.join(unknown)}")
 
     def draw(self, seed: int = 0) -> dict[str, np.ndarray]:
-        """Arrays for all inputs by name."""
+        """Returns arrays for all inputs, by name."""
         generator = np.random.default_rng(seed)
         return {name: value.draw(self.sizes, generator) for name, value in self.inputs.items()}
 
@@ -78,8 +79,8 @@ class Description:
 
     @classmethod
     def from_json(cls, text: str) -> Description:
-        """The inverse of `to_json`. Wrong data raise a ValueError, KeyError or TypeError with the
-        reason.
+        """Returns the description that `to_json` wrote. Wrong data raise a ValueError, KeyError or
+        TypeError with the reason.
         """
         data: dict[str, Any] = json.loads(text)
         inputs = {name: _input(value) for name, value in data["inputs"].items()}
@@ -92,13 +93,13 @@ def _input(data: Mapping[str, Any]) -> Input:
 
 
 def description_path(model: Path) -> Path:
-    """Where the description of a model stands."""
+    """Returns the path of a model's description."""
     return model.with_suffix(".json")
 
 
 def read_description(model: Path) -> Description:
-    """The description beside a model. A wrong one raises a ValueError that names the file and the
-    reason.
+    """Returns the description beside a model. A wrong one raises a ValueError that names the file
+    and the reason.
     """
     path = description_path(model)
     if not path.is_file():

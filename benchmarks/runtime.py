@@ -1,6 +1,4 @@
-"""The runtime: ONNX Runtime with one thread and all of its optimizations, as every figure here has
-it.
-"""
+"""The runtime: ONNX Runtime with one thread and all of its optimizations, as in every figure here."""
 
 from __future__ import annotations
 
@@ -9,7 +7,7 @@ from typing import Any
 
 
 def open_session(path: str, profile: str = "") -> Any:
-    """A session with one thread; `profile` is the beginning of the profile's file name."""
+    """Returns a session with one thread. `profile` is the beginning of the profile's file name."""
     runtime: Any = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1

@@ -1,4 +1,4 @@
-"""Families of operators: sets of operators that share a property, named by it.
+"""Families of operators: sets of operators that share a property and are named after it.
 
 Each family states a property of all its members, for every data type that they take and any
 attributes. Tests check each statement against the kernels of ONNX Runtime and of the reference

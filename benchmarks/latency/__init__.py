@@ -1,1 +1,1 @@
-"""Latency: how fast ONNX Runtime runs a model and its optimized forms."""
+"""Latency: measures how fast ONNX Runtime runs a model and its optimized forms."""

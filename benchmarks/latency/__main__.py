@@ -65,7 +65,7 @@ def arguments() -> argparse.Namespace:
 
 
 def find_models(paths: Sequence[Path]) -> list[Path]:
-    """The models that are named or lie in a named folder. Raises ValueError if one is not usable."""
+    """Returns the models named or found in a named folder. Raises ValueError if one is not usable."""
     models = [model for path in paths for model in (sorted(path.glob("*.onnx")) if path.is_dir() else [path])]
     models = [model for model in models if not model.name.startswith(".")]
     if not models:
@@ -77,7 +77,9 @@ def find_models(paths: Sequence[Path]) -> list[Path]:
 
 
 def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
-    """The optimizers of a list of names, in its order. Raises ValueError for one that is not there."""
+    """Returns the optimizers of a list of names, in its order. Raises ValueError for an unknown
+    name.
+    """
     found: list[Optimizer] = []
     for name in names.split(","):
         if name not in AGAINST:
@@ -93,7 +95,7 @@ def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
 
 
 def make_row(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
-    """The variants of one model and their measurements."""
+    """Returns the variants of one model and their measurements."""
     variants = {variant.name: variant for variant in make_all(model, description, optimizers, options)}
     paths = {name: variant.path for name, variant in variants.items() if variant.path}
     request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)
@@ -112,7 +114,7 @@ def make_all(model: Path, description: Description, optimizers: Sequence[Optimiz
 
 
 def record(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, object]:
-    """All figures as JSON data, with the versions and options that they depend on."""
+    """Returns all figures as JSON data, with the versions and options that they depend on."""
     packages = ("onnxruntime", "onnxsim", "onnxslim", "onnxscript", "onnx")
     versions = {package: importlib.metadata.version(package) for package in packages if _installed(package)}
     return {"versions": versions, "eqsat": options.eqsat, "clock": options.clock, "models": [asdict(row) for row in rows]}

@@ -1,4 +1,6 @@
-"""Children: a command runs in a process of its own, with a limit and its processor time measured."""
+"""Children: runs a command in a process of its own, with a time limit, and measures its processor
+time.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 @dataclass(frozen=True)
 class Done:
-    """A command that ended. `failure` is empty if it succeeded, and else one line with the reason.
+    """A command that ended. `failure` is empty if it succeeded, and otherwise one line with the
+    reason.
 
-    `cpu_seconds` is the processor time of the process and of all that it started. Outside Linux,
-    what it started and left behind does not count.
+    `cpu_seconds` is the processor time of the process and of everything it started. Outside Linux,
+    descendants that outlive the command do not count.
     """
 
     output: str
@@ -32,7 +35,7 @@ class Done:
 
 
 def run(command: Sequence[str], time_limit: float, text: str = "", environment: Mapping[str, str] | None = None) -> Done:
-    """Runs a command with `text` as its input; all that it started is ended with it at the limit."""
+    """Runs a command with `text` as its input. At the time limit, ends everything that it started."""
     with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         asked.write(text.encode())
         asked.seek(0)
@@ -59,7 +62,7 @@ def run(command: Sequence[str], time_limit: float, text: str = "", environment: 
 
 
 def _wait(leader: int) -> tuple[int, float]:
-    """Waits for a process and its group: its status, and the processor time of all."""
+    """Waits for a process and its group. Returns its status and the processor time of all."""
     _, status, usage = os.wait4(leader, 0)
     cpu_seconds = usage.ru_utime + usage.ru_stime
     while True:
@@ -71,7 +74,7 @@ def _wait(leader: int) -> tuple[int, float]:
 
 
 def adopt_orphans() -> None:
-    """Makes this process the parent of its orphaned descendants, so that `run` sees their time."""
+    """Makes this process the parent of its orphaned descendants, so that `run` counts their time."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 

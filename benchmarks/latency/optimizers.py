@@ -1,7 +1,7 @@
 """Optimizers: the command of each, and the key of its results.
 
 The key of a result says which optimizer made it: name, version and options. A checkout of eqsat
-changes without its version, so its key has a digest of the package's files.
+changes while its version stays, so its key includes a digest of the package's files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from benchmarks.latency.peer import PEERS
 
 ORIGINAL = "original"
 EQSAT = "eqsat"
-CONTROL = "control"  # the original once more, which shows how noisy the times are
+CONTROL = "control"  # the original once more; it shows how noisy the times are
 AGAINST = (ORIGINAL, *PEERS, EQSAT)
 
 
@@ -34,7 +34,7 @@ class Optimizer:
 
 
 def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
-    """The optimizer of this name; `options` go to the command `eqsat optimize`."""
+    """Returns the optimizer of this name. `options` go to the command `eqsat optimize`."""
     if name == EQSAT:
         optimize = [sys.executable, "-m", "eqsat", "optimize", "--quiet", *options]
         return Optimizer(
@@ -47,12 +47,14 @@ def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
 
 
 def report_path(target: Path) -> Path:
-    """Where eqsat's report of a result goes."""
+    """Returns the path of eqsat's report of a result."""
     return target.with_suffix(".report")
 
 
 def _sources() -> str:
-    """A digest of the files of the package that this process imports, and that its command runs."""
+    """Returns a digest of the files of the package that this process imports and that its command
+    runs.
+    """
     roots = {Path(eqsat.__file__).resolve().parent, Path(eqsat.extract.__file__).resolve().parent, eqsat.shipped.RULES.resolve()}
     files = [path for root in sorted(roots) for path in sorted(root.rglob("*")) if path.is_file() and path.suffix in (".py", ".rules", ".toml", ".lark")]
     return _digest(*(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}" for path in files))

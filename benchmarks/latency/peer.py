@@ -1,8 +1,8 @@
 """Peers: `python -m benchmarks.latency.peer NAME SOURCE TARGET` lets another optimizer optimize a
 file.
 
-Each is called as its own documentation does, with its own defaults. The command is a process apart,
-because an optimizer may crash, hang or leave its memory full.
+Each is called as its own documentation does, with its own defaults. The command is a separate
+process, because an optimizer may crash, hang or leave its memory full.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The table: a row for each model, and geometric means over all of them, as Markdown.
 
-A variant counts if it loads and computes the same as the original. The others are shown with a mark
-or a dash, and listed with the reason. `best` is the least figure of the original and the peers that
-count; as the least of several noisy figures it errs to the low side.
+A variant counts if it loads and computes the same as the original. The other variants are shown
+with a mark or a dash, and listed with the reason. `best` is the smallest figure of the original and
+the peers that count. The smallest of several noisy figures is biased low.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Row:
     failure: str = ""
 
     def counting(self, name: str) -> Measured | None:
-        """The measurement of a variant if it counts."""
+        """Returns the measurement of a variant if it counts."""
         variant = self.variants.get(name)
         return self.measurement.measured.get(name) if variant and not variant.different else None
 
     def best(self, figure: Callable[[Measured], float]) -> float | None:
-        """The least figure of the original and the peers."""
+        """Returns the smallest figure of the original and the peers."""
         found = [figure(measured) for name in self.variants if name not in (EQSAT, CONTROL) and (measured := self.counting(name))]
         return min(found) if found else None
 
     def ratio(self, name: str, figure: Callable[[Measured], float], other: str = "") -> float | None:
-        """The variant's figure in parts of another's, or of the best."""
+        """Returns the variant's figure divided by another's, or by the best."""
         mine, base = self.counting(name), self.counting(other)
         against = self.best(figure) if not other else figure(base) if base else None
         return figure(mine) / against if mine and against else None
@@ -61,7 +61,7 @@ def kernels(measured: Measured) -> float:
 
 
 def header(names: Sequence[str]) -> str:
-    """The head of the table for these variants."""
+    """Returns the head of the table for these variants."""
     each = " / ".join(_strong(name, name) for name in names)
     ours = ["eqsat against the best"] if EQSAT in names else []
     stages = f" ({', '.join(STAGES)}: s)" if EQSAT in names else ""
@@ -70,7 +70,7 @@ def header(names: Sequence[str]) -> str:
 
 
 def line(row: Row) -> str:
-    """The line of one model."""
+    """Returns the line of one model."""
     cells = [row.model, _cell(row, _nodes), *(_cell(row, _measured(row, show)) for show in (_launches, _median, _minimum))]
     if EQSAT in row.variants:
         cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", time))))
@@ -79,7 +79,7 @@ def line(row: Row) -> str:
 
 
 def remarks(rows: Iterable[Row]) -> Iterator[str]:
-    """The problems, one line each: failures, differences, and times that did not settle."""
+    """Yields the problems, one line each: failures, differences, and times that did not settle."""
     for row in rows:
         if row.failure:
             yield f"- {row.model}: not measured: {row.failure}"
@@ -94,7 +94,9 @@ def remarks(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """The geometric means, and on how many models each variant is slower than the original."""
+    """Yields the geometric means, and the number of models on which each variant is slower than the
+    original.
+    """
     names = list(dict.fromkeys(name for row in rows for name in row.variants))
     yield "| geometric means | models | launches | time | least time | slower on | by more than 1 % |\n|---|---|---|---|---|---|---|"
     for name in names:
@@ -106,7 +108,7 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:
-    """The geometric mean; None of nothing."""
+    """Returns the geometric mean, or None for no ratios."""
     return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else None
 
 

@@ -34,15 +34,15 @@ from benchmarks.inputs import Description
 from benchmarks.runtime import open_session
 
 BATCH = 8  # rounds with the same sessions
-FEWEST = 8  # batches, as a handful of loads has luck too
-STEADY = 3  # batches after each of which the halves agree, as once is easily luck
+FEWEST = 8  # batches; a handful of loads may be lucky
+STEADY = 3  # batches after each of which the halves agree; agreeing once may be luck
 CLOCKS = {"wall": time.perf_counter_ns, "cpu": time.thread_time_ns}
 SETTLED = 0.01
 
 
 @dataclass(frozen=True)
 class Request:
-    """The models to time. `description` is the JSON of the inputs; `rounds` and `seconds` are
+    """The models to time. `description` is the JSON of the inputs. `rounds` and `seconds` are
     limits, which the last batch of rounds may exceed.
     """
 
@@ -55,7 +55,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Measured:
-    """One variant: milliseconds of a run, and how many kernels a run launches."""
+    """One variant: milliseconds per run, and the number of kernels that a run launches."""
 
     median: float
     minimum: float
@@ -64,8 +64,8 @@ class Measured:
 
 @dataclass(frozen=True)
 class Measurement:
-    """The variants that ran, and for the others the reason. `spread` says how far two halves of the
-    rounds disagree.
+    """The variants that ran, and the reason for each of the others. `spread` says how far two
+    halves of the rounds disagree.
     """
 
     measured: Mapping[str, Measured] = field(default_factory=dict[str, Measured])
@@ -84,10 +84,11 @@ class Measurement:
 
 
 def spread(times: Mapping[str, Sequence[float]]) -> float:
-    """How far two halves of the rounds disagree at most, on the median of a variant in parts of
-    that of the first variant; or on the median itself if there is no other.
+    """Returns how far the two halves of the rounds disagree at most. They are compared on the ratio
+    of a variant's median to the first variant's, or on the median itself if there is no other
+    variant.
 
-    A slow hour of the machine moves all medians, and none of their ratios.
+    A slow hour of the machine changes all medians, but not their ratios.
     """
     first, second = ([statistics.median(each[part]) for each in times.values()] for part in _halves(next(iter(times.values()), ())))
     ratios = [late / early for early, late in zip(first, second, strict=True)]
@@ -107,7 +108,7 @@ def measure(request: Request) -> Measurement:
     for name, path in request.variants.items():
         try:
             counts[name] = launches(path, inputs)
-        except Exception as error:  # the runtime has its own exception for each of its statuses
+        except Exception as error:  # the runtime has an exception of its own for each status
             failures[name] = str(error).splitlines()[0] if str(error) else type(error).__name__
     times = timed({name: request.variants[name] for name in counts}, inputs, request) if counts else {}
     measured = {name: Measured(statistics.median(each) / 1e6, min(each) / 1e6, counts[name]) for name, each in times.items()}
@@ -116,7 +117,7 @@ def measure(request: Request) -> Measurement:
 
 
 def timed(paths: Mapping[str, str], inputs: Mapping[str, np.ndarray], request: Request) -> dict[str, list[float]]:
-    """Nanoseconds of each timed run of each variant."""
+    """Returns the nanoseconds of each timed run of each variant."""
     clock, shuffle = CLOCKS[request.clock], random.Random(0)
     times: dict[str, list[float]] = {name: [] for name in paths}
     order = list(paths)
@@ -139,7 +140,7 @@ def timed(paths: Mapping[str, str], inputs: Mapping[str, np.ndarray], request: R
 
 
 def launches(path: str, inputs: Mapping[str, np.ndarray]) -> int:
-    """The kernels that one run launches, by the runtime's own profile."""
+    """Returns the number of kernels that one run launches, by the runtime's own profile."""
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(path, str(Path(folder) / "profile"))
         session.run(None, dict(inputs))
@@ -147,7 +148,7 @@ def launches(path: str, inputs: Mapping[str, np.ndarray]) -> int:
 
 
 def count_launches(events: Sequence[Mapping[str, Any]]) -> int:
-    """The kernels among the events of a profile of one run."""
+    """Returns the number of kernels among the events of a profile of one run."""
     return sum(event.get("cat") == "Node" and str(event["name"]).endswith("_kernel_time") for event in events)
 
 

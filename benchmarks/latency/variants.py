@@ -1,8 +1,8 @@
 """Variants: the forms of a model that optimizers make, each made once and kept.
 
-A result lies in a folder for its optimizer's key, under the hash of the model: the file, and its
-figures as JSON. A failure is kept as well, unless it depends on the machine: a failure at the time
-limit, or a result that could not be compared.
+A result is the file and its figures as JSON. It lies in a folder for its optimizer's key, under the
+hash of the model. A failure is kept as well, unless it depends on the machine: a failure at the
+time limit, or a result that could not be compared.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Variant:
     """A model as an optimizer left it. Without a `path`, `failure` is the reason.
 
     `nodes` counts no constants. `different` is empty if the variant computes the same as the
-    original up to float rounding, and else the reason, as `eqsat verify` finds them. `stages` are
-    the seconds of the stages that eqsat's report names.
+    original up to float rounding, and otherwise the reason, both according to `eqsat verify`.
+    `stages` are the seconds of the stages named in eqsat's report.
     """
 
     name: str
@@ -50,7 +50,7 @@ def the_original(model: Path) -> Variant:
 
 
 def make_variant(model: Path, description: Description, optimizer: Optimizer, cache: Path, time_limit: float) -> Variant:
-    """The variant from the cache, or made now."""
+    """Returns the variant from the cache, or makes it."""
     folder = cache / optimizer.key
     if not folder.is_dir():
         _warm_up(optimizer, time_limit)
@@ -78,7 +78,7 @@ def make_variant(model: Path, description: Description, optimizer: Optimizer, ca
         report_path(part).unlink(missing_ok=True)
     if definite:
         kept = asdict(made)
-        del kept["path"]  # the folder may be moved
+        del kept["path"]  # the folder may be moved, so no path is stored
         written = part.with_suffix(".part")
         written.write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")
         written.replace(record)
@@ -90,12 +90,14 @@ def _nodes(model: Path) -> int:
 
 
 def _stages(report: Path) -> dict[str, float]:
-    """The seconds of each stage in a report; nothing if the optimizer writes no report."""
+    """Returns the seconds of each stage in a report, or none if the optimizer writes no report."""
     return json.loads(report.read_text(encoding="utf-8"))["seconds"] if report.is_file() else {}
 
 
 def _warm_up(optimizer: Optimizer, time_limit: float) -> None:
-    """Lets the optimizer fill its own caches, on a model of one node, so that no measured run does."""
+    """Lets the optimizer fill its own caches on a model of one node, so that no measured run fills
+    them.
+    """
     graph = onnx.parser.parse_model('<ir_version: 8, opset_import: ["": 17]> g (float[2] x) => (float[2] y) { y = Relu(x) }')
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / "relu.onnx"
@@ -104,7 +106,7 @@ def _warm_up(optimizer: Optimizer, time_limit: float) -> None:
 
 
 def _difference(model: Path, variant: Path, description: Description, time_limit: float) -> str:
-    """Why the variant does not compute the same on the described inputs; empty if it does."""
+    """Returns why the variant does not compute the same on the described inputs, or "" if it does."""
     with tempfile.TemporaryDirectory() as folder:
         inputs = Path(folder) / "inputs.npz"
         np.savez(inputs, **description.draw())  # pyright: ignore[reportArgumentType]

@@ -50,7 +50,7 @@ def main() -> int:
 
 
 def export_all(options: argparse.Namespace) -> int:
-    """Prints a row for each model; the exit code tells whether all were exported."""
+    """Prints a row for each model. The exit code tells whether all were exported."""
     from benchmarks.zoo.architectures import ARCHITECTURES
 
     chosen: list[Export] = [export for export in exports(ARCHITECTURES, options.only) if not (options.static and export.dynamic)]
@@ -66,7 +66,7 @@ def export_all(options: argparse.Namespace) -> int:
 
 
 def exported(export: Export, folder: Path, time_limit: float) -> tuple[str, bool]:
-    """A row of the table, and whether the export succeeded."""
+    """Returns a row of the table, and whether the export succeeded."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "benchmarks.zoo", "export-one", export.name, str(folder)]
     try:
@@ -91,14 +91,16 @@ def export_one(options: argparse.Namespace) -> int:
     (wanted,) = (wanted for wanted in exports(ARCHITECTURES, [options.name]) if wanted.name == options.name)
     try:
         print(export(wanted, options.folder))
-    except Exception as error:  # an exporter may raise anything; its reason is one line of the table
+    except Exception as error:  # an exporter may raise anything; the reason is one line of the table
         print(reason(error), file=sys.stderr)
         return FAILED
     return 0
 
 
 def reason(error: BaseException) -> str:
-    """One line: the exception at the bottom of the chain, as exporters wrap it in general advice."""
+    """Returns one line: the exception at the bottom of the chain, because exporters wrap it in
+    general advice.
+    """
     while error.__cause__ is not None:
         error = error.__cause__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]

@@ -1,8 +1,8 @@
 """Architectures: the models of the zoo before export, each with the description of its inputs.
 
-All come from `transformers` with random weights: nothing is downloaded. Text models and vision
-transformers have few and narrow layers, so that they run in milliseconds on one core;
-ResNet-50, MobileNetV2 and EfficientNet-B0 have their true sizes.
+All come from `transformers` with random weights, so nothing is downloaded. Text models and vision
+transformers have few and narrow layers, so that they run in milliseconds on one core. ResNet-50,
+MobileNetV2 and EfficientNet-B0 have their true sizes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ WIDTH = 256
 HEADS = 4
 LAYERS = 4
 
-# torch 2.13's dynamo exporter refuses scaled_dot_product_attention with a bias, as its result has
-# other strides than the traced one.
+# torch 2.13's dynamo exporter refuses scaled_dot_product_attention with a bias, because its result
+# has other strides than the traced one.
 EAGER = {"attn_implementation": "eager"}
 
 
@@ -36,7 +36,7 @@ class Architecture:
     sizes: dict[str, int]
 
     def description(self, dynamic: bool, made_by: dict[str, str]) -> Description:
-        """The inputs with their symbolic sizes, or with the values of these for a static model."""
+        """Returns the inputs with their symbolic sizes, or with their values for a static model."""
         if dynamic:
             return Description(self.inputs, self.sizes, made_by)
         static = {
@@ -47,7 +47,7 @@ class Architecture:
 
 
 class Function(torch.nn.Module):
-    """A model as a function of tensors in order, to one tensor: the field `output` of the result."""
+    """A model as a function from tensors in order to one tensor: the field `output` of the result."""
 
     def __init__(self, model: Any, output: str = "logits") -> None:
         super().__init__()  # pyright: ignore[reportUnknownMemberType]
@@ -56,7 +56,7 @@ class Function(torch.nn.Module):
 
 
 class Text(Function):
-    """A text model as a function of token identifiers and the mask of the tokens that are there."""
+    """A text model as a function of token identifiers and of the mask of present tokens."""
 
     def forward(self, input_ids: Any, attention_mask: Any) -> Any:
         return getattr(self.model(input_ids=input_ids, attention_mask=attention_mask), self.output)

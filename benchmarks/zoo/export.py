@@ -1,9 +1,9 @@
-"""Export: one model of the zoo, written with the description of its inputs.
+"""Export: writes one model of the zoo with the description of its inputs.
 
-A name tells the exporter and the sizes: `bert.ts` comes from the TorchScript exporter at opset 17,
-`bert.dyn` from the dynamo exporter at opset 20 without its own optimizations, and `bert.ts.dynamic`
-has symbolic sizes. The same versions of the libraries write the same bytes again. Files appear
-whole or not at all.
+The name of an export tells the exporter and the sizes: `bert.ts` comes from the TorchScript
+exporter at opset 17, `bert.dyn` from the dynamo exporter at opset 20 without its own optimizations,
+and `bert.ts.dynamic` has symbolic sizes. The same versions of the libraries write the same bytes
+again. Files appear whole or not at all.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ torch: Any = importlib.import_module("torch")
 
 SEED = 2026
 OPSETS = {"ts": 17, "dyn": 20}
-CALIBRATION = 4  # images whose statistics the batch norms have
+CALIBRATION = 4  # images from which the batch norms take their statistics
 
 
 def export(wanted: Export, folder: Path) -> str:
-    """Writes the model and its description, and says how well it agrees with the module.
+    """Writes the model and its description. Returns how well the model agrees with the module.
 
-    The exporter's exceptions pass through. A model that disagrees is written all the same, because
-    an optimizer has to keep its results, too.
+    The exporter's exceptions pass through. A model that disagrees is written too, because an
+    optimizer has to keep its results as well.
     """
     warnings.filterwarnings("ignore")
     torch.set_num_threads(1)
@@ -48,7 +48,7 @@ def export(wanted: Export, folder: Path) -> str:
     try:
         (_by_torchscript if wanted.exporter == "ts" else _by_dynamo)(module, arguments, description, part)
         _without_traces(part)
-        # The description comes first: where there is a model, there is a description.
+        # The description comes first, so that every model has a description.
         written = part.with_suffix(".description")
         written.write_text(description.to_json(), encoding="utf-8")
         written.replace(description_path(target))
@@ -59,7 +59,7 @@ def export(wanted: Export, folder: Path) -> str:
 
 
 def random_module(architecture: Architecture) -> Any:
-    """A module in evaluation mode whose weights the seed decides."""
+    """Returns a module in evaluation mode, with weights that depend only on the seed."""
     torch.manual_seed(SEED)
     generator = torch.Generator().manual_seed(SEED)
     module = architecture.build().eval()
@@ -104,8 +104,8 @@ def _symbolic(value: Input) -> dict[int, str]:
 
 
 def _without_traces(path: Path) -> None:
-    """Removes the dynamo exporter's notes on each node: their stack traces name folders of this
-    machine.
+    """Removes the dynamo exporter's notes on each node, because their stack traces name folders of
+    this machine.
     """
     model = onnx.load_from_string(path.read_bytes())
     for graph in (model.graph, *model.functions):
@@ -121,8 +121,8 @@ def _without_traces(path: Path) -> None:
 
 
 def _agreement(module: Any, path: Path, description: Description) -> str:
-    """The largest error of ONNX Runtime's output in parts of the module's largest element; at other
-    symbolic sizes than the exporter saw.
+    """Returns the largest error of ONNX Runtime's output, relative to the module's largest element.
+    It uses other symbolic sizes than the exporter saw.
     """
     larger = Description(description.inputs, {name: size + 1 for name, size in description.sizes.items()}, {})
     inputs = larger.draw(SEED + 1)
@@ -130,7 +130,7 @@ def _agreement(module: Any, path: Path, description: Description) -> str:
         expected = module(*map(torch.from_numpy, inputs.values())).numpy()
     try:
         (found,) = open_session(str(path)).run(None, inputs)
-    except Exception as error:  # the runtime has its own exception for each of its statuses
+    except Exception as error:  # the runtime has an exception of its own for each status
         return f"does not run: {str(error).splitlines()[0]}"
     if found.shape != expected.shape:
         return f"shape {list(found.shape)} instead of {list(expected.shape)}"

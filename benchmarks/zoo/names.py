@@ -23,10 +23,11 @@ class Export:
 
 
 def exports(architectures: Collection[str], only: Sequence[str] = ()) -> list[Export]:
-    """The exports of these architectures, static ones first; all, or those that `only` selects.
+    """Returns the exports of these architectures, static ones first: all, or those that `only`
+    selects.
 
-    A name selects the exports that it is, or is a beginning of up to a dot. Raises ValueError for a
-    name that selects nothing.
+    A name selects an export if it equals the export's name or a beginning of it up to a dot. Raises
+    ValueError for a name that selects nothing.
     """
     every = sorted(Export(dynamic, name, exporter) for name in architectures for exporter in EXPORTERS for dynamic in (False, True))
     if not only:

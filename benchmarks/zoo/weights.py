@@ -1,4 +1,4 @@
-"""Weights: the parameters and statistics of a fresh module get random values.
+"""Weights: gives the parameters and statistics of a fresh module random values.
 
 A fresh module has biases of 0, scales of 1 and batch norms that change nothing. Optimizers delete
 or merge these, but have to keep those of a trained model. Afterwards no parameter is constant, and
@@ -13,13 +13,11 @@ from typing import Any
 
 torch: Any = importlib.import_module("torch")
 
-SPREAD = 0.1  # of a parameter that was constant, and of each statistic in parts of itself
+SPREAD = 0.1  # deviation of a formerly constant parameter, and relative deviation of each statistic
 
 
 def perturb(module: Any, generator: Any) -> None:
-    """Moves every parameter: a constant one by `SPREAD`, any other by `SPREAD` in parts of its
-    deviation.
-    """
+    """Moves every parameter: a constant one by `SPREAD`, any other by `SPREAD` times its deviation."""
     with torch.no_grad():
         for parameter in module.parameters():
             deviation = parameter.std().item() if parameter.numel() > 1 else 0.0
@@ -27,7 +25,7 @@ def perturb(module: Any, generator: Any) -> None:
 
 
 def calibrate(module: Any, inputs: tuple[Any, ...], generator: Any) -> None:
-    """Gives batch norms the statistics of these inputs, then moves them."""
+    """Sets the statistics of batch norms to those of these inputs, then moves them."""
     norms = [part for part in module.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
     if not norms:
         return

@@ -1,1 +1,3 @@
-"""Calibration: the figures of this machine, measured on models of one node, as a target's file."""
+"""Calibration: measures this machine on models of one node, and writes the figures as a target's
+file.
+"""

@@ -1,7 +1,7 @@
-"""Calibration: cases are timed, rates fitted to them, and a target's file is written.
+"""Calibration: times cases, fits rates to them, and writes a target's file.
 
 `calibrate` takes under a minute on an idle machine. The file starts from the shipped
-`onnxruntime-cpu` and replaces its figures by those measured, rounded to three digits.
+`onnxruntime-cpu`, whose figures it replaces with measured ones, rounded to three digits.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from eqsat.cost.workload import Work
 
 BASE = "onnxruntime-cpu"
 
-# Elementwise operators that some cases call with broadcasting.
+# Elementwise operators that some cases run with broadcasting.
 _BROADCAST = frozenset({"Add", "Mul"})
 
 # Rates that add nothing.
 _NEUTRAL = {"throughput": math.inf, "per_element": 0.0, "per_row": 0.0, "per_weight": 0.0}
 
-# Classes whose operators differ too much for one figure; each operator that was timed has its own.
+# Classes whose operators differ too much for one figure. Each operator that was timed has its own.
 _OWN_FIGURES = frozenset(
     """elementwise norm softmax softmax_outer reduction reduction_outer pool copy gather scatter quantize scan sort fourier fill random sample
     transpose quantized_matmul attention recurrent""".split()
@@ -44,7 +44,7 @@ class Calibration:
 
 
 def calibrate(progress: Callable[[str], None]) -> Calibration:
-    """Measure this machine and the installed runtime."""
+    """Measures this machine and the installed runtime."""
     chains = launches()
     dtypes = list(other_dtypes())
     cases = all_cases()
@@ -80,7 +80,7 @@ def _levels(timed: Sequence[Timed], launch: float) -> list[dict[str, float]]:
     before = 0.0
     for each in timed:
         size = 8.0 * (each.node.outputs[0].elements if each.node.outputs[0] is not None else 0)
-        # More bytes never take less time, whatever noise says.
+        # More bytes never take less time, whatever the noise of a measurement shows.
         seconds = max(each.seconds - launch, before * 1.01, 1e-9)
         levels.append({"bytes": size, "rate": _rounded(size / seconds)})
         before = size / levels[-1]["rate"]
@@ -105,7 +105,7 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
             rates = {"throughput": usual_throughput(cases), "per_row": fit(kind, broadcast, start)["per_row"]}
         before = shipped.classes.get(kind, Rates())
         if cases:
-            # Terms of the base that the fit did without would count as well.
+            # A rate of the base that the fit left out would still count, so it becomes neutral.
             rates |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in rates and getattr(before, name) != neutral}
         if kind in launch:
             rates["launch"] = launch[kind]
@@ -130,8 +130,8 @@ def _rounded(number: float) -> float:
 
 
 def deviations(timed: Sequence[Timed], target: Target) -> dict[str, float]:
-    """The factor between predicted and measured seconds, for the median case, and for nine tenths
-    of all.
+    """Returns the factor between predicted and measured seconds for the median case, and the factor
+    that nine tenths of all cases stay within.
     """
     factors = sorted(max(ratio, 1 / ratio) for ratio in (price(each.node, target).seconds / each.seconds for each in timed))
     return {"median": statistics.median(factors), "nine_tenths": factors[len(factors) * 9 // 10]}

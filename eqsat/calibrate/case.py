@@ -1,4 +1,4 @@
-"""A case: a model of one node, or of a chain of equal nodes, with data to run it on."""
+"""A case: a model of one node, or of a chain of equal nodes, with data on which it runs."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ _IR_VERSION = 11
 
 @dataclass(frozen=True)
 class Given:
-    """An input of a case: its type, and its elements where random ones would not do."""
+    """An input of a case: its type, and its elements if random ones would not do."""
 
     shape: tuple[int, ...]
     dtype: int = FLOAT
     constant: bool = False
     elements: Sequence[int] | None = None
-    below: int = 2  # random integers are less
+    below: int = 2  # random integers are below this
 
     def array(self, generator: np.random.Generator) -> Array:
-        """The elements: random, where none are given."""
+        """Returns the given elements, or random ones if none are given."""
         kind = helper.tensor_dtype_to_np_dtype(self.dtype)
         if self.elements is not None:
             return np.array(self.elements, kind).reshape(self.shape)
         if kind.kind in "iub":
             return generator.integers(0, self.below, self.shape).astype(kind)
-        # Elementwise functions meet their usual range, and no denormal numbers, which are slow.
+        # Elementwise functions get their usual range, without the denormal numbers that are slow.
         return (generator.random(self.shape) * 1.8 + 0.1).astype(kind)
 
     @property
     def shaped(self) -> Shaped:
-        """The type as a price sees it."""
+        """Returns the type as a price sees it."""
         return Shaped(self.dtype, self.shape, self.constant)
 
 
 @dataclass(frozen=True)
 class Case:
     """One operator on given inputs. Constant inputs are weights of the model. `chain` is the number
-    of equal nodes in a row, each on the result of the one before. The time of a chain is the time
-    that its further nodes add.
+    of equal nodes in a row; each works on the result of the one before. The time of a chain is the
+    time that its further nodes add.
     """
 
     key: str
@@ -62,16 +62,16 @@ class Case:
 
     @property
     def domain(self) -> str:
-        """The operator's domain."""
+        """Returns the operator's domain."""
         return self.key.rpartition(".")[0]
 
     @property
     def name(self) -> str:
-        """The operator's name in its domain."""
+        """Returns the operator's name in its domain."""
         return self.key.rpartition(".")[2]
 
     def model(self, chain: int) -> onnx.ModelProto:
-        """The model of this many nodes; only the first input goes along the chain."""
+        """Returns the model of `chain` nodes. Only the first input goes along the chain."""
         generator = np.random.default_rng(0)
         names = [f"i{index}" if given is not None else "" for index, given in enumerate(self.inputs)]
         weights = [numpy_helper.from_array(given.array(generator), name) for given, name in zip(self.inputs, names, strict=True) if given and given.constant]
@@ -91,6 +91,6 @@ class Case:
         return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=opsets)
 
     def feeds(self) -> dict[str, Array]:
-        """Random elements of the inputs that are no weights."""
+        """Returns random elements for the inputs that are no weights."""
         generator = np.random.default_rng(1)
         return {f"i{index}": given.array(generator) for index, given in enumerate(self.inputs) if given is not None and not given.constant}

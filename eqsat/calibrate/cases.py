@@ -25,7 +25,7 @@ def _weights(*shape: int, dtype: int = FLOAT) -> Given:
 
 
 def launches() -> dict[str, Case]:
-    """By class of work, a chain of nodes that have almost nothing to do."""
+    """Returns a chain of nodes with almost no work for each class of work."""
     few = Given((2, 2))
     chains = {
         "elementwise": Case("Neg", (few,)),
@@ -54,7 +54,7 @@ def _chained(case: Case) -> Case:
 
 
 BANDWIDTH = tuple(Case("Neg", (Given((1 << power,)),)) for power in (13, 14, 16, 18, 19, 20, 21, 22, 23, 25))
-"""A pass over tensors of growing sizes: it reads and writes each element once."""
+"""A pass over tensors of growing size. It reads and writes each element once."""
 
 _UNARY = """Abs Acos Acosh Asin Asinh Atan Atanh Ceil Celu Cos Cosh Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg
     Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu com.microsoft.QuickGelu
@@ -64,7 +64,7 @@ _MANY = 1 << 17
 
 
 def elementwise() -> Iterator[Case]:
-    """Each elementwise operator on so few elements that they stay near the processor."""
+    """Yields each elementwise operator, on so few elements that they stay in the cache."""
     sizes = (32, 512)
     x = Given(sizes)
     for name in _UNARY:
@@ -86,7 +86,7 @@ def elementwise() -> Iterator[Case]:
 
 
 def matrices() -> Iterator[Case]:
-    """Products of matrices, small and large, with constant and with computed second factors."""
+    """Yields products of matrices, small and large, with constant and with computed second factors."""
     sizes = [(1, 768, 768), (4, 512, 512), (16, 768, 768), (49, 48, 48), (49, 48, 192), (64, 256, 1024), (128, 768, 3072), (196, 32, 128), (512, 64, 64)]
     for rows, inner, columns in sizes:
         yield Case("MatMul", (Given((rows, inner)), _weights(inner, columns)))
@@ -99,7 +99,7 @@ def matrices() -> Iterator[Case]:
 
 
 def other_dtypes() -> Iterator[tuple[str, str, Case, Case]]:
-    """For a class of work and a data type, a case and its like in float32."""
+    """Yields, for a class of work and a data type, a case and the same case in float32."""
     for name, dtype in (("double", _DOUBLE), ("float16", _HALF)):
         first, second = ((Given((64, 512), each), _weights(512, 512, dtype=each)) for each in (dtype, FLOAT))
         yield "matmul", name, Case("MatMul", first, optimized=True), Case("MatMul", second, optimized=True)
@@ -114,8 +114,8 @@ def _conv(batch: int, inputs: int, outputs: int, size: int, window: int, groups:
 
 
 def convolutions() -> Iterator[Case]:
-    """Convs in the blocked layout, as chains so that its conversions are not counted, and outside
-    it.
+    """Yields Convs outside the blocked layout, and chains in it, so that the conversions do not
+    count.
     """
     for channels, size, window in [(32, 56, 1), (64, 56, 3), (64, 28, 1), (128, 28, 3), (256, 14, 1), (256, 14, 3), (24, 28, 1), (512, 7, 1)]:
         yield _conv(1, channels, channels, size, window, chain=4)
@@ -137,7 +137,7 @@ def convolutions() -> Iterator[Case]:
 
 
 def rows() -> Iterator[Case]:
-    """Norms, softmax and reductions, by the length of rows."""
+    """Yields norms, softmax and reductions, by the length of their rows."""
     for length in (16, 49, 64, 128, 256, 768):
         count = _MANY // length
         x, scale = Given((count, length)), _weights(length)
@@ -163,7 +163,9 @@ def rows() -> Iterator[Case]:
 
 
 def moves() -> Iterator[Case]:
-    """Transposes by the size of the blocks that they keep, copies, gathers, scatters and casts."""
+    """Yields transposes by the size of the blocks that they keep, copies, gathers, scatters and
+    casts.
+    """
     for shape, order in [
         ((1, 128, 12, 64), (0, 2, 1, 3)), ((1, 512, 8, 32), (0, 2, 1, 3)), ((64, 49, 3, 16), (0, 2, 1, 3)), ((8, 128, 32, 4), (0, 2, 1, 3)),
         ((1, 128, 1024), (0, 2, 1)), ((1, 64, 3136), (0, 2, 1)), ((1, 3136, 64), (0, 2, 1)), ((64, 49, 48), (0, 2, 1)), ((768, 768), (1, 0)),
@@ -192,9 +194,7 @@ def moves() -> Iterator[Case]:
 
 
 def layers() -> Iterator[Case]:
-    """Attention, recurrent layers, pools, resizing and other operators that are worth a
-    measurement.
-    """
+    """Yields attention, recurrent layers, pools, resizing and other operators worth a measurement."""
     for batch, tokens, heads, width in [(1, 64, 4, 64), (1, 197, 3, 64), (64, 49, 3, 16), (1, 256, 12, 64)]:
         part = Given((batch, heads, tokens, width))
         yield Case("Attention", (part, part, part))
@@ -220,7 +220,7 @@ def layers() -> Iterator[Case]:
 
 
 def quantized() -> Iterator[Case]:
-    """Products and Convs of integers, and conversions to them and back."""
+    """Yields products and Convs of integers, and conversions to them and back."""
     scale, zero = Given((), FLOAT, True, [1]), Given((), _BYTES, True, [0])
     signed = Given((), _SIGNED, True, [0])
     for rows_, inner, columns in [(1, 768, 768), (64, 256, 1024), (128, 768, 768)]:
@@ -237,5 +237,5 @@ def quantized() -> Iterator[Case]:
 
 
 def all_cases() -> list[Case]:
-    """Every case that tells of a class of work."""
+    """Returns every case that measures a class of work."""
     return [*elementwise(), *matrices(), *convolutions(), *rows(), *moves(), *layers(), *quantized()]

@@ -1,4 +1,4 @@
-"""Fitting: rates that explain timed cases.
+"""Fitting: finds rates that explain timed cases.
 
 The time of a case beyond its launch is a sum of counts times rates, none of which is negative.
 Deviations count relative to the time, so that small cases weigh as much as large ones.
@@ -19,14 +19,14 @@ from eqsat.cost.workload import Work
 Array = np.ndarray[Any, np.dtype[Any]]
 
 VECTOR = 16
-"""Kernels of products fill columns up to whole vectors of this many."""
+"""Kernels of products pad columns to whole vectors of this many."""
 
 _OPERATIONS = ("operations",)
 _PRODUCT = ("operations", "elements")
 _ROWS = ("elements", "rows")
 _WINDOWS = ("operations", "elements", "rows")
 
-# The counts that explain the time of a class.
+# For each class of work, the counts that explain its time.
 _COUNTS: dict[str, tuple[str, ...]] = {
     "matmul": ("operations", "elements", "weights"),
     "gemm": ("operations", "elements", "weights"),
@@ -58,14 +58,14 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "sample": _OPERATIONS,
 }
 FILLED = frozenset({"matmul", "gemm", "product", "conv_blocked", "quantized_matmul"})
-"""Classes whose kernels fill columns up."""
+"""Classes whose kernels pad columns."""
 
 _RATES = {"elements": "per_element", "rows": "per_row", "weights": "per_weight"}
 
 
 def fit(kind: str, cases: Sequence[tuple[Timed, Work]], launch: float) -> dict[str, float]:
-    """The rates of a class of work, by key of a target's file."""
-    # A count that is 0 in all cases says nothing of its rate.
+    """Returns the rates of a class of work, by key of a target's file."""
+    # A count that is 0 in all cases does not reveal its rate.
     names = [name for name in _COUNTS.get(kind, ("elements",)) if any(_count(kind, work, name) for _, work in cases)]
     counts = np.array([[_count(kind, work, name) for name in names] for _, work in cases])
     seconds = np.array([max(timed.seconds - launch, timed.seconds * 0.1) for timed, _ in cases])
@@ -85,12 +85,12 @@ def _count(kind: str, work: Work, name: str) -> float:
     return float(getattr(work, name))
 
 
-_solve: Any = np.linalg.lstsq  # its declared type is partly unknown
+_solve: Any = np.linalg.lstsq  # pyright does not fully know its declared type
 
 
 def _least(shares: Array) -> list[float]:
-    """The rates x, none negative, for which shares * x is closest to 1 in each row; at most three
-    unknowns.
+    """Returns the rates x, none negative, for which shares * x is closest to 1 in each row. There
+    are at most three unknowns.
     """
     unknowns = shares.shape[1]
     best, least = [0.0] * unknowns, float("inf")
@@ -111,5 +111,5 @@ def _least(shares: Array) -> list[float]:
 
 
 def usual_throughput(cases: Sequence[tuple[Timed, Work]]) -> float:
-    """The median of operations a second, for operators of a class that nobody timed."""
+    """Returns the median of operations per second, for operators of a class that nobody timed."""
     return statistics.median(work.operations / timed.seconds for timed, work in cases)

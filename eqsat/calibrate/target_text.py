@@ -1,4 +1,4 @@
-"""The text of a target's file, from its tables."""
+"""The text of a target's file, made from its tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Any
 
 
 def target_text(tables: Mapping[str, Any]) -> str:
-    """TOML that reads as these tables: plain keys first, then a line for each class and operator."""
+    """Returns TOML that reads as these tables: plain keys first, then a line for each class and
+    operator.
+    """
     lines = [f"{key} = {_value(value)}" for key, value in tables.items() if not isinstance(value, Mapping) and key != "bandwidth"]
     if "bandwidth" in tables:
         lines += ["bandwidth = [", *(f"    {_value(level)}," for level in tables["bandwidth"]), "]"]

@@ -1,9 +1,9 @@
-"""Timing: how long ONNX Runtime takes for cases, with one thread.
+"""Timing: measures how long ONNX Runtime takes for cases, with one thread.
 
-All cases are timed in turn, round after round, so that a disturbance of the machine hits a few
-rounds of all rather than all rounds of a few. The least time of a case counts: nothing makes a
-kernel faster than it is. Time is the thread's own processor time, so that other processes do not
-count; with one thread ONNX Runtime computes in the thread that calls it.
+All cases are timed in turn, round after round. A disturbance of the machine then hits a few rounds
+of all cases, not all rounds of a few. The least time of a case counts, because noise never makes a
+kernel faster. Time is the thread's own processor time, so that other processes do not count. With
+one thread, ONNX Runtime computes in the thread that calls it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SLICE = 2.5e-3  # seconds of a case in one round
 
 @dataclass(frozen=True)
 class Timed:
-    """A case as a price sees it, and the seconds of its node, without those of a run."""
+    """A case as a price sees it, and the seconds of its node, without the overhead of a run."""
 
     case: Case
     node: PricedNode
@@ -49,7 +49,7 @@ class _Running:
         binding = session.io_binding()
         for name, array in feeds.items():
             binding.bind_cpu_input(name, array)
-        # The results are written to one place, again and again, as a planned graph would.
+        # The results are always written to the same memory, as in a graph with planned memory.
         self._kept = [runtime.OrtValue.ortvalue_from_numpy(result) for result in results]
         for output, value in zip(session.get_outputs(), self._kept, strict=True):
             binding.bind_ortvalue_output(output.name, value)
@@ -62,7 +62,7 @@ class _Running:
         self.seconds = float("inf")
 
     def measure(self) -> None:
-        """Another round."""
+        """Runs another round."""
         run, binding = self._run, self._binding
         start = time.thread_time()
         for _ in range(self._times):
@@ -71,7 +71,7 @@ class _Running:
 
 
 def time_cases(cases: Sequence[Case], progress: Callable[[str], None]) -> list[Timed]:
-    """The seconds of each case. Cases that the runtime refuses are left out."""
+    """Returns the seconds of each case. Cases that the runtime refuses are left out."""
     empty = _Running(Case("Neg", (Given((1,)),)), 1)
     running: list[tuple[Case, list[_Running]]] = []
     for number, case in enumerate(cases):
@@ -97,7 +97,7 @@ def time_cases(cases: Sequence[Case], progress: Callable[[str], None]) -> list[T
 
 
 def runtime_version() -> str:
-    """The runtime and its version, to which the figures belong."""
+    """Returns the runtime and its version, to which the figures belong."""
     return f"onnxruntime {importlib.import_module('onnxruntime').__version__}"
 
 

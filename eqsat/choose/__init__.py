@@ -1,3 +1,1 @@
-"""Choosing: extraction finds the cheapest graph of a saturated e-graph, and its constants are
-computed.
-"""
+"""Choosing: extracts the cheapest graph from a saturated e-graph and evaluates its constants."""

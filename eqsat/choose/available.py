@@ -1,9 +1,9 @@
 """Available kernels: which nodes ONNX Runtime can load, found by loading models of one node each.
 
-The input is nodes by operator, attributes and data types; the output is the nodes that ONNX Runtime
+The input is nodes as operator, attributes and data types. The output is the nodes that ONNX Runtime
 refuses. Many kernels are missing for some data type or opset, and a model with such a node does not
-load. Schemas and documents do not answer the question: ONNX Runtime casts the inputs of some nodes
-and expands others into functions. A node of unknown types is never refused.
+load. Schemas and documentation do not answer the question: ONNX Runtime casts the inputs of some
+nodes and expands others into functions. A node of unknown types is never refused.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _known: dict[bytes, bool] = {}
 
 
 def alone(operator: Operator, attributes: Attributes, inputs: Sequence[Fact | None], outputs: int) -> bytes | None:
-    """The model of a single node, with the data types of its inputs and without shapes.
+    """Returns the model of a single node, with the data types of its inputs and without shapes.
 
-    None if a data type is unknown, or if the node's meaning depends on the graph around it.
+    Returns None if a data type is unknown, or if the node's meaning depends on the graph around it.
     """
     schema = operator.schema
     if schema is None or not operator.standard or any(fact is not None and not fact.dtype for fact in inputs):
@@ -45,7 +45,7 @@ def alone(operator: Operator, attributes: Attributes, inputs: Sequence[Fact | No
 
 
 def refused(models: Iterable[bytes], worker: Worker) -> frozenset[bytes]:
-    """The models that ONNX Runtime has no kernels for, or that crash it."""
+    """Returns the models that ONNX Runtime has no kernels for, or that crash it."""
     asked = frozenset(models)
     new = [model for model in asked if model not in _known]
     _known.update(zip(new, _answers(new, worker), strict=True))
@@ -63,8 +63,8 @@ def _answers(models: list[bytes], worker: Worker) -> list[bool]:
 
 
 def refusals(models: list[bytes]) -> list[bool]:
-    """Runs inside the worker: for each model, whether ONNX Runtime lacks a kernel for it or rejects
-    a type.
+    """Tells for each model whether ONNX Runtime lacks a kernel or rejects a type. Runs in the
+    worker.
     """
     from eqsat.runtime.session import open_runtime
 
@@ -72,7 +72,7 @@ def refusals(models: list[bytes]) -> list[bool]:
     for model in models:
         try:
             open_runtime(model)
-        # Other errors come from shapes and values, which this model does not have.
+        # Other errors concern shapes and values, which this model does not have.
         except Exception as error:
             found.append(type(error).__name__ in ("NotImplemented", "InvalidGraph"))
         else:

@@ -1,8 +1,8 @@
 """Choosing: extraction picks one term for each class that the outputs need.
 
 Every term has a price under the objective and a number of stored bytes. A constant class may also
-be folded, which takes no time and stores its bytes. The extractor minimizes the price; the stored
-bytes never exceed the limit, however much that would save.
+be folded: that takes no time but stores its bytes. The extractor minimizes the price. The stored
+bytes never exceed the limit, even if that would lower the price.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from eqsat.terms.reading import buildable, input_facts, term_attributes, term_ou
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
-_WORK = 1.0  # solver seconds for an e-graph that is hard to solve; few are
-_QUICK = 0.0  # where costs are predictions, which are not worth a long proof
-_GAP = 0.0005  # of the cost: no prediction tells such choices apart
-_ROUNDS = 3  # of choosing again as fusions that cost time are found
+_WORK = 1.0  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
+_QUICK = 0.0  # solver seconds where costs are predictions: a long proof is not worth its time
+_GAP = 0.0005  # share of the cost; no prediction distinguishes choices that are so close
+_ROUNDS = 3  # rounds of choosing again after finding fusions that cost time
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 
 @dataclass(slots=True)
 class Chosen:
-    """A choice, and the graph that it was chosen from."""
+    """A choice, and the graph from which it was chosen."""
 
     terms: list[dict[int, Term]]
-    """For each group, one term for each class that it needs, children first."""
+    """For each group, one term for each class that the group needs, children first."""
     choice: Choice
     graph: Graph
     before: float
@@ -57,15 +57,15 @@ class Group:
     roots: list[int]
     stored: float
     inputs: frozenset[int] | None = None
-    """The references of the inputs that the choice may read; None: all."""
+    """The references of the inputs that the choice may read, or None for all."""
 
     def has(self, way: Term) -> bool:
-        """Whether the choice may have a way."""
+        """Tells whether the choice may contain a way."""
         return way.head != INPUT or self.inputs is None or way.data[0] in self.inputs
 
 
 class Chooser:
-    """Chooses from one e-graph, repeatedly, as evaluation finds the sizes of constants."""
+    """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
     def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker) -> None:
         encoding, egraph = prices.encoding, prices.egraph
@@ -74,20 +74,20 @@ class Chooser:
         self._prices = prices
         self._fold_limit = fold_limit  # bytes
         self.original = original_terms(encoding, egraph)
-        # A term that the original lacks must be writable in its opset, and ONNX Runtime must have
-        # the kernel.
+        # The opset must be able to spell a term that the original lacks, and ONNX Runtime must have
+        # its kernel.
         own = own_terms(encoding, egraph)
         made = [term for term in egraph.terms if term.head >= 0 and term not in own]
         self._unwritable = _unwritable(encoding, egraph, made, opset, prices.target.assembles, worker)
         self._unwritable.update(term for term in made if not prices.runs(term))
-        # The bytes of a class as evaluated; infinite if evaluation failed.
+        # The bytes of a class after evaluation, infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
         self.ways = list(egraph.terms)
-        """All terms to choose from: those of the e-graph, then the folded ones."""
+        """The terms to choose from: those of the e-graph, the folded ones, then the fused ones."""
         places = {id(term): place for place, term in enumerate(self.ways)}
         self._own_places = {term: places[id(term)] for term in own}
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
-        # The reference of the value to evaluate, by foldable class.
+        # For each foldable class, the reference of the value to evaluate.
         self.witness: dict[int, int] = {}
         for reference in foldable(encoding, fold_limit):
             eclass = egraph.class_of[reference]
@@ -100,19 +100,20 @@ class Chooser:
         self.ways += [way for way in self._fusions.savings() if not any(self.ways[place] in self._unwritable for place in way.data)]
 
     def fact(self, eclass: int) -> Fact:
-        """The fact of a class of values."""
+        """Returns the fact of a class of values."""
         knowledge = self._encoding.terms.facts.get(self._egraph.facts[eclass])
         return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
     def stored_bytes(self, eclass: int) -> float:
-        """The bytes that folding a class stores: as evaluated, or else by its type."""
+        """Returns the bytes that folding a class stores: as evaluated, or else by its type."""
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
     def choose(self, groups: Sequence[Group], time_limit: float | None = None, method: Method = "exact") -> Chosen:
-        """The cheapest choice for the roots of each group, within its limit of stored bytes."""
-        # All folded constants are in memory at once, so they have a second limit, if they can reach
-        # it.
+        """Returns the cheapest choice for the roots of each group, within its limit of stored
+        bytes.
+        """
+        # All folded constants are in memory at once. They have a second limit if they can reach it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
         nodes = [self._node(term, folding) for term in self.ways]
         places_of: dict[int, list[int]] = {}
@@ -142,16 +143,16 @@ class Chooser:
         return Chosen(terms, _joined(choices), graph, before)
 
     def _initial(self, group: Group, reached: set[int]) -> dict[int, int]:
-        """The original's choice for a group, by class."""
+        """Returns the original's choice for a group, by class."""
         if group.inputs is None:
             return {term.eclass: self._own_places[term] for term in self.original.values()}
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
     def _extracted(self, graph: Graph, places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """The best choice found among the nodes at some places. A fusion can make a choice dearer
-        than it looks. Then the first node of the fusion gets that price, and the search for a
-        choice begins again.
+        """Returns the best choice found among the nodes at `places`. A fusion can make a choice
+        dearer than its nodes. In that case the first node of the fusion gets the extra cost, and
+        extraction starts again.
         """
         work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
         local = {place: number for number, place in enumerate(places)}
@@ -172,8 +173,8 @@ class Chooser:
         return min(found)[2]
 
     def _node(self, term: Term, folding: bool) -> Node:
-        """A way as the extractor sees it; `folding`: whether folded bytes have a limit of their
-        own.
+        """Returns a way as a node of the extractor. `folding` tells whether folded bytes have a
+        limit of their own.
         """
         storage = self._storage(term)
         if math.isinf(storage):
@@ -197,7 +198,7 @@ class Chooser:
 
 
 def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Sequence[Node]) -> set[int]:
-    """The classes that roots may need."""
+    """Returns the classes that the roots may need."""
     reached: set[int] = set()
     stack = list(roots)
     while stack:
@@ -209,7 +210,7 @@ def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Se
 
 
 def _joined(choices: Sequence[Choice]) -> Choice:
-    """The choices of several groups as one."""
+    """Joins the choices of several groups into one."""
     if len(choices) == 1:
         return choices[0]
     return Choice(
@@ -224,13 +225,13 @@ def _joined(choices: Sequence[Choice]) -> Choice:
 
 
 def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
-    """The terms of the original, in its order."""
+    """Returns the terms of the original, in its order."""
     by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
     return {by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]: None for entry in encoding.entries}
 
 
 def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
-    """For each class, the original's first term for it. This choice is valid and has no cycles."""
+    """Returns the original's first term for each class. This choice is valid and has no cycles."""
     found: dict[int, Term] = {}
     for term in own_terms(encoding, egraph):
         found.setdefault(term.eclass, term)
@@ -238,14 +239,15 @@ def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
 
 
 def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | Definition | None:
-    """How an opset spells a term that the original does not have, given the facts of its children:
-    as a node, or else as the nodes of its definition; None if it can not.
+    """Returns the spelling of a term that the original lacks, given the facts of its children. It
+    is a node in the opset, or else the nodes of its definition. Returns None if the opset cannot
+    spell it.
     """
     terms = encoding.terms
     signature = terms.signatures[term.head]
     operator = signature.operator
     if not _has_laws(encoding, term):
-        # No rule makes such a term, so an equal one is in the original.
+        # No rule makes such a term, so the original has an equal one.
         return Written(operator, {}, ())
     if not operator.standard or operator.opset != NEWEST:
         return None
@@ -254,13 +256,13 @@ def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Writt
 
 
 def _has_laws(encoding: Encoding, term: Term) -> bool:
-    """Whether a rule may make such a term."""
+    """Tells whether a rule may make such a term."""
     signature = encoding.terms.signatures[term.head]
     return signature.operator.pure and not signature.lawless
 
 
 def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None, ...]:
-    """The facts of a term's inputs, without absent ones at the end."""
+    """Returns the facts of a term's inputs, without absent inputs at the end."""
     terms = encoding.terms
     signature = terms.signatures[term.head]
     handles = [egraph.facts[child] for child in term.children[: signature.inputs]]
@@ -270,19 +272,19 @@ def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None
 
 
 def _outputs(encoding: Encoding, term: Term) -> int:
-    """The number of outputs that a node of a term lists."""
+    """Returns the number of outputs that a term's node lists."""
     signature = encoding.terms.signatures[term.head]
     named = None if signature.single else term_outputs(encoding.terms, term.head, term.data)
     return len(named or (1,))
 
 
 def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: int, assembled: frozenset[str], worker: Worker) -> set[Term]:
-    """The terms that the opset can not spell, or that ONNX Runtime lacks a kernel for.
+    """Returns the terms that the opset cannot spell, or for which ONNX Runtime lacks a kernel.
 
-    Kernels count only if ONNX Runtime has one for each node of the original. Definitions are only
-    for the operators that the runtime assembles from them.
+    A missing kernel matters only if ONNX Runtime has one for each node of the original. Definitions
+    are allowed only for the operators that the runtime assembles from them.
     """
-    # The answer depends on the facts of the children only, and repeated layers ask it many times.
+    # The answer depends only on a term and the facts of its children. Repeated layers share it.
     alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
     for term in terms:
         if _has_laws(encoding, term):
@@ -307,7 +309,7 @@ def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: in
 
 
 def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
-    """The single-node models of the original's nodes."""
+    """Yields the single-node models of the original's nodes."""
     for node in encoding.nodes.values():
         facts = [encoding.fact(name) if name else None for name in node.inputs]
         model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), facts, len(node.outputs))
@@ -316,7 +318,9 @@ def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
 
 
 def foldable(encoding: Encoding, limit: int) -> list[int]:
-    """The references of constant tensors whose evaluation needs no value above `limit` bytes."""
+    """Returns the references of constant tensors that evaluation reaches without a value above
+    `limit` bytes.
+    """
     heavy: set[int] = set()
     found: list[int] = []
     terms = encoding.terms

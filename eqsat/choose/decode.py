@@ -1,8 +1,8 @@
 """Decoding: the chosen terms become a graph that stays as close to the original as possible.
 
 A term of the original is written as the original wrote it: the same node, name, attributes and
-annotations, with new inputs where they changed. Values keep their names, and outputs always do.
-Nodes keep their original order as far as the new dependencies allow.
+annotations, with new inputs where they changed. Values keep their names where possible; outputs
+always do. Nodes keep their original order as far as the new dependencies allow.
 """
 
 from __future__ import annotations
@@ -30,17 +30,19 @@ from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NI
 
 
 class Undecodable(Exception):
-    """The graph's opset can not express the choice."""
+    """The graph's opset cannot express the choice."""
 
 
 @dataclass(slots=True)
 class Decoded:
-    """A graph as protobuf, and for each value of the original the name that holds it now."""
+    """A graph as protobuf, and for each value of the original the name of the value that replaces
+    it.
+    """
 
     graph: onnx.GraphProto
     became: dict[str, str] = field(default_factory=dict[str, str])
-    # By name, the classes of stored constants that were evaluated, and the names that the original
-    # has for others.
+    # By name of a stored constant: the class of an evaluated one, and the original's name of any
+    # other.
     folded: dict[str, int] = field(default_factory=dict[str, int])
     constants: dict[str, str] = field(default_factory=dict[str, str])
 
@@ -80,7 +82,7 @@ class _Decoder:
         self.outputs = set(self.source.outputs)
         self.inputs = set(self.source.inputs)
         self.opset = opset
-        # The opset's spelling of each term that the original lacks. It may turn inputs into
+        # The opset's spelling of each term that the original lacks. A spelling may turn inputs into
         # attributes.
         self.written = {eclass: self._written(term) for eclass, term in self.terms.items() if term.head >= 0 and eclass not in self.origins}
         self.producer = {name: node for node in self.source.nodes for name in node.outputs if name}
@@ -90,7 +92,9 @@ class _Decoder:
             self.own.update(node.outputs)
 
     def _origins(self) -> dict[int, int]:
-        """For each class whose chosen term is the original's, the reference of its first node."""
+        """Returns the reference of its first node for each class whose chosen term is the
+        original's.
+        """
         class_of = self.egraph.class_of
         origins: dict[int, int] = {}
         for entry in self.encoding.entries:
@@ -140,8 +144,8 @@ class _Decoder:
         return found
 
     def _sources(self, eclass: int) -> list[int | Literal]:
-        """The inputs of a class's node, or of its definition, as they are spelled: classes, and
-        constants of the spelling. Class 0 is absent.
+        """Returns the inputs of a class's node, or of its definition, as they are spelled: classes,
+        and constants that the spelling adds. Class 0 is absent.
         """
         term = self.terms[eclass]
         signature = self.encoding.terms.signatures[term.head]
@@ -153,7 +157,7 @@ class _Decoder:
         return [absent if source is None else classes[source] if isinstance(source, int) else source for source in spelled.inputs]
 
     def _needed(self) -> set[int]:
-        """The classes that the outputs of the spelled graph need."""
+        """Returns the classes that the outputs of the spelled graph need."""
         needed: set[int] = set()
         waiting = [self.egraph.class_of[self.encoding.values[name]] for name in self.source.outputs]
         while waiting:
@@ -172,7 +176,7 @@ class _Decoder:
     def _name(self, eclass: int, term: Term) -> str:
         names = self.names_of.get(eclass, [])
         if term.head == INPUT:
-            # An outer value or an input can not be renamed, so an output with the same value is a
+            # An outer value or an input cannot be renamed, so an output of the same value needs a
             # node of its own.
             return next(name for name in names if self.encoding.values[name] == term.data[0])
         if term.head == CONSTANT:
@@ -192,7 +196,7 @@ class _Decoder:
         return names[0] if names else self.fresh.make("folded" if term.head in (FOLDED, LITERAL) else "value")
 
     def _order(self) -> list[int]:
-        """The classes, children first; ready ones are ordered by their place in the original."""
+        """Returns the classes, children first. Ready classes keep their order in the original."""
         users: dict[int, list[int]] = {}
         missing: dict[int, int] = {}
         ready: list[tuple[int, int]] = []
@@ -253,7 +257,7 @@ class _Decoder:
         return helper.make_node("Identity", [given], [name])
 
     def _can_be_copied(self, eclass: int) -> bool:
-        """Whether Identity takes the values of a class in the graph's opset."""
+        """Tells whether Identity takes the values of a class in the graph's opset."""
         knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
         operator = find_operator("", "Identity", self.opset)
         if not isinstance(knowledge, Fact) or operator.schema is None:
@@ -264,7 +268,7 @@ class _Decoder:
         return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds
 
     def _extra(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], literal: Literal) -> str:
-        """The name of a constant that only a node's spelling needs."""
+        """Stores a constant that only a node's spelling needs. Returns its name."""
         name = self.extra.get(literal)
         if name is None:
             name = self.extra[literal] = self.fresh.make("folded")
@@ -272,8 +276,8 @@ class _Decoder:
         return name
 
     def _nodes(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, term: Term) -> list[onnx.NodeProto]:
-        """The node of a class, or the nodes of its definition. Constants that only they need go into
-        the graph or to `nodes`.
+        """Returns the node of a class, or the nodes of its definition. Constants that only they
+        need go into the graph or into `nodes`.
         """
         spelled = self.written.get(eclass)
         if not isinstance(spelled, Definition):
@@ -311,7 +315,7 @@ class _Decoder:
         else:
             node = None
             self._make(proto, eclass, signature, term)
-        # A node of a function keeps its last input: an absent one can stand for a default there.
+        # An original call of a function keeps absent inputs at its end: they may stand for defaults.
         while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
             inputs.pop()
         del proto.input[:]
@@ -331,8 +335,7 @@ class _Decoder:
         used: dict[int, str] = {}
         for value, index in self.projections.get(eclass, ()):
             used[index] = self.name[value]
-        # If a node's meaning depends on the set of its named outputs, all of them stay, even unused
-        # ones.
+        # If a node's meaning depends on its named outputs, all of them stay, even unused ones.
         kept = term_outputs(self.encoding.terms, term.head, term.data) or ()
         written = node.outputs if node is not None else ()
         count = max([index + 1 for index in used] + [len(written), len(kept)])
@@ -341,7 +344,7 @@ class _Decoder:
             if index in used:
                 names.append(used[index])
             elif kept[index : index + 1] == (1,) or _required(signature.operator, index):
-                # The value is not used, or another node provides it under its own name.
+                # The value is unused, or another node provides it under its own name.
                 names.append(self.fresh.make(f"{(written[index] if index < len(written) else '') or 'value'}_unused"))
             else:
                 names.append("")
@@ -350,8 +353,8 @@ class _Decoder:
         return names
 
     def _make(self, proto: onnx.NodeProto, eclass: int, signature: Signature, term: Term) -> None:
-        """Makes a node that the original lacks. It takes the name of the original's node of the
-        same operator for this value, if there is one.
+        """Makes a node that the original lacks. If the original has a node of the same operator for
+        this value, the new node takes its name.
         """
         spelled = self.written[eclass]
         assert isinstance(spelled, Written)
@@ -376,7 +379,7 @@ def _required(operator: Operator, index: int) -> bool:
 def decode(
     encoding: Encoding, egraph: EGraph, terms: Mapping[int, Term], folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
 ) -> Decoded:
-    """The graph that the chosen terms describe, in `opset`. `folded` has the elements of the classes to
+    """Returns the graph of the chosen terms in `opset`. `folded` has the elements of the classes to
     store.
     """
     return _Decoder(encoding, egraph, terms, folded, fresh, place, opset).decode()

@@ -1,4 +1,4 @@
-"""A dump of an e-graph: a priced graph with readable names, written in the egraph-serialize format.
+"""A dump of an e-graph: a priced graph with readable names, in the egraph-serialize format.
 
 The file is written completely or not at all.
 """
@@ -35,15 +35,15 @@ class Dump:
 
 
 def operators(encoding: Encoding, terms: Sequence[Term]) -> list[str]:
-    """A readable name for each term: `Relu`, `Concat(axis=1)`, `input(x)`, `constant(weight)`."""
+    """Returns a readable name for each term: `Relu`, `Concat(axis=1)`, `input(x)`,
+    `constant(weight)`.
+    """
     names = {reference: name for name, reference in encoding.values.items()}
     return [_cut(_operator(encoding, names, term)) for term in terms]
 
 
 def save_dump(dump: Dump, path: Path) -> None:
-    """Writes a dump to `path`, compressed if its name ends in .gz; the same dump gives the same
-    bytes.
-    """
+    """Writes a dump to `path`, compressed if the name ends in .gz. Equal dumps give equal bytes."""
     try:
         with replacing(path.resolve()) as file:
             if path.name.endswith(".gz"):

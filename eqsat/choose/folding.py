@@ -1,8 +1,8 @@
-"""Folding: constant values of a graph are evaluated, exactly as the original computes them.
+"""Folding: evaluates the constant values of a graph exactly as the original computes them.
 
 The input is a graph and the names of constant values; the output is their elements. ONNX Runtime
 computes them in the worker process, with its optimizations off, node by node in the declared types.
-Values that it can not evaluate are left out.
+Values that it cannot evaluate are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from eqsat.model.tensors import from_array
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
 _SECONDS = 20.0  # for one call
-_ALL_SECONDS = 60.0  # for all values of a graph: constants are not worth a longer wait
+_ALL_SECONDS = 60.0  # for all values of a graph; constants are not worth a longer wait
 
 
 class Folding:
@@ -41,7 +41,7 @@ class Folding:
         self.exhausted = False  # whether time ran out before all constants were evaluated
 
     def evaluate(self, names: Sequence[str]) -> dict[str, np.ndarray[Any, Any]]:
-        """The elements of the named values; those that fail are missing."""
+        """Returns the elements of the named values. Values whose evaluation fails are missing."""
         wanted = [name for name in dict.fromkeys(names) if name not in self._known and name not in self._failed]
         batches = [wanted] if wanted else []
         while batches:
@@ -54,8 +54,8 @@ class Folding:
             try:
                 arrays = self._run(batch)
             except (RemoteError, WorkerDied, WorkerTimeout):
-                # One value that fails takes its batch with it: the others are tried again without
-                # it.
+                # One value that fails makes its whole batch fail, so the others are tried again
+                # without it.
                 if len(batch) == 1:
                     self._failed.add(batch[0])
                 else:
@@ -71,7 +71,9 @@ class Folding:
         return {name: self._known[name] for name in names if name in self._known}
 
     def compute(self, models: Mapping[int, onnx.ModelProto]) -> dict[int, np.ndarray[Any, Any]]:
-        """The results of models without inputs, by their keys; those that fail are missing."""
+        """Returns the results of models without inputs, by their keys. Results that fail are
+        missing.
+        """
         found: dict[int, np.ndarray[Any, Any]] = {}
         batches = [list(models)] if models else []
         while batches:
@@ -145,7 +147,7 @@ class Folding:
 
 
 def calls(node: onnx.NodeProto, model: Model) -> bool:
-    """Whether a node, or one in its bodies, calls a function of the model."""
+    """Tells whether a node, or one in its bodies, calls a function of the model."""
     waiting = [node]
     while waiting and model.functions:
         current = waiting.pop()
@@ -156,7 +158,7 @@ def calls(node: onnx.NodeProto, model: Model) -> bool:
 
 
 def refers(node: onnx.NodeProto) -> bool:
-    """Whether a node, or one in its bodies, takes an attribute from the function around it."""
+    """Tells whether a node, or one in its bodies, takes an attribute from the function around it."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -167,9 +169,9 @@ def refers(node: onnx.NodeProto) -> bool:
 
 
 def compute(model: bytes, names: list[str]) -> list[Any]:
-    """Runs inside the worker: the values of a model without inputs.
+    """Returns the values of a model without inputs. Runs in the worker.
 
-    ONNX Runtime computes them, so the bits are the runtime's.
+    ONNX Runtime computes them, so their bits are the runtime's.
     """
     from eqsat.runtime.session import open_runtime
 
@@ -177,8 +179,8 @@ def compute(model: bytes, names: list[str]) -> list[Any]:
 
 
 def compute_results(models: list[bytes]) -> list[Any]:
-    """Runs inside the worker: the results of models without inputs; None if the runtime refuses
-    one.
+    """Returns the results of models without inputs, None for each that the runtime refuses. Runs in
+    the worker.
     """
     from eqsat.runtime.session import open_runtime
 

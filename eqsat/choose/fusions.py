@@ -1,9 +1,10 @@
-"""Fusions: neighbors that the target's runtime will run as one kernel, wanted or not.
+"""Fusions: pairs of neighbors that the target's runtime always runs as one kernel.
 
-Where a fused kernel is cheaper than its two nodes, both together are one more way to choose the
-class of the second: a way that does not need the class of the first. So the extractor sees the
-saving just where the second is the only consumer of the first, and pays for the first again where it
-is not. Where a fused kernel is dearer, the first node costs more in a choice that has such a pair.
+If a fused kernel is cheaper than its two nodes, the pair is one more way to choose the class of the
+second node. That way does not need the class of the first node. So the extractor sees the saving
+where the second node is the only consumer of the first. It pays for the first node again where
+there are other consumers. If a fused kernel is dearer, the first node costs more in a choice that
+contains the pair.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ class Fusions:
         self._cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
 
     def savings(self) -> list[Term]:
-        """The pairs whose fused kernel is cheaper, as ways to choose the class of the second."""
+        """Returns the pairs with a cheaper fused kernel, as ways to choose the class of the second
+        node.
+        """
         found: list[Term] = []
         for place, second in enumerate(self._ways):
             for fusion in self._second.get(self._name(second), ()):
@@ -50,12 +53,14 @@ class Fusions:
         return found
 
     def cost(self, fused: Term) -> float:
-        """The cost of the fused kernel of two ways."""
+        """Returns the cost of the fused kernel of two ways."""
         first, second = (self._ways[number] for number in fused.data)
         return min(self._cost(fusion, first, second) for fusion in self._second[self._name(second)] if self._fuses(fusion, first, second))
 
     def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
-        """By place of a first node in a choice, how much dearer the fused kernel is that it ends in."""
+        """Returns the extra cost of dearer fused kernels in a choice, by the place of the first
+        node.
+        """
         consumers = Counter(child for place in picks.values() for child in set(self._ways[place].children))
         found: dict[int, float] = {}
         for place in picks.values():
@@ -70,8 +75,8 @@ class Fusions:
         return found
 
     def apart(self, picks: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-        """The choice with both ways in place of each fused one; a class that is chosen anyway keeps
-        its own.
+        """Yields the choice with each fused way replaced by its two ways. A class that is also
+        chosen directly keeps its own way.
         """
         for eclass, place in picks.items():
             way = self._ways[place]
@@ -95,7 +100,7 @@ class Fusions:
         return all(self._prices.is_constant(child) for child in others if child != first.eclass)
 
     def _difference(self, fusion: Fusion, first: Term, second: Term) -> float:
-        """The cost of the fused kernel, less those of its two nodes."""
+        """Returns the cost of the fused kernel minus the costs of its two nodes."""
         prices = self._prices
         return self._cost(fusion, first, second) - prices.cost(prices.price(first)) - prices.cost(prices.price(second))
 

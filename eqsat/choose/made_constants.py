@@ -1,9 +1,9 @@
 """Made constants: constants that rules made, computed from constants that the model stores.
 
-The input is a saturated e-graph. For each constant class without a value in the original, the
+The input is a saturated e-graph. For each constant class that has no value in the original, the
 output is one term, and a model without inputs that computes the class. Rules of real arithmetic
-hold up to float rounding. If all operators of the model are among + - * / and square roots,
-products and moves, it computes floats in double and rounds once at the end.
+hold up to float rounding. If the model uses only + - * / and square roots, products and moves, it
+computes floats in double and rounds once at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from eqsat.terms.reading import buildable, term_attributes, term_inputs, term_ou
 from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Knowledge, Term
 from eqsat.traits import NEWEST
 
-# Operators that ONNX Runtime has in double, with results closer to real arithmetic in double.
+# Operators that ONNX Runtime has in double, and whose results are closer to real arithmetic there.
 _IN_DOUBLE = frozenset(
     """
     Add Concat Div Expand Flatten Gather Gemm Identity MatMul Mul Neg Pad Reciprocal ReduceMean ReduceSum Reshape Slice Split
@@ -37,7 +37,7 @@ Array = np.ndarray[Any, Any]
 
 
 class MadeConstants:
-    """Computations of constant classes of one e-graph from `given` classes with known elements."""
+    """Computes constant classes of one e-graph from `given` classes with known elements."""
 
     def __init__(self, encoding: Encoding, egraph: EGraph, given: Iterable[int], limit: int) -> None:
         self._encoding = encoding
@@ -51,15 +51,15 @@ class MadeConstants:
 
     @property
     def values(self) -> list[int]:
-        """The made constants that are values."""
+        """Returns the made constants that are values."""
         return [eclass for eclass in self._terms if isinstance(self._knowledge(eclass), Fact)]
 
     def leaves(self, eclass: int) -> list[int]:
-        """The given classes that a made constant is computed from."""
+        """Returns the given classes from which a made constant is computed."""
         return [found for found in self._steps(eclass) if found in self._given]
 
     def model(self, eclass: int, leaves: Mapping[int, Array]) -> onnx.ModelProto:
-        """A model that computes the class as its one output, `result`. `leaves` has the elements of
+        """Returns a model whose one output, `result`, is the class. `leaves` has the elements of
         its leaves.
         """
         steps = self._steps(eclass)
@@ -104,7 +104,7 @@ class MadeConstants:
         return bool(facts) and all(fact.const and fact.dtype and (byte_size(fact) or 0) <= self._limit for fact in facts)
 
     def _steps(self, eclass: int) -> list[int]:
-        """The classes that the computation of a class needs, children first."""
+        """Returns the classes that the computation of a class needs, children first."""
         order: dict[int, None] = {}
         stack = [(eclass, False)]
         while stack:

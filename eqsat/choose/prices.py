@@ -1,8 +1,8 @@
-"""Prices: what it costs to choose a term, under a target and an objective.
+"""Prices: the cost of choosing a term, under a target and an objective.
 
-A price is a pair: a cost, and a tie that decides only between choices of equal cost. Costs of time
-are counted in launches of the target, in steps that are finer than any prediction. So a target on
-which everything is one launch makes them whole numbers.
+A price is a pair of a cost and a tie. The tie decides only between choices of equal cost. Costs of
+time are counted in launches of the target, and rounded to steps finer than any prediction. So costs
+are whole numbers on a target on which everything takes one launch.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from eqsat.settings import Objective
 from eqsat.terms.reading import input_facts, term_attributes
 from eqsat.terms.terms import Term
 
-_STEPS = 512  # of a cost within one launch
+_STEPS = 512  # steps of a cost within one launch
 _ABSURD = float(1 << 60)
 
 
@@ -34,16 +34,16 @@ class Prices:
     objective: Objective
     sizes: Mapping[str, int]  # of named dimensions
     inside: Callable[[Term], int]
-    """The launches of a term with bodies, or of a call."""
+    """Returns the launches of a term with bodies, or of a call."""
     _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
 
     @property
     def predicts(self) -> bool:
-        """Whether costs are predictions of time."""
+        """Tells whether costs are predictions of time."""
         return self.objective == "time" and not self.target.counts
 
     def of(self, term: Term, stored: float) -> tuple[float, float]:
-        """The cost and the tie of a term that stores so many bytes in the file."""
+        """Returns the cost and the tie of a term that stores `stored` bytes in the file."""
         if term.head < 0:
             return (stored, 0.0) if self.objective == "size" else (0.0, 0.0)
         found = self.price(term)
@@ -52,7 +52,7 @@ class Prices:
         return self.cost(found), float(found.launches) if self.objective == "bytes" else found.bytes
 
     def cost(self, found: Price) -> float:
-        """A price as the objective counts it, if that is not the size of the file."""
+        """Returns the cost of a price under an objective other than the size of the file."""
         if self.objective == "launches":
             return float(found.launches)
         if self.objective == "bytes":
@@ -60,7 +60,7 @@ class Prices:
         return round(min(found.seconds / self.target.launch, _ABSURD) * _STEPS) / _STEPS
 
     def price(self, term: Term) -> Price:
-        """What the target takes for a term, whatever the objective."""
+        """Returns the price of a term on the target, whatever the objective."""
         signature = self.encoding.terms.signatures[term.head]
         if signature.opaque:
             launches = self.inside(term)
@@ -73,21 +73,21 @@ class Prices:
         return found
 
     def runs(self, term: Term) -> bool:
-        """Whether the runtime has a kernel for a term, as far as the target says."""
+        """Tells whether the runtime has a kernel for a term, as far as the target says."""
         node = self.priced_node(term)
         return self.target.runs(node.key, next((tensor.dtype for tensor in node.inputs if tensor is not None), 0))
 
     def priced(self, node: PricedNode) -> Price:
-        """What the target takes for a node."""
+        """Returns the price of a node on the target."""
         return price(node, self.target)
 
     def is_constant(self, eclass: int) -> bool:
-        """Whether a class is of constant values, or of nothing."""
+        """Tells whether a class holds constant values, or no value at all."""
         fact = self.encoding.terms.facts.get(self.egraph.facts[eclass])
         return fact is None or (isinstance(fact, Fact) and fact.const)
 
     def priced_node(self, term: Term) -> PricedNode:
-        """A term as the target sees it."""
+        """Returns a term as a node that the target can price."""
         terms, facts = self.encoding.terms, self.egraph.facts
         signature = terms.signatures[term.head]
         handles = [facts[child] for child in term.children[: signature.inputs]]

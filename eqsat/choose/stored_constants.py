@@ -1,8 +1,8 @@
-"""Stored constants: the elements of constants that the new graph stores, evaluated once.
+"""Stored constants: evaluates each constant that the new graph stores once.
 
 The input is the constant classes that extraction chose to store; the output is their elements. The
 original's own values are evaluated by its own nodes in their declared types. Constants that rules
-made are computed as `made_constants` says. Classes that can not be evaluated are missing.
+made are computed as in `made_constants`. Classes that cannot be evaluated are missing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.terms.terms import CONSTANT, LITERAL
 
-_BATCH = 1 << 26  # bytes of elements sent for evaluation at once; one constant alone may exceed it
+# Bytes of elements sent for evaluation at once; one constant alone may exceed this
+_BATCH = 1 << 26
 
 Array = np.ndarray[Any, Any]
 
@@ -37,7 +38,7 @@ class Constants:
         self._made: dict[int, Array | None] = {}
 
     def evaluate(self, classes: Sequence[int]) -> dict[int, Array]:
-        """The elements of classes; those that can not be evaluated are missing."""
+        """Returns the elements of classes. Classes that cannot be evaluated are missing."""
         made = self._chooser.made_constants
         new = [eclass for eclass in classes if eclass in made and eclass not in self._made]
         leaves = dict.fromkeys(leaf for eclass in new for leaf in made.leaves(eclass))

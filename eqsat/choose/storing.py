@@ -1,4 +1,4 @@
-"""Storing: how constants, inputs and outputs of a graph are written beside its nodes."""
+"""Storing: writes constants, inputs and outputs of a graph beside its nodes."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from eqsat.model.tensors import from_array
 
 @dataclass(slots=True)
 class Place:
-    """The position of a graph in the model, which decides how it may be written."""
+    """The position of a graph in the model. It decides how the graph may be written."""
 
-    outermost: bool = True  # whether the graph is no body: its file size is accounted for by itself
-    # New constants become Constant nodes: functions have no initializers, and old IR versions tie
-    # those to inputs.
+    outermost: bool = True  # whether the graph is no body, so its file size is counted on its own
+    # New constants become Constant nodes. Functions have no initializers, and old IR versions
+    # require an input for each initializer.
     constant_nodes: bool = False
 
 
 def begin(source: Graph) -> onnx.GraphProto:
-    """A graph without nodes that has the name and the notes of another."""
+    """Returns a graph without nodes that has the name and the notes of `source`."""
     graph = onnx.GraphProto()
     for field_name in ("name", "doc_string"):
         if source.proto.HasField(field_name):
@@ -44,7 +44,7 @@ def store_array(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Plac
 
 
 def store_constant(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Place, source: Graph, name: str, constant: Constant) -> None:
-    """Stores a constant of `source` under a name, in the way in which `source` has it."""
+    """Stores a constant of `source` under `name`, in the same form as in `source`."""
     if constant.node is not None:
         node = onnx.NodeProto()
         node.CopyFrom(constant.node)
@@ -61,8 +61,8 @@ def store_constant(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: P
 
 
 def finish(graph: onnx.GraphProto, source: Graph) -> None:
-    """Gives a graph the inputs, the outputs and the annotations of `source`, as far as it still has
-    the values.
+    """Gives a graph the inputs, outputs and annotations of `source`, as far as it still has their
+    values.
     """
     stored = set(stored_names(graph))
     defined = {*stored, *(name for node in graph.node for name in node.output)}
@@ -72,8 +72,8 @@ def finish(graph: onnx.GraphProto, source: Graph) -> None:
             graph.sparse_initializer.append(source.sparse[name])
         else:
             graph.initializer.append(source.constants[name].tensor.proto)
-    # Old IR versions list constants among the inputs. Such an entry goes with its constant, or it
-    # would become a required input.
+    # Old IR versions list constants among the inputs. Such an entry is removed with its constant,
+    # or else it would become a required input.
     graph.input.extend(info for info in source.proto.input if info.name in inputs or info.name in stored)
     graph.output.extend(source.proto.output)
     graph.value_info.extend(info for info in source.proto.value_info if info.name in defined)

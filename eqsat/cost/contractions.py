@@ -1,7 +1,7 @@
 """Counters of sums of products: matrix products, Einsum, attention and recurrent layers.
 
-Each counts operations (a multiply-add is two), the elements of the result, those of the second
-factor, and its columns.
+Each counts operations (a multiply-add is two), the elements of the result, and the elements and
+columns of the second factor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from eqsat.cost.workload import Counter, Shape, Work, at, integer, moved, result
 
 
 def _matrix(shape: Shape | None, transposed: bool = False) -> tuple[int, int, Shape]:
-    """Rows, columns and batch of a factor; an unknown one is square."""
+    """Returns rows, columns and batch of a factor. A factor of unknown shape counts as square."""
     if shape is None:
         return USUAL_SIZE, USUAL_SIZE, ()
     if len(shape) == 0:
@@ -26,7 +26,7 @@ def _matrix(shape: Shape | None, transposed: bool = False) -> tuple[int, int, Sh
 
 
 def _turned(shape: Shape | None, turn: bool) -> Shape | None:
-    """The shape of a factor whose rows come before its batch, in the usual order."""
+    """Returns the shape of a factor in the usual order if its rows come before its batch."""
     return (*shape[1:-1], shape[0], shape[-1]) if turn and shape is not None and len(shape) > 2 else shape
 
 
@@ -48,7 +48,8 @@ def _product(
     rows, inner, outer = _matrix(a, flips[0])
     other, columns, batch = _matrix(b, flips[1])
     if b is not None and len(b) == 1:
-        # A vector as second factor is one column, and as first factor it is one row.
+        # A vector counts as one column if it is the second factor, and as one row if it is the
+        # first.
         other, columns = b[0], 1
     if a is None:
         inner = other
@@ -65,27 +66,29 @@ def _product(
 
 
 def matmul(node: PricedNode) -> Work:
-    """MatMul, of any ranks."""
+    """Counts MatMul, of any ranks."""
     return _product(node, _kind(node, 1), 0, 1)
 
 
 def fused_matmul(node: PricedNode) -> Work:
-    """com.microsoft.FusedMatMul and its like: transposed factors, the product scaled. With
-    `transBatchA` and `transBatchB`, the rows of a factor come before its batch.
+    """Counts com.microsoft.FusedMatMul and the like: factors may be transposed and the product
+    scaled. With `transBatchA` and `transBatchB`, the rows of a factor come before its batch.
     """
     flips = (integer(node, "transA", 0) != 0, integer(node, "transB", 0) != 0)
     return _product(node, _kind(node, 1), 0, 1, flips, (integer(node, "transBatchA", 0) != 0, integer(node, "transBatchB", 0) != 0))
 
 
 def gemm(node: PricedNode) -> Work:
-    """Gemm: the product plus C, scaled; each is an operation an element where it is there."""
+    """Counts Gemm: the product, and one operation per element if it adds C. The scales are not
+    counted.
+    """
     work = fused_matmul(node)._replace(kind="gemm" if _kind(node, 1) == "matmul" else "product")
     extra = at(node.inputs, 2) is not None
     return work._replace(operations=work.operations + extra * work.elements)
 
 
 def quantized_matmul(second: int) -> Counter:
-    """Products of integers, of which the second factor is input `second`."""
+    """Counts products of integers whose second factor is input `second`."""
 
     def count(node: PricedNode) -> Work:
         return _product(node, "quantized_matmul", 0, second)
@@ -94,7 +97,9 @@ def quantized_matmul(second: int) -> Counter:
 
 
 def blockwise_matmul(node: PricedNode) -> Work:
-    """com.microsoft.MatMulNBits and its like: K and N are attributes, the weights are packed."""
+    """Counts com.microsoft.MatMulNBits and the like: K and N are attributes, the weights are
+    packed.
+    """
     inner, columns = max(integer(node, "K", USUAL_SIZE), 0), max(integer(node, "N", USUAL_SIZE), 0)
     first = at(node.inputs, 0)
     rows = (first.elements if first is not None else USUAL_SIZE) / max(inner, 1)
@@ -105,7 +110,7 @@ _LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
 
 
 def einsum(node: PricedNode) -> Work:
-    """Einsum: operands are joined from left to right; letters that nobody needs again are summed."""
+    """Counts Einsum: joins operands from left to right and sums each letter once nothing needs it."""
     equation = text(node, "equation", "").replace(" ", "")
     left, _, right = equation.partition("->")
     terms = [_LETTERS.findall(term) for term in left.split(",")] if left else []
@@ -122,7 +127,7 @@ def einsum(node: PricedNode) -> Work:
             else:
                 place = position if position < where else position - len(term) + len(shape)
                 size = float(shape[place]) if 0 <= place < len(shape) else float(USUAL_SIZE)
-            # A size of 1 broadcasts; any other is the size.
+            # A size of 1 broadcasts; any other size wins.
             sizes[letter] = size if sizes.get(letter, 1.0) == 1.0 else sizes[letter]
     if "->" in equation:
         wanted = set(_LETTERS.findall(right))
@@ -146,7 +151,7 @@ def einsum(node: PricedNode) -> Work:
 
 
 def _heads(shape: Shape | None, heads: int) -> tuple[int, int, int, int]:
-    """Batch, heads, tokens and width of a head, of a tensor with 3 or 4 axes."""
+    """Returns batch, heads, tokens and the width of a head, for a tensor with 3 or 4 axes."""
     if shape is not None and len(shape) == 4:
         return shape[0], shape[1], shape[2], shape[3]
     if shape is not None and len(shape) == 3:
@@ -156,12 +161,12 @@ def _heads(shape: Shape | None, heads: int) -> tuple[int, int, int, int]:
 
 def _scores(node: PricedNode, batch: float, heads: float, queries: float, keys: float, width: float, values: float) -> Work:
     scores = batch * heads * queries * keys
-    # Softmax of a score: the difference to the greatest, Exp, the sum, and the quotient.
+    # Softmax takes four operations per score: subtract the maximum, Exp, sum, divide.
     return Work("attention", traffic(node), scores * (2.0 * width + 2.0 * values + 4.0), scores, batch * heads * queries)
 
 
 def attention(node: PricedNode) -> Work:
-    """Attention of ONNX. Grouped heads compute as many scores as the queries have heads."""
+    """Counts ONNX's Attention. Grouped heads compute as many scores as the queries have heads."""
     query, key, value = (shape_at(node.inputs, index) for index in range(3))
     query_heads = max(integer(node, "q_num_heads", 1), 1)
     pair_heads = max(integer(node, "kv_num_heads", query_heads), 1)
@@ -174,12 +179,14 @@ def attention(node: PricedNode) -> Work:
 
 
 def multi_head_attention(node: PricedNode) -> Work:
-    """com.microsoft.MultiHeadAttention, GroupQueryAttention and their like: heads are an attribute."""
+    """Counts com.microsoft.MultiHeadAttention, GroupQueryAttention and the like: heads are an
+    attribute.
+    """
     heads = max(integer(node, "num_heads", 1), 1)
     query, key, value = (shape_at(node.inputs, index) for index in range(3))
     batch, many, queries, width = _heads(query, heads)
     if query is not None and len(query) == 5:
-        # Queries, keys and values in one tensor: batch, tokens, heads, 3, width.
+        # One tensor holds queries, keys and values, as batch, tokens, heads, 3, width.
         batch, queries, many, _, width = query
     groups = max(integer(node, "kv_num_heads", heads), 1)
     keys, values = (_heads(key, groups)[2], _heads(value, groups)[3]) if key is not None else (queries, width)
@@ -189,7 +196,7 @@ def multi_head_attention(node: PricedNode) -> Work:
 
 
 def projected_attention(node: PricedNode) -> Work:
-    """com.microsoft.Attention: the projections to queries, keys and values, then attention."""
+    """Counts com.microsoft.Attention: the projections to queries, keys and values, then attention."""
     heads = max(integer(node, "num_heads", 1), 1)
     source, weights = shape_at(node.inputs, 0), shape_at(node.inputs, 1)
     batch, tokens, inner = source if source is not None and len(source) == 3 else (1, USUAL_SIZE, USUAL_SIZE)
@@ -200,7 +207,9 @@ def projected_attention(node: PricedNode) -> Work:
 
 
 def linear_attention(node: PricedNode) -> Work:
-    """LinearAttention and its like: each token updates a state of width times width for each head."""
+    """Counts LinearAttention and the like: each token updates a state of width times width per
+    head.
+    """
     query, value = shape_at(node.inputs, 0), shape_at(node.inputs, 2)
     heads = max(integer(node, "q_num_heads", 1), 1)
     batch, heads, tokens, width = _heads(query, heads)
@@ -210,7 +219,9 @@ def linear_attention(node: PricedNode) -> Work:
 
 
 def recurrent(gates: int) -> Counter:
-    """RNN, GRU and LSTM: one product with the input and one with the state for each gate and step."""
+    """Counts RNN, GRU and LSTM: for each gate and step, one product with the input and one with the
+    state.
+    """
 
     def count(node: PricedNode) -> Work:
         source, weights, states = (shape_at(node.inputs, index) for index in range(3))
@@ -221,8 +232,8 @@ def recurrent(gates: int) -> Counter:
         directions = weights[0] if weights else 2 if text(node, "direction", "forward") == "bidirectional" else 1
         runs = float(directions) * steps
         results = runs * batch * hidden * gates
-        # Besides the products: the bias, an activation of some ten operations, and the update of
-        # the state.
+        # Besides the products, each step adds the bias, applies an activation of about ten
+        # operations, and updates the state.
         operations = results * (2.0 * (inner + hidden) + 12.0)
         weight = float(directions) * gates * hidden * (inner + hidden)
         return Work("recurrent", traffic(node), operations, results, runs, weight, hidden)

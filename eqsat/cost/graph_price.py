@@ -1,7 +1,7 @@
-"""The price of a graph: of each of its nodes, and the sums.
+"""The price of a graph: the prices of its nodes, and their sums.
 
-The graph says the types of its values in `value_info`, or has them inferred before. Bodies of
-control flow count as if each ran once; of the branches of an `If`, the dearest.
+The types of the values come from `value_info`, so they must be declared or inferred before. Bodies
+of control flow count as if each ran once; of the branches of an `If`, the dearest counts.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from eqsat.operators import find_operator, normal_domain, read_attributes
 
 @dataclass(frozen=True, slots=True)
 class NodePrice:
-    """A node of a graph, by its first output, and its price."""
+    """The price of a node, with the name of its first output."""
 
     name: str
     node: PricedNode
     price: Price
-    inside: bool  # in a body of another node
+    inside: bool  # whether the node is in a body of another node
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums over the nodes of a graph."""
+    """The sums of prices over the nodes of a graph."""
 
     seconds: float
     launches: int
@@ -39,13 +39,14 @@ class Totals:
 
     @staticmethod
     def of(prices: Iterable[Price]) -> Totals:
-        """The sums of these prices."""
+        """Returns the sums of these prices."""
         rows = list(prices)
         return Totals(sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows))
 
 
 def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = ()) -> list[NodePrice]:
-    """The price of each node that runs, in the order of the graph; functions have to be inlined.
+    """Returns the price of each node that runs, in the order of the graph. Functions have to be
+    inlined.
 
     `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
     """

@@ -1,8 +1,8 @@
-"""The table of operators: how the work of each is counted.
+"""The table of operators: how the work of each operator is counted.
 
-`COUNTERS` has the counter of each operator by its key ("Conv", "com.microsoft.FusedConv"): of every
-operator of ONNX, and of those that ONNX Runtime writes into graphs on CPUs. An operator without an
-entry counts as `movement.unknown`: all its tensors move, at a slow rate.
+`COUNTERS` maps the key of an operator ("Conv", "com.microsoft.FusedConv") to its counter. It covers
+every operator of ONNX, and those that ONNX Runtime writes into graphs on CPUs. Any other operator
+counts as `movement.unknown`: all its tensors move, at a slow rate.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from eqsat.cost import contractions, movement, passes, sliding
 from eqsat.cost.workload import Counter
 from eqsat.operators import full_name
 
-# Operations for each element: a comparison, sum or product is one; a function made of polynomials
-# is as many as a vectorized implementation has, in float32.
+# Operations per element, in float32. A comparison, sum or product is one. A function approximated
+# by polynomials counts the operations of a vectorized implementation.
 _ELEMENTWISE: Final[dict[float, str]] = {
     1: """Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Ceil Equal Floor Greater GreaterOrEqual IsInf IsNaN
         Less LessOrEqual Mul Neg Not Or Relu Round Sign Sub ThresholdedRelu Where Xor com.microsoft.BiasAdd""",
@@ -167,7 +167,7 @@ def _microsoft() -> dict[str, Counter]:
 
 
 COUNTERS: Final = _table()
-"""The counter of each operator that is known, by key."""
+"""The counter of each known operator, by key."""
 
 
 KINDS: Final = tuple(
@@ -182,9 +182,7 @@ MOVES: Final = frozenset(
     """cast cast_integer constant control copy fill gather random resize_nearest scatter sequence string transpose transpose_plane
     transpose_runs view""".split()
 )
-"""The classes that compute nothing with the elements, so that a data type slows them only by its
-bytes.
-"""
+"""The classes of operators that only move elements. A data type slows them only by its bytes."""
 
 DECLARED: Final[dict[str, Counter]] = {
     "elementwise": passes.elementwise(1.0),
@@ -209,4 +207,4 @@ DECLARED: Final[dict[str, Counter]] = {
     "pool": sliding.pool("pool"),
     "control": movement.body,
 }
-"""How an operator without an entry counts of which a target declares the class."""
+"""The counter of an operator without an entry, by the class that a target declares for it."""

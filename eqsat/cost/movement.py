@@ -1,5 +1,5 @@
 """Counters of operators that compute nothing: views, copies, transposes, gathers, scatters, and
-operators on other things than tensors.
+operators on values other than tensors.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _WHOLE = INTEGERS - {TensorProto.BOOL}
 
 
 def nothing(node: PricedNode) -> Work:
-    """A constant, which is there before the model runs."""
+    """Counts a constant as no work: it exists before the model runs."""
     return Work("constant", 0.0)
 
 
 def view(node: PricedNode) -> Work:
-    """Operators whose result is the input's memory, or its sizes: they move no elements."""
+    """Counts operators whose result shares the input's memory or holds its sizes: no element moves."""
     return Work("view", 0.0)
 
 
@@ -31,7 +31,9 @@ def _written(node: PricedNode, source: Shaped | None) -> float:
 
 
 def copy(node: PricedNode) -> Work:
-    """Slice, Split, Pad and their like: they read no more than they write, nor than there is."""
+    """Counts Slice, Split, Pad and the like: they read at most what they write, and at most their
+    input.
+    """
     written = _written(node, at(node.inputs, 0))
     read = min(moved(node.inputs), written)
     runs = written / max(_inner_run(node), 1.0)
@@ -39,14 +41,14 @@ def copy(node: PricedNode) -> Work:
 
 
 def expand(node: PricedNode) -> Work:
-    """Expand: a copy that repeats runs."""
+    """Counts Expand: a copy that repeats runs."""
     elements = result(node)
     return Work("copy", moved(node.inputs) + _written(node, at(node.inputs, 0)), 0.0, elements, broadcast_runs(node.outputs, node.inputs[:1], elements))
 
 
 def _inner_run(node: PricedNode) -> float:
-    """The bytes that lie together in the first input and output: of the trailing axes on which they
-    agree, and one more.
+    """Returns the bytes of a contiguous run in the first input and output: the trailing axes on
+    which the two agree, and one more.
     """
     shapes = [tensor.shape for tensor in (*node.inputs[:1], *node.outputs[:1]) if tensor is not None and tensor.shape is not None]
     first = at(node.inputs, 0) or at(node.outputs, 0)
@@ -61,13 +63,17 @@ def _inner_run(node: PricedNode) -> float:
 
 
 def concat(node: PricedNode) -> Work:
-    """Concat of any number of tensors, and operators like it: everything is read and written."""
+    """Counts Concat of any number of tensors, and operators like it: every byte is read and
+    written.
+    """
     read = moved(node.inputs)
     return Work("copy", 2.0 * read, 0.0, float(sum(tensor.elements for tensor in node.inputs if tensor is not None)))
 
 
 def convert(node: PricedNode) -> Work:
-    """Cast and CastLike; "cast_integer" is between whole numbers and others, bool not among them."""
+    """Counts Cast and CastLike. "cast_integer" converts between integers (not bool) and other
+    types.
+    """
     source, output = at(node.inputs, 0), at(node.outputs, 0)
     size = moved([source]) + (moved([output]) if output is not None else moved([source]))
     elements = float((source or output or largest(())).elements)
@@ -76,11 +82,12 @@ def convert(node: PricedNode) -> Work:
 
 
 def transpose(node: PricedNode) -> Work:
-    """Transpose, by the blocks that the permutation keeps together.
+    """Counts Transpose by the blocks that the permutation keeps together.
 
-    "view": only axes of size 1 move. "transpose_runs": the last axes stay, so runs of elements are
-    copied. "transpose_plane": one block of axes changes places with another, as of a matrix.
-    "transpose": all else, element by element.
+    "view": only axes of size 1 move.
+    "transpose_runs": the last axes stay, so runs of elements are copied.
+    "transpose_plane": one block of axes swaps places with another, as in a matrix.
+    "transpose": any other permutation, element by element.
     """
     source = largest(node.inputs[:1])
     size = 2.0 * moved([source])
@@ -97,7 +104,7 @@ def transpose(node: PricedNode) -> Work:
         return Work("view", 0.0)
     if blocks[-1][0] == len(blocks) - 1:
         return Work("transpose_runs", size, 0.0, elements, elements / max(blocks[-1][1], 1))
-    # A matrix, or many of them: the leading blocks stay, and the last two are exchanged.
+    # A matrix, or many of them: the leading blocks stay, and the last two are swapped.
     numbers = [number for number, _ in blocks]
     plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
     narrow = min(blocks[-1][1], blocks[-2][1])
@@ -105,14 +112,14 @@ def transpose(node: PricedNode) -> Work:
 
 
 def rearrange(node: PricedNode) -> Work:
-    """DepthToSpace and SpaceToDepth: a transpose of six axes."""
+    """Counts DepthToSpace and SpaceToDepth as transposes of six axes."""
     elements = float(largest(node.inputs[:1]).elements)
     return Work("transpose", 2.0 * moved(node.inputs[:1]), 0.0, elements, elements)
 
 
 def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]:
-    """The output's blocks of axes that stay together, as (place in the input, size); axes of size 1
-    are left out.
+    """Returns the output's blocks of axes that stay together, as (place in the input, size). Axes
+    of size 1 are left out.
     """
     kept = [axis for axis in order if shape[axis] != 1]
     place = {axis: index for index, axis in enumerate(sorted(kept))}
@@ -128,7 +135,7 @@ def permuted_blocks(shape: Shape, order: Sequence[int]) -> list[tuple[int, int]]
 
 
 def gather(node: PricedNode) -> Work:
-    """Gather and its like: as much is read as is written, besides the indices."""
+    """Counts Gather and the like: they read the indices, and as many bytes as they write."""
     written = _written(node, at(node.inputs, 0))
     source = at(node.inputs, 0)
     elements = result(node)
@@ -140,7 +147,9 @@ def gather(node: PricedNode) -> Work:
 
 
 def _gathered_rows(node: PricedNode, elements: float, picked: float) -> float:
-    """Each index copies one run: of the axes behind the axis, once for each place before it."""
+    """Returns the number of runs that Gather copies. Each index copies one run, the axes behind
+    `axis`, for each place before it.
+    """
     shape = shape_at(node.inputs, 0)
     axis = node.attributes.get("axis", 0)
     if node.name != "Gather" or not shape or not isinstance(axis, int):
@@ -150,8 +159,8 @@ def _gathered_rows(node: PricedNode, elements: float, picked: float) -> float:
 
 
 def scatter(updates: int) -> Counter:
-    """Operators that write some elements of a copy: all data moves, and the updates, which are
-    input `updates`.
+    """Counts operators that write some elements of a copy: all data moves, and so do the updates,
+    which are input `updates`.
     """
 
     def count(node: PricedNode) -> Work:
@@ -164,13 +173,15 @@ def scatter(updates: int) -> Counter:
 
 
 def compress(node: PricedNode) -> Work:
-    """Operators whose output's size only the data tell: all is read, and the output written."""
+    """Counts operators whose output size depends on the data: the whole input is read, and the
+    output written.
+    """
     elements = float(largest(node.inputs).elements)
     return Work("gather", traffic(node), elements, elements, elements)
 
 
 def holder(kind: str) -> Counter:
-    """Operators on sequences, strings, or with bodies: their inputs and outputs move once."""
+    """Counts operators on sequences or strings, or with bodies: their inputs and outputs move once."""
 
     def count(node: PricedNode) -> Work:
         elements = float(sum(tensor.elements for tensor in (*node.inputs, *node.outputs) if tensor is not None))
@@ -180,17 +191,21 @@ def holder(kind: str) -> Counter:
 
 
 def body(node: PricedNode) -> Work:
-    """If, Loop, Scan and SequenceMap: a launch of their own; their bodies are priced as graphs."""
+    """Counts If, Loop, Scan and SequenceMap: one launch. Their bodies are priced as graphs."""
     return Work("control", 0.0)
 
 
 def unknown(node: PricedNode) -> Work:
-    """An operator that nobody described: all that it names moves, at the slow rate of its class."""
+    """Counts an operator without a description: all its tensors move, at the slow rate of its
+    class.
+    """
     elements = float(sum(tensor.elements for tensor in (*node.inputs, *node.outputs) if tensor is not None))
     return Work("unknown", moved(node.inputs) + moved(node.outputs), elements, elements)
 
 
 def blocked_reorder(node: PricedNode) -> Work:
-    """The runtime's own conversions between the plain layout and that in blocks of channels."""
+    """Counts the runtime's own conversions between the plain layout and the layout in blocks of
+    channels.
+    """
     source = largest(node.inputs[:1])
     return Work("transpose_runs", 2.0 * moved([source]), 0.0, float(source.elements), 0.0)

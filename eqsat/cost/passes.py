@@ -25,7 +25,7 @@ from eqsat.cost.workload import (
 
 
 def elementwise(operations: float, kind: str = "elementwise") -> Counter:
-    """So many operations for each element of the first output."""
+    """Counts a number of operations for each element of the first output."""
 
     def count(node: PricedNode) -> Work:
         elements = result(node)
@@ -35,15 +35,15 @@ def elementwise(operations: float, kind: str = "elementwise") -> Counter:
 
 
 def variadic(node: PricedNode) -> Work:
-    """Sum, Max, Min and Mean: an operation an element for each input but the first."""
+    """Counts Sum, Max, Min and Mean: one operation per element for each input but the first."""
     elements = result(node)
     count = max(sum(tensor is not None for tensor in node.inputs) - 1, 1) * elements
     return Work("elementwise", traffic(node), count, count)
 
 
 def power(node: PricedNode) -> Work:
-    """Pow: a product or two where the exponent is one constant, which is small as a rule; else a
-    Log and an Exp.
+    """Counts Pow: one or two products if the exponent is one constant, usually a small one, or else
+    a Log and an Exp.
     """
     exponent = at(node.inputs, 1)
     elements = result(node)
@@ -52,7 +52,7 @@ def power(node: PricedNode) -> Work:
 
 
 def update(operations: float) -> Counter:
-    """Steps of optimizers: so many operations for each element that they read."""
+    """Counts steps of optimizers: a number of operations for each element that they read."""
 
     def count(node: PricedNode) -> Work:
         elements = float(sum(tensor.elements for tensor in node.inputs if tensor is not None))
@@ -62,10 +62,10 @@ def update(operations: float) -> Counter:
 
 
 def reduction(operations: float) -> Counter:
-    """Operators that make one element of many: so many operations for each element read.
+    """Counts operators that make one element of many: a number of operations for each element read.
 
-    The class says which axes go: "reduction" where the last one does, so that elements to be
-    joined lie together, "reduction_outer" where the last one stays.
+    The class depends on the last axis. In "reduction" it is reduced, so joined elements lie
+    together. In "reduction_outer" it stays.
     """
 
     def count(node: PricedNode) -> Work:
@@ -86,7 +86,7 @@ def reduction(operations: float) -> Counter:
 
 
 def choice(node: PricedNode) -> Work:
-    """ArgMax and ArgMin: a comparison for each element read."""
+    """Counts ArgMax and ArgMin: a comparison for each element read."""
     source = largest(node.inputs[:1])
     shape = source.shape
     rank = len(shape) if shape is not None else 0
@@ -97,7 +97,7 @@ def choice(node: PricedNode) -> Work:
 
 
 def _rows(elements: float, shape: Shape | None, first: int) -> float:
-    """How many rows there are, of the axes from `first` on."""
+    """Returns the number of rows, which consist of the axes from `first` on."""
     return elements / max(size_of(shape[first:]), 1.0) if shape else elements / USUAL_SIZE
 
 
@@ -113,12 +113,12 @@ def _over_last(kind: str, operations: float, default: int) -> Counter:
 
 
 def norm(operations: float, default: int = -1) -> Counter:
-    """Norms over all axes from `axis` on; `default` stands for an absent one."""
+    """Counts norms over all axes from `axis` on; `default` replaces an absent `axis`."""
     return _over_last("norm", operations, default)
 
 
 def channel_norm(operations: float) -> Counter:
-    """Norms of each image and channel, or of each group of channels."""
+    """Counts norms of each image and channel, or of each group of channels."""
 
     def count(node: PricedNode) -> Work:
         source = largest(node.inputs[:1])
@@ -134,7 +134,7 @@ def channel_norm(operations: float) -> Counter:
 
 
 def softmax(operations: float, default: int = -1) -> Counter:
-    """Softmax and its like: "softmax" along the last axis, "softmax_outer" along another."""
+    """Counts Softmax and the like: "softmax" along the last axis, "softmax_outer" along another."""
 
     def count(node: PricedNode) -> Work:
         source = largest(node.inputs[:1])
@@ -151,20 +151,22 @@ def softmax(operations: float, default: int = -1) -> Counter:
 
 
 def local_norm(node: PricedNode) -> Work:
-    """LRN: a sum of squares over neighboring channels, a power and a quotient."""
+    """Counts LRN: a sum of squares over neighboring channels, a power and a quotient."""
     elements = result(node)
     return Work("norm", traffic(node), elements * (2.0 * max(integer(node, "size", 5), 1) + 30.0), elements, elements)
 
 
 def loss(node: PricedNode) -> Work:
-    """SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss."""
+    """Counts SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss."""
     source = largest(node.inputs[:1])
     elements = float(source.elements)
     return Work("softmax", moved(node.inputs) + moved(node.outputs), 12.0 * elements, elements, _rows(elements, source.shape, 1))
 
 
 def sort(node: PricedNode) -> Work:
-    """TopK, Unique and NonMaxSuppression: comparisons as of a sort of the first input's rows."""
+    """Counts TopK, Unique and NonMaxSuppression: as many comparisons as a sort of the first input's
+    rows.
+    """
     source = largest(node.inputs[:1])
     elements = float(source.elements)
     shape = source.shape
@@ -173,7 +175,7 @@ def sort(node: PricedNode) -> Work:
 
 
 def scan(operations: float = 1.0) -> Counter:
-    """Running sums and products, and other passes that go element by element."""
+    """Counts running sums and products, and other passes that go element by element."""
 
     def count(node: PricedNode) -> Work:
         elements = float(largest(node.inputs[:1]).elements)
@@ -183,7 +185,9 @@ def scan(operations: float = 1.0) -> Counter:
 
 
 def generate(kind: str, operations: float) -> Counter:
-    """Operators that make up their elements: so many operations for each element that they write."""
+    """Counts operators that generate their elements: a number of operations for each element
+    written.
+    """
 
     def count(node: PricedNode) -> Work:
         output = at(node.outputs, 0)
@@ -195,7 +199,9 @@ def generate(kind: str, operations: float) -> Counter:
 
 
 def fourier(node: PricedNode) -> Work:
-    """DFT and STFT, as of the fast transform: five operations for each element and halving."""
+    """Counts DFT and STFT like a fast Fourier transform: five operations for each element and
+    halving.
+    """
     source, output = largest(node.inputs[:1]), at(node.outputs, 0)
     elements = float(max(source.elements, output.elements if output is not None else 0))
     shape = output.shape if output is not None and output.shape else source.shape
@@ -204,21 +210,21 @@ def fourier(node: PricedNode) -> Work:
 
 
 def determinant(node: PricedNode) -> Work:
-    """Det: two thirds of the cube of the size for each matrix."""
+    """Counts Det: two thirds of the cube of the size for each matrix."""
     source = largest(node.inputs[:1])
     size = float(source.shape[-1]) if source.shape else float(USUAL_SIZE)
     return Work("scan", traffic(node), source.elements * size * 2.0 / 3.0, float(source.elements) * size)
 
 
 def rotary(node: PricedNode) -> Work:
-    """RotaryEmbedding: two products and a sum for each element."""
+    """Counts RotaryEmbedding: two products and a sum for each element."""
     source = largest(node.inputs[:1])
     elements = float(source.elements)
     return Work("elementwise", 2.0 * moved(node.inputs[:1]) + moved(node.inputs[1:]), 3.0 * elements, elements, _rows(elements, source.shape, -1))
 
 
 def trees(node: PricedNode) -> Work:
-    """Ensembles of trees: each row of the input walks down each tree."""
+    """Counts ensembles of trees: each row of the input walks down each tree."""
     ids = node.attributes.get("nodes_treeids")
     nodes = max(length(node, "nodes_treeids"), length(node, "nodes_featureids"), 1)
     count = len(set(ids)) if isinstance(ids, tuple) and ids else max(length(node, "tree_roots"), 1)
@@ -229,7 +235,9 @@ def trees(node: PricedNode) -> Work:
 
 
 def linear_model(node: PricedNode) -> Work:
-    """Linear and support vector models: a product of each row with all coefficients or vectors."""
+    """Counts linear and support vector models: a product of each row with all coefficients or
+    vectors.
+    """
     coefficients = max(length(node, "coefficients"), length(node, "support_vectors"), 1)
     source = largest(node.inputs[:1])
     rows = float(source.shape[0]) if source.shape and len(source.shape) > 1 else 1.0
@@ -237,6 +245,6 @@ def linear_model(node: PricedNode) -> Work:
 
 
 def plain_model(node: PricedNode) -> Work:
-    """The other operators of ai.onnx.ml: a pass over the input."""
+    """Counts the other operators of ai.onnx.ml: a pass over the input."""
     elements = max(broadcast(node.inputs), result(node))
     return Work("ml", traffic(node), 2.0 * elements, elements)

@@ -1,4 +1,4 @@
-"""The price of a node: the time that it takes, and the launches, bytes and operations behind it."""
+"""The price of a node: its time, and the launches, bytes and operations behind it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Price:
 
     seconds: float
     launches: int
-    bytes: float  # read and written
+    bytes: float  # bytes read and written
     operations: float  # multiply-adds count as two
     bound: Bound
 
 
 def work(node: PricedNode, target: Target) -> Work:
-    """The work of the target's kernel for a node."""
+    """Returns the work of the target's kernel for a node."""
     declared = target.operators.get(node.key)
     count = COUNTERS.get(node.key, unknown)
     if declared is None:
@@ -49,10 +49,11 @@ def work(node: PricedNode, target: Target) -> Work:
 
 
 def price(node: PricedNode, target: Target) -> Price:
-    """The price of a node on a target: launches, and the longer of moving bytes and computing.
+    """Returns the price of a node on a target: its launches, plus the longer of moving bytes and
+    computing.
 
-    The price is finite and not negative. A node without a kernel has a price too, that of the
-    kernel which it would have; `Target.runs` tells them apart.
+    The price is finite and not negative. A node without a kernel has the price of the kernel that
+    it would have. `Target.runs` tells the two apart.
     """
     done = work(node, target)
     rates = target.rates(done.kind, node.key)
@@ -74,7 +75,7 @@ def _computing(done: Work, rates: Rates) -> float:
 
 
 def _dtype(node: PricedNode) -> int:
-    """The data type that decides the speed: of the first input that is no condition."""
+    """Returns the data type that decides the speed: that of the first input that is no condition."""
     first = 0
     for tensor in node.inputs:
         if tensor is not None:
@@ -89,11 +90,12 @@ _BLOCKED_DOMAIN = "com.microsoft.nchwc"
 
 
 def blocks(node: PricedNode, layout: Blocked) -> bool:
-    """Whether ONNX Runtime converts a Conv to the layout in blocks of channels.
+    """Tells whether ONNX Runtime converts a Conv to the layout in blocks of channels.
 
-    It does so to images with two axes and constant filters and bias. A dense Conv needs input
-    channels that fill whole vectors, or fewer than a block (the first of a network); a depthwise
-    one channels that fill whole vectors; other groups must be whole blocks.
+    It converts only Convs over images with two axes, with constant filters and bias. A dense Conv
+    needs input channels that fill whole vectors, or fewer than a block (the first Conv of a
+    network). A depthwise Conv needs channels that fill whole vectors. Other groups must be whole
+    blocks.
     """
     if len(node.inputs) < 2:
         return False

@@ -13,14 +13,16 @@ from eqsat.facts.fact import Fact
 from eqsat.operators import Attributes, full_name
 
 USUAL_SIZE = 64
-"""The size assumed of a dimension that has no number and to which the caller gives none."""
+"""The size of a dimension that has no number and to which the caller gives none."""
 
 _ABSURD = 1 << 60  # models may declare sizes that no machine has
 
 
 @dataclass(frozen=True, slots=True)
 class Shaped:
-    """The type of one tensor. A shape of None has an unknown rank and is priced as one usual size."""
+    """The type of one tensor. A shape of None has an unknown rank and is priced like one usual
+    size.
+    """
 
     dtype: int
     shape: tuple[int, ...] | None
@@ -28,7 +30,7 @@ class Shaped:
 
     @property
     def elements(self) -> int:
-        """How many elements the tensor has."""
+        """Returns the number of elements of the tensor."""
         return USUAL_SIZE if self.shape is None else min(math.prod(self.shape), _ABSURD)
 
 
@@ -44,12 +46,12 @@ class PricedNode:
 
     @property
     def key(self) -> str:
-        """The operator as targets and tables write it."""
+        """Returns the operator as targets and tables write it."""
         return full_name(self.domain, self.name)
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:
-    """The known type of a tensor, with `sizes` for the names of dimensions."""
+    """Returns the known type of a tensor, with `sizes` for the names of dimensions."""
     shape = None if fact.shape is None else tuple(_size(size, sizes) for size in fact.shape)
     return Shaped(fact.dtype, shape, fact.const)
 
@@ -58,7 +60,7 @@ def _size(size: Dim, sizes: Mapping[str, int]) -> int:
     if size is None:
         return USUAL_SIZE
     if isinstance(size, int):
-        # A model may declare a negative size; it fails when it runs, not here.
+        # A model may declare a negative size. It fails when the model runs, not here.
         return max(size, 0)
     found = evaluate(size, {name: sizes.get(name, USUAL_SIZE) for name in symbols(size)})
     return max(found or 0, 0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode
 from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integer, integers, largest, moved, result, shape_at, size_of, text, traffic
 
-_COORDINATES = 12.0  # operations that find the place of one sample
+_COORDINATES = 12.0  # operations to find the place of one sample
 
 
 def window_output(node: PricedNode, source: Shape, kernel: Shape) -> Shape:
-    """The spatial sizes of the output of a Conv or a pool, by its attributes."""
+    """Returns the spatial sizes of the output of a Conv or a pool, by its attributes."""
     rank = len(source)
     strides = integers(node, "strides") or (1,) * rank
     dilations = integers(node, "dilations") or (1,) * rank
@@ -32,10 +32,10 @@ def window_output(node: PricedNode, source: Shape, kernel: Shape) -> Shape:
 
 
 def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
-    """Conv and its like, with the positions of their data and of their filters.
+    """Counts Conv and the like; `data` and `filters` are the positions of their inputs.
 
-    The class is "conv" (one group), "depthwise" (a filter for each
-    channel), "grouped"; with a blocked target, price() appends "_blocked".
+    The class is "conv" (one group), "depthwise" (one filter per channel) or "grouped". On a blocked
+    target, price() appends "_blocked".
     """
     plain = kind == "conv"
 
@@ -43,7 +43,7 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         source, weights = shape_at(node.inputs, data), shape_at(node.inputs, filters)
         output = at(node.outputs, 0)
         groups = max(integer(node, "group", 1), 1)
-        # The filters as they are written: output channels, input channels of a group, window.
+        # Filters have the order: output channels, input channels of a group, window.
         window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
         channels = weights[0] if weights else USUAL_SIZE
         if output is not None and output.shape is not None:
@@ -53,7 +53,8 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
             results = source[0] * channels * size_of(window_output(node, source[2:], kernel))
         else:
             results = float(largest(node.inputs).elements)
-        # A depthwise kernel works window by window; a dense one is a product of all of them.
+        # A depthwise kernel works window by window; a dense one multiplies all windows as one
+        # product.
         depthwise = groups > 1 and weights is not None and len(weights) > 1 and weights[1] == 1
         group = "depthwise" if depthwise else "grouped" if groups > 1 else "conv"
         operations = 2.0 * results * window
@@ -68,7 +69,7 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
 
 
 def conv_transpose(node: PricedNode) -> Work:
-    """ConvTranspose: each element of the input adds a window of the filters to the output."""
+    """Counts ConvTranspose: each element of the input adds a window of the filters to the output."""
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
     window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
     elements = source.elements if source is not None else USUAL_SIZE
@@ -81,7 +82,7 @@ def conv_transpose(node: PricedNode) -> Work:
 
 
 def causal_conv(node: PricedNode) -> Work:
-    """CausalConvWithState: a depthwise Conv over time that keeps the last elements as state."""
+    """Counts CausalConvWithState: a depthwise Conv over time that keeps the last elements as state."""
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
     window = float(weights[-1]) if weights else float(USUAL_SIZE)
     elements = float(source.elements) if source is not None else float(USUAL_SIZE)
@@ -89,7 +90,9 @@ def causal_conv(node: PricedNode) -> Work:
 
 
 def deform_conv(node: PricedNode) -> Work:
-    """DeformConv: each element under a window is sampled between four neighbors, then as Conv."""
+    """Counts DeformConv: samples each element of a window between four neighbors, then works like
+    Conv.
+    """
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
     window = size_of(weights[1:]) if weights is not None and len(weights) > 1 else float(USUAL_SIZE)
     channels = weights[0] if weights else USUAL_SIZE
@@ -100,7 +103,7 @@ def deform_conv(node: PricedNode) -> Work:
 
 
 def pool(kind: str) -> Counter:
-    """Pools over windows: an operation for each element under each window."""
+    """Counts pools over windows: an operation for each element under each window."""
 
     def count(node: PricedNode) -> Work:
         source = at(node.inputs, 0)
@@ -114,7 +117,7 @@ def pool(kind: str) -> Counter:
         else:
             results = float(source.elements if source is not None else USUAL_SIZE)
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs)))
-        # Kernels clip windows to the image, and exporters write windows that are far larger.
+        # Kernels clip windows to the image, and exporters may write windows that are far larger.
         image = shape[2:] if shape is not None and len(shape) == len(kernel) + 2 else kernel
         window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
         return Work(kind, size, results * window, results, results)
@@ -123,7 +126,7 @@ def pool(kind: str) -> Counter:
 
 
 def global_pool(kind: str) -> Counter:
-    """Pools over whole images: an operation for each element."""
+    """Counts pools over whole images: an operation for each element."""
 
     def count(node: PricedNode) -> Work:
         source = largest(node.inputs)
@@ -134,8 +137,8 @@ def global_pool(kind: str) -> Counter:
 
 
 def resize(node: PricedNode) -> Work:
-    """Resize and Upsample, by mode: nearest copies, linear reads 2 to the power of resized axes,
-    cubic 4.
+    """Counts Resize and Upsample by mode. For each result, nearest reads one element. Linear reads
+    2 and cubic reads 4 along each resized axis, so their number is a power.
     """
     mode = text(node, "mode", "nearest")
     elements = result(node)
@@ -149,7 +152,7 @@ def resize(node: PricedNode) -> Work:
 
 
 def sample(taps: float) -> Counter:
-    """Operators that read an image at computed places: so many elements for each result."""
+    """Counts operators that read an image at computed places: a number of elements for each result."""
 
     def count(node: PricedNode) -> Work:
         output = at(node.outputs, 0)
@@ -160,7 +163,7 @@ def sample(taps: float) -> Counter:
 
 
 def roi_align(node: PricedNode) -> Work:
-    """RoiAlign: so many samples for each result, each between four neighbors."""
+    """Counts RoiAlign: a number of samples for each result, each between four neighbors."""
     output = at(node.outputs, 0)
     results = float(output.elements) if output is not None else float(largest(node.inputs).elements)
     ratio = max(integer(node, "sampling_ratio", 0), 0) or 2
@@ -169,7 +172,7 @@ def roi_align(node: PricedNode) -> Work:
 
 
 def affine_grid(node: PricedNode) -> Work:
-    """AffineGrid: a small product for each point."""
+    """Counts AffineGrid: a small product for each point."""
     output = at(node.outputs, 0)
     elements = float(output.elements) if output is not None else float(largest(node.inputs).elements)
     axes = output.shape[-1] if output is not None and output.shape else 2
@@ -177,5 +180,5 @@ def affine_grid(node: PricedNode) -> Work:
 
 
 def fold(node: PricedNode) -> Work:
-    """Col2Im: each element of the input is added to the output."""
+    """Counts Col2Im: each element of the input is added to the output."""
     return Work("scatter", traffic(node), float(largest(node.inputs[:1]).elements), float(largest(node.inputs[:1]).elements))

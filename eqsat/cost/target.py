@@ -1,8 +1,8 @@
 """A target: the figures of one runtime on one machine, read from a TOML file.
 
-`load_target` takes the name of a shipped target or the path of a user's file, which may start from
-another one (`base`). It gives a `Target`, or raises `InputError` with one line: the file, the key,
-what is wrong there and what is allowed. `docs/targets.md` explains every key.
+`load_target` takes the name of a shipped target or the path of a user's file. The file may start
+from another target (`base`). It returns a `Target`, or raises `InputError` with one line: the file,
+the key, what is wrong there and what is allowed. `docs/targets.md` explains every key.
 """
 
 from __future__ import annotations
@@ -23,34 +23,38 @@ from eqsat.shipped import TARGETS
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """What the work of a class, or of one operator, takes in seconds. All terms but the launch add up."""
+    """The rates that turn the work of a class, or of one operator, into seconds. The computing
+    terms add up. A node takes its launch, and the longer of moving bytes and computing.
+    """
 
     launches: int = 1
-    launch: float | None = None  # seconds; None: the target's
+    launch: float | None = None  # seconds; None: the target's launch
     throughput: float = math.inf  # operations a second, in float32
     per_element: float = 0.0
     per_row: float = 0.0
     per_weight: float = 0.0
-    columns: int = 1  # of a product, to whose multiple a kernel fills up
+    columns: int = 1  # columns of a product are rounded up to a multiple of this
     bandwidth: float = 1.0  # as a share of the target's
     relative: Mapping[int, float] = field(default_factory=dict[int, float])  # by data type, the time relative to float32's
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What a target says of one operator."""
+    """The figures that a target gives for one operator."""
 
-    kind: str | None = None  # None: as the operator's own work is counted
-    rates: Mapping[str, Any] = field(default_factory=dict[str, Any])  # in place of the class's
-    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])  # the same, for its work of one class
-    operations: float | None = None  # for each element of the first output
-    missing: frozenset[int] = frozenset()  # data types for which there is no kernel; all_missing has all
+    kind: str | None = None  # None: the operator's own class of work
+    # Rates in place of the class's
+    rates: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # Rates in place of the class's, for its work of one class
+    classes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    operations: float | None = None  # operations for each element of the first output
+    missing: frozenset[int] = frozenset()  # data types without a kernel; `all_missing` has all types
     all_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """Convs that the runtime converts to a layout in blocks of channels."""
+    """The Convs that the runtime converts to a layout in blocks of channels."""
 
     block: int
     multiple: int
@@ -59,12 +63,14 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True)
 class Fusion:
-    """Two neighbors that the runtime makes one kernel, where the second is the first's only consumer."""
+    """Two neighbors that the runtime fuses into one kernel if the second is the first's only
+    consumer.
+    """
 
     first: frozenset[str]
     second: frozenset[str]
     becomes: str
-    constant: bool = False  # only where the other operands of the second are constant
+    constant: bool = False  # whether the other operands of the second must be constant
 
 
 @dataclass(frozen=True)
@@ -75,27 +81,29 @@ class Target:
     about: str
     runtime: str
     launch: float
-    bandwidth: tuple[tuple[float, float], ...]  # bytes and the seconds that they take; empty: no time
+    # Sizes in bytes and the seconds that they take; empty: moving takes no time
+    bandwidth: tuple[tuple[float, float], ...]
     classes: Mapping[str, Rates]
     operators: Mapping[str, Declared]
     relative: Mapping[int, float]
     blocked: Blocked | None = None
     fusions: tuple[Fusion, ...] = ()
-    assembles: frozenset[str] = frozenset()  # operators that the runtime makes of the nodes of their definition
+    # Operators that the runtime assembles from the nodes of their definition
+    assembles: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
     def asks(self) -> bool:
-        """Whether ONNX Runtime can be asked for the graph that it makes of a model."""
+        """Tells whether ONNX Runtime can return the graph that it makes of a model."""
         return self.runtime.startswith("onnxruntime")
 
     @property
     def counts(self) -> bool:
-        """Whether a launch is all that a node costs, so that times count launches."""
+        """Tells whether a launch is all that a node costs, so that times count launches."""
         return not (self.bandwidth or self.operators) and all(replace(rates, launches=1) == Rates() for rates in self.classes.values())
 
     def rates(self, kind: str, key: str) -> Rates:
-        """The rates of an operator's work of a class."""
+        """Returns the rates of an operator's work of a class."""
         found = self._found.get((kind, key))
         if found is None:
             declared = self.operators.get(key)
@@ -108,7 +116,7 @@ class Target:
         return found
 
     def transfer(self, size: float) -> float:
-        """The seconds in which so many bytes move; between the sizes of the file, on a line."""
+        """Returns the seconds to move `size` bytes, by a line between the sizes of the file."""
         below = (0.0, 0.0)
         for level in self.bandwidth:
             if size <= level[0]:
@@ -117,29 +125,31 @@ class Target:
         return size * below[1] / below[0] if below[0] else 0.0
 
     def knows(self, key: str) -> bool:
-        """Whether an operator is described, here or in the table of operators."""
+        """Tells whether an operator is described, here or in the table of operators."""
         return key in self.operators or key in COUNTERS
 
     def runs(self, key: str, dtype: int) -> bool:
-        """Whether the runtime has a kernel, as far as the target says."""
+        """Tells whether the runtime has a kernel, as far as the target says."""
         declared = self.operators.get(key)
         return declared is None or not (declared.all_missing or dtype in declared.missing)
 
 
 def shipped_targets() -> tuple[str, ...]:
-    """The names of the targets that the package ships."""
+    """Returns the names of the targets that the package ships."""
     return tuple(sorted(path.stem for path in TARGETS.glob("*.toml")))
 
 
 def load_target(name_or_path: str | Path) -> Target:
-    """The target of a name or file; `InputError` if there is none or something in it is wrong."""
+    """Returns the target of a name or file. Raises `InputError` if there is none or something in it
+    is wrong.
+    """
     name = str(name_or_path)
     return _read(Path(name)) if _is_file(name) else _shipped(name)
 
 
 @cache
 def _shipped(name: str) -> Target:
-    """A target that the package ships: its file stays as it is while a process runs."""
+    """Returns a target that the package ships. Its file does not change while a process runs."""
     return _read(_find(name))
 
 
@@ -160,14 +170,15 @@ def _find(name: str) -> Path:
 
 
 def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
-    """The tables of a file over those of its base, checked."""
+    """Returns the tables of a file merged over those of its base, after a check."""
     if path.resolve() in above:
         raise InputError(f"{path}: base: the files start from one another in a circle")
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # also of integers and of nesting beyond what Python reads
+    # Also raised for integers and nesting too large for Python
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is no TOML: {error}") from None
     check_tables(table, path)
     base = table.pop("base", None)

@@ -1,7 +1,7 @@
 """The keys of a target's file and what each may hold.
 
-`check_tables` takes the tables as TOML gives them and raises `InputError` for the first thing that
-is wrong: one line with the file, the key, the problem and what is allowed.
+`check_tables` takes the tables as TOML gives them. It raises `InputError` for the first error: one
+line with the file, the key, the problem and what is allowed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from eqsat.errors import InputError
 from eqsat.spelling.definitions import DEFINED
 
 DTYPES: Final = {name.lower(): int(number) for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
-"""The data types by the names of ONNX text."""
+"""The data types by their names in ONNX text."""
 
-_BEYOND = 10**300  # integers from there on are no floats; TOML writes such, too
+_BEYOND = 10**300  # integers from here on are no floats, but TOML may contain them
 
 # A check takes a value, its key and the file, and raises InputError if the value is not allowed.
 Check: TypeAlias = Callable[[Any, str, Path], None]
@@ -131,7 +131,7 @@ RATES: Final[dict[str, Check]] = {
     "bandwidth": _POSITIVE,
     "relative": _RELATIVE,
 }
-"""The rates that a class, or an operator in its place, may have."""
+"""The rates that a class may have. An operator may have them in place of its class."""
 
 _OPERATOR: Final[dict[str, Check]] = {
     **RATES,
@@ -162,5 +162,5 @@ _FILE = _table(
 
 
 def check_tables(tables: Mapping[str, Any], path: Path) -> None:
-    """Raise `InputError` if a key is unknown, a value is not allowed, or a part is missing."""
+    """Raises `InputError` if a key is unknown, a value is not allowed, or a part is missing."""
     _FILE(dict(tables), "", path)

@@ -1,8 +1,9 @@
-"""The work of a node: counted operations, bytes and passes, before any machine gives them a time.
+"""The work of a node: its operations, bytes and passes, counted before a target turns them into
+time.
 
-Counters (`contractions`, `sliding`, `passes`, `movement`) take a `PricedNode` and give its `Work`.
-They never fail: an unknown size counts as `USUAL_SIZE`, a missing output as what the inputs make
-of it. Counts are floats, because products of large sizes leave every integer of a machine.
+Counters (`contractions`, `sliding`, `passes`, `movement`) take a `PricedNode` and return its
+`Work`. They never fail: an unknown size counts as `USUAL_SIZE`, and a missing output as the inputs
+imply it. Counts are floats because products of large sizes exceed every machine integer.
 """
 
 from __future__ import annotations
@@ -21,23 +22,21 @@ Shape: TypeAlias = tuple[int, ...]
 
 
 class Work(NamedTuple):
-    """The work of a kernel for one node. Its class `kind` decides how a target turns it into
-    seconds.
-    """
+    """The work of a kernel for one node. A target turns its class `kind` into seconds."""
 
     kind: str
-    bytes: float  # read and written
-    operations: float = 0.0  # multiply-adds count as two
-    elements: float = 0.0  # through which the kernel passes; results, of a product
+    bytes: float  # bytes read and written
+    operations: float = 0.0  # operations; a multiply-add counts as two
+    elements: float = 0.0  # elements that the kernel passes over; of a product, its results
     rows: float = 0.0  # starts of an inner loop: rows of a norm, contiguous runs of a move
     weights: float = 0.0  # elements of the second factor of a product
-    columns: float = 0.0  # of the second factor, which kernels fill up to whole vectors
+    columns: float = 0.0  # columns of the second factor, which kernels pad to whole vectors
 
 
 Counter: TypeAlias = Callable[[PricedNode], Work]
 
 _STRING_BYTES = 32.0
-_UNKNOWN_BYTES = 4.0  # of an element whose data type is unknown
+_UNKNOWN_BYTES = 4.0  # bytes of an element whose data type is unknown
 
 
 def _bytes_of_dtypes() -> dict[int, float]:
@@ -52,7 +51,7 @@ _BYTES = _bytes_of_dtypes()
 
 
 def moved(tensors: Iterable[Shaped | None]) -> float:
-    """The bytes of all tensors together."""
+    """Returns the bytes of all tensors together."""
     total = 0.0
     for tensor in tensors:
         if tensor is not None:
@@ -61,40 +60,40 @@ def moved(tensors: Iterable[Shaped | None]) -> float:
 
 
 def element_size(tensor: Shaped) -> float:
-    """The bytes of one element."""
+    """Returns the bytes of one element."""
     return _BYTES.get(tensor.dtype, _UNKNOWN_BYTES)
 
 
 def at(tensors: Sequence[Shaped | None], index: int) -> Shaped | None:
-    """The tensor at a position, None if it is absent."""
+    """Returns the tensor at a position, or None if it is absent."""
     return tensors[index] if index < len(tensors) else None
 
 
 def shape_at(tensors: Sequence[Shaped | None], index: int) -> Shape | None:
-    """The shape of the tensor at a position, None if it is absent or of unknown rank."""
+    """Returns the shape of the tensor at a position, or None if it is absent or of unknown rank."""
     tensor = tensors[index] if index < len(tensors) else None
     return None if tensor is None else tensor.shape
 
 
 def largest(tensors: Iterable[Shaped | None]) -> Shaped:
-    """The tensor of most elements; a usual one if there is none."""
+    """Returns the tensor of most elements, or a usual one if there is none."""
     present = [tensor for tensor in tensors if tensor is not None]
     return max(present, key=lambda tensor: tensor.elements) if present else Shaped(TensorProto.FLOAT, (USUAL_SIZE,))
 
 
 def size_of(shape: Sequence[int]) -> float:
-    """The number of elements of a shape."""
+    """Returns the number of elements of a shape."""
     return float(math.prod(shape))
 
 
 def integer(node: PricedNode, name: str, default: int) -> int:
-    """An integer attribute; an attribute of another type counts as absent."""
+    """Returns an integer attribute. An attribute of another type counts as absent."""
     value = node.attributes.get(name, default)
     return value if isinstance(value, int) else default
 
 
 def integers(node: PricedNode, name: str) -> tuple[int, ...] | None:
-    """A list of integers, None if it is absent, empty or something else."""
+    """Returns a list of integers, or None if it is absent, empty or of another type."""
     value = node.attributes.get(name)
     if not isinstance(value, tuple) or not value:
         return None
@@ -103,7 +102,7 @@ def integers(node: PricedNode, name: str) -> tuple[int, ...] | None:
 
 
 def text(node: PricedNode, name: str, default: str) -> str:
-    """A string attribute."""
+    """Returns a string attribute."""
     value = node.attributes.get(name)
     if isinstance(value, onnx.AttributeProto):
         value = value.s
@@ -111,19 +110,21 @@ def text(node: PricedNode, name: str, default: str) -> str:
 
 
 def length(node: PricedNode, name: str) -> int:
-    """How many items an attribute has that is a list."""
+    """Returns the length of an attribute that is a list."""
     value = node.attributes.get(name)
     return len(value) if isinstance(value, tuple) else 0
 
 
 def axis_of(node: PricedNode, default: int, rank: int) -> int:
-    """The attribute `axis` as a position from the front, within the rank."""
+    """Returns the attribute `axis` as a position from the front, within the rank."""
     axis = integer(node, "axis", default)
     return min(max(axis + rank if axis < 0 else axis, 0), max(rank - 1, 0))
 
 
 def broadcast(tensors: Iterable[Shaped | None]) -> float:
-    """The number of elements of the common shape, or of the largest tensor if a rank is unknown."""
+    """Returns the number of elements of the common shape, or of the largest tensor if a rank is
+    unknown.
+    """
     shapes: list[Shape] = []
     fallback = 0
     for tensor in tensors:
@@ -141,7 +142,9 @@ def broadcast(tensors: Iterable[Shaped | None]) -> float:
 
 
 def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | None], elements: float) -> float:
-    """How many runs a kernel makes whose inputs broadcast: within a run, none of them starts again."""
+    """Returns the number of runs of a kernel whose inputs broadcast. Within a run no input starts
+    again.
+    """
     output = shape_at(outputs, 0)
     if output is None:
         return 0.0
@@ -150,7 +153,8 @@ def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | N
         shape = tensor.shape if tensor is not None else None
         if shape is None or shape == output or not shape:
             continue
-        # Axes from the end, as long as all of them are there, or all of them are repeated.
+        # A run is the longest stretch of last axes that the input has in full, or along which it
+        # repeats.
         run, repeated = 1, None
         for have, want in zip(reversed(shape), reversed(output), strict=False):
             if want != 1:
@@ -164,13 +168,15 @@ def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | N
 
 
 def result(node: PricedNode) -> float:
-    """The elements of the first output; where it is missing, of the broadcast inputs."""
+    """Returns the elements of the first output. If it is missing, the broadcast inputs give them."""
     output = node.outputs[0] if node.outputs else None
     return float(output.elements) if output is not None else broadcast(node.inputs)
 
 
 def traffic(node: PricedNode) -> float:
-    """The bytes of all inputs and outputs; a missing first output counts as the broadcast inputs."""
+    """Returns the bytes of all inputs and outputs. A missing first output counts as the broadcast
+    inputs.
+    """
     total = moved(node.inputs) + moved(node.outputs)
     if not node.outputs or node.outputs[0] is None:
         total += broadcast(node.inputs) * element_size(largest(node.inputs))

@@ -1,1 +1,3 @@
-"""Ordering: in which order steps run so that the least memory is alive at once. Plain data, no models."""
+"""Ordering: finds an order of steps in which the least memory is alive at once. It uses plain data,
+no models.
+"""

@@ -1,8 +1,8 @@
-"""The best order of a few steps: a search over the sets of steps that can be done, by least peak.
+"""The best order of a few steps, found by a search over the sets of done steps, by least peak.
 
-The search takes the set of least peak next, so the first time that everything is done is a proof.
-A step after which no more is alive, and which needs no more than some order needs anyway, runs at
-once: putting it off never helps, since all that it ends would only end later.
+The search takes the set of least peak next. So the first path to the full set is a proof. A step
+may run at once if it leaves no more alive than before and needs no more than the peak so far.
+Running it later never helps, because its buffers would only end later.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from eqsat.ordering.lifetimes import Steps
 
 
 def exact_order(problem: Steps, below: int, most: int) -> tuple[list[int] | None, bool]:
-    """The order of least peak if that is less than `below`, else None; and whether that is proved.
-    It is not where the search ends after `most` steps were tried.
+    """Returns the order of least peak if it is below `below`, else None, and whether that is
+    proved. A search that ends after `most` steps proves nothing.
     """
     moves = Frontiers(problem)
     if moves.least >= below:
         return None, True
-    came: dict[int, tuple[int, list[int]]] = {}  # by set, the one before it and the steps between
+    # By set, the set before it and the steps between the two
+    came: dict[int, tuple[int, list[int]]] = {}
     best = {0: moves.least}
     settled: set[int] = set()
     waiting = [(moves.least, 0, 0, _State(0, moves.start, moves.first))]  # peak, steps left, turn, state
@@ -52,7 +53,7 @@ def exact_order(problem: Steps, below: int, most: int) -> tuple[list[int] | None
 
 
 class _State(NamedTuple):
-    """The steps that are done, what is alive after them, and the steps that may run next."""
+    """The steps that are done, the memory alive after them, and the steps that may run next."""
 
     done: int
     alive: int
@@ -65,8 +66,10 @@ def _after(moves: Frontiers, state: _State, number: int, alive: int) -> _State:
 
 
 def _forced(moves: Frontiers, state: _State, peak: int, steps: list[int]) -> tuple[_State, int]:
-    """Runs what may run at once without loss, and adds it to `steps`. Says how many were tried."""
-    looked = tried = 0  # `looked` are steps that were ready in this state, and dearer
+    """Runs steps that may run at once without loss, and adds them to `steps`. Returns how many it
+    tried.
+    """
+    looked = tried = 0  # `looked` are steps that were ready in this state but dearer
     while new := state.ready & ~looked:
         number = next(numbers(new))
         tried += 1
@@ -74,7 +77,7 @@ def _forced(moves: Frontiers, state: _State, peak: int, steps: list[int]) -> tup
         if during <= peak and left <= state.alive:
             state = _after(moves, state, number, left)
             steps.append(number)
-            looked = 0  # others may end more now
+            looked = 0  # the others may end more now
         else:
             looked |= 1 << number
     return state, tried

@@ -1,7 +1,7 @@
-"""A frontier: the set of steps that are done, as bits, and what another step does to memory.
+"""A frontier: the set of done steps, as bits, and the effect of a step on memory.
 
-What is alive depends on the set of steps that are done, not on their order. So searches go over
-these sets, in both directions: a step is added, or taken away from the end.
+The memory alive depends on the set of done steps, not on their order. So searches go over these
+sets in both directions: they add a step, or take one away from the end.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ class Frontiers:
                 self.after[earlier] |= 1 << number
                 self._after[earlier].append(number)
         self.first = sum(1 << number for number in range(count) if not self.before[number])
-        """The steps, as bits, that may run first, and those that may run last."""
+        """The steps, as bits, that may run first. `last` has those that may run last."""
         self.last = sum(1 << number for number in range(count) if not self.after[number])
-        # Buffers that a step may end: size and readers. A kept one never ends, so it has no place here.
+        # Buffers that a step may end, as size and readers. A kept buffer has no entry, because it
+        # never ends.
         self._ends = [[(sizes[buffer], readers[buffer]) for buffer in dict.fromkeys((*step.reads, *step.makes)) if sizes[buffer]] for step in problem.steps]
         self._begins = [[(sizes[buffer], readers[buffer]) for buffer in dict.fromkeys(step.reads) if sizes[buffer]] for step in problem.steps]
         self._overwrites = [[(sizes[buffer], readers[buffer]) for buffer in step.overwrites if sizes[buffer]] for step in problem.steps]
@@ -38,14 +39,16 @@ class Frontiers:
         self._extra = [step.extra for step in problem.steps]
         given = problem.given()
         self.start = problem.base + sum(problem.buffers[number].size for number in given if problem.buffers[number].kept or readers[number])
-        """What is alive before the first step."""
+        """The bytes alive before the first step."""
         self.end = problem.base + sum(buffer.size for buffer in problem.buffers if buffer.kept)
-        """What is alive after the last one."""
+        """The bytes alive after the last step."""
         self.least = max([self.start, self.end, *(self._least(problem, number) for number in range(count))])
-        """What every order needs."""
+        """The bytes that every order needs at least."""
 
     def _least(self, problem: Steps, number: int) -> int:
-        """What is alive during a step at best: what it reads and makes, and what is kept since before."""
+        """Returns the fewest bytes alive during a step: what it reads and makes, and what is kept
+        from before.
+        """
         step = problem.steps[number]
         kept = sum(problem.buffers[given].size for given in problem.given() if problem.buffers[given].kept and given not in step.reads)
         read = sum(problem.buffers[buffer].size for buffer in dict.fromkeys(step.reads))
@@ -53,7 +56,9 @@ class Frontiers:
         return problem.base + kept + read + self._made[number] + self._extra[number] - saved
 
     def add(self, done: int, alive: int, number: int) -> tuple[int, int]:
-        """What is alive during a step that runs now, and after it. `alive` is what is before it."""
+        """Returns the bytes alive during a step that runs now, and after it. `alive` are those
+        before it.
+        """
         after = done | 1 << number
         during = alive + self._made[number]
         ended = sum([size for size, readers in self._ends[number] if not readers & ~after])
@@ -65,11 +70,11 @@ class Frontiers:
         return during + self._extra[number], left
 
     def take(self, done: int, alive: int, number: int) -> tuple[int, int]:
-        """The same backwards: what is alive during the last of the done steps, and before it.
-        `alive` is what is after it.
+        """Returns the same backwards: the bytes alive during the last done step, and before it.
+        `alive` are those after it.
         """
         begun = sum([size for size, readers in self._begins[number] if not readers & ~done])
-        # A buffer that the step makes and nobody reads is gone after it.
+        # A buffer that the step makes and nothing reads ends with the step.
         vain = sum([size for size, readers in self._ends[number] if not readers])
         during = alive + begun + vain
         before = during - self._made[number]
@@ -80,16 +85,18 @@ class Frontiers:
         return during + self._extra[number], before
 
     def opened(self, number: int, done: int) -> int:
-        """The steps, as bits, that may run by a step that is the last of those done."""
+        """Returns, as bits, the steps that become ready because a step has just run."""
         return sum([1 << later for later in self._after[number] if not self.before[later] & ~done])
 
     def closed(self, number: int, done: int) -> int:
-        """The steps, as bits, that may be taken away by one that was the last to be taken."""
+        """Returns, as bits, the steps that may be taken away next because a step has just been
+        taken away.
+        """
         return sum([1 << earlier for earlier in self._before[number] if not self.after[earlier] & done])
 
 
 def numbers(bits: int) -> Iterator[int]:
-    """The places of the bits that are set, from the lowest."""
+    """Yields the places of the set bits, from the lowest."""
     while bits:
         low = bits & -bits
         yield low.bit_length() - 1
@@ -97,7 +104,7 @@ def numbers(bits: int) -> Iterator[int]:
 
 
 def highest(bits: int) -> Iterator[int]:
-    """The places of the bits that are set, from the highest."""
+    """Yields the places of the set bits, from the highest."""
     while bits:
         place = bits.bit_length() - 1
         yield place

@@ -1,8 +1,9 @@
-"""Lifetimes: which bytes are alive while steps run in an order.
+"""Lifetimes: the bytes that are alive while steps run in an order.
 
 `Steps` says what each step allocates and reads. A buffer lives from the step that makes it, or from
-the start if no step does, until its last reader is done; a kept one lives to the end. `profile` and
-`peak` give the bytes that an order needs. Everything is in whole bytes, so results are exact.
+the start if no step does. It ends when its last reader is done, or lives to the end if it is kept.
+`profile` and `peak` return the bytes that an order needs. All sizes are whole bytes, so results are
+exact.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step does. It runs after the steps `before` it."""
+    """The work of one step. It runs after the steps `before` it."""
 
     before: tuple[int, ...] = ()
     makes: tuple[int, ...] = ()  # buffers that begin with it
     reads: tuple[int, ...] = ()  # buffers that have to be alive
-    overwrites: tuple[int, ...] = ()  # those of the read ones that its result may take the place of, if nobody else needs them
+    overwrites: tuple[int, ...] = ()  # buffers of `reads` whose memory the result may take if nothing else needs them
     extra: int = 0  # bytes that are alive during this step only
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps and buffers, both known by their numbers. `base` is alive all the time."""
+    """Steps and buffers, both known by their numbers. `base` bytes are alive all the time."""
 
     steps: tuple[Step, ...]
     buffers: tuple[Buffer, ...]
     base: int = 0
 
     def readers(self) -> list[list[int]]:
-        """The steps that read each buffer."""
+        """Returns the steps that read each buffer."""
         found: list[list[int]] = [[] for _ in self.buffers]
         for number, step in enumerate(self.steps):
             for buffer in dict.fromkeys(step.reads):
@@ -47,13 +48,13 @@ class Steps:
         return found
 
     def given(self) -> list[int]:
-        """The buffers that no step makes."""
+        """Returns the buffers that no step makes."""
         made = {buffer for step in self.steps for buffer in step.makes}
         return [number for number in range(len(self.buffers)) if number not in made]
 
 
 def profile(problem: Steps, order: Sequence[int]) -> list[int]:
-    """The bytes that are alive during each step, in the order of `order`."""
+    """Returns the bytes that are alive during each step, in the order of `order`."""
     left = [len(readers) for readers in problem.readers()]
     alive = problem.base + sum(problem.buffers[number].size for number in problem.given())
     alive -= sum(problem.buffers[number].size for number in problem.given() if not left[number] and not problem.buffers[number].kept)
@@ -72,12 +73,12 @@ def profile(problem: Steps, order: Sequence[int]) -> list[int]:
 
 
 def peak(problem: Steps, order: Sequence[int]) -> int:
-    """The most bytes that are alive at once."""
+    """Returns the most bytes that are alive at once."""
     return max(profile(problem, order), default=problem.base + sum(problem.buffers[number].size for number in problem.given() if problem.buffers[number].kept))
 
 
 def is_order(problem: Steps, order: Sequence[int]) -> bool:
-    """Whether every step is there once, after those before it."""
+    """Tells whether every step occurs once, after the steps before it."""
     place = {number: position for position, number in enumerate(order)}
     if len(place) != len(order) or set(place) != set(range(len(problem.steps))):
         return False
@@ -85,9 +86,11 @@ def is_order(problem: Steps, order: Sequence[int]) -> bool:
 
 
 def section(problem: Steps, order: Sequence[int], start: int, stop: int) -> Steps:
-    """The steps at the places from `start` to before `stop` of an order, as a problem of its own.
+    """Returns the steps at the places from `start` to before `stop` of an order, as a problem of
+    its own.
 
-    Its steps are numbered by their places. Whatever their order, all else needs as much as before.
+    Its steps are numbered by their places. Whatever their order, everything outside needs as much
+    as before.
     """
     inside = {number: position for position, number in enumerate(order[start:stop])}
     done = set(order[:start])

@@ -1,10 +1,10 @@
-"""A good order of many steps, one stretch of steps after the other, in either direction.
+"""A good order of many steps, built one stretch after the other, in either direction.
 
-From each step that may run next, the list scheduler looks ahead along the steps that become ready
-by it, up to the place where the least is alive: the stretch. Its height is the most that is alive
-on the way, its depth what is alive at its end. Where a stretch ends no higher than it begins, the
-lowest such stretch runs; otherwise the one that falls most from its height. For independent chains
-this order is the best there is (Liu, 1987).
+A stretch starts at each step that may run next. The list scheduler looks ahead along the steps that
+become ready by it, and cuts the stretch where the least is alive. The height of a stretch is the
+most memory alive on the way, its depth is the memory alive at its end. If a stretch ends no higher
+than it begins, the lowest such stretch runs. Otherwise the stretch that falls most from its height
+runs. For independent chains this order is optimal (Liu, 1987).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from eqsat.ordering.frontier import Frontiers, highest, numbers
 from eqsat.ordering.lifetimes import Steps
 
 _AHEAD = 12  # steps of a stretch
-_STARTS = 16  # steps that are tried as the first of the next stretch
+_STARTS = 16  # steps tried as the start of the next stretch
 
 
 class _Stretch(NamedTuple):
@@ -28,14 +28,18 @@ class _Stretch(NamedTuple):
 
 
 def list_order(problem: Steps, forward: bool = True) -> list[int]:
-    """An order of all steps, made from the first to the last, or from the last to the first."""
+    """Returns an order of all steps, built from the first to the last, or from the last to the
+    first.
+    """
     moves = Frontiers(problem)
     move, opened = (moves.add, moves.opened) if forward else (moves.take, moves.closed)
     done, alive, ready, goal = (0, moves.start, moves.first, moves.everything) if forward else (moves.everything, moves.end, moves.last, 0)
     order: list[int] = []
 
     def rank(found: _Stretch) -> tuple[int, int, int]:
-        """Those that end no higher than they begin come first, lowest first; then those that fall most."""
+        """Puts stretches that end no higher than they begin first, lowest first, then those that
+        fall most.
+        """
         if found.depth <= alive:
             return 0, found.height, found.depth
         return 1, found.depth - found.height, found.depth

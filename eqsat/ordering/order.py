@@ -1,9 +1,10 @@
-"""The order of steps that needs the least memory, as far as is found; never more than the order at hand.
+"""An order of steps that needs less memory: the best that is found, and never more than the given
+order.
 
-Steps that come after all others before them, and before all others after them, cut an order into
-parts that do not depend on one another. A part whose peak is not the highest stays as it is.
-The others are searched exactly where they are small enough, and otherwise ordered by a list
-scheduler, forwards and backwards, whose result exact searches improve around its peak.
+A step cuts an order into independent parts if it depends on all earlier steps and all later steps
+depend on it. A part whose peak is not the highest stays as it is. Small parts are searched exactly.
+Other parts are ordered by a list scheduler, forwards and backwards, and exact searches improve the
+result around its peak.
 """
 
 from __future__ import annotations
@@ -15,21 +16,21 @@ from eqsat.ordering.lifetimes import Steps, peak, profile, section
 from eqsat.ordering.list_order import list_order
 
 _TRIES = 100_000  # steps that an exact search of a part may try
-_FEW_TRIES = 8000  # the same around a peak
+_FEW_TRIES = 8000  # steps that a search around a peak may try
 _WINDOW = 24  # steps around a peak that are ordered anew
-_ROUNDS = 40  # of mending the peak of a part
+_ROUNDS = 40  # rounds of mending the peak of a part
 _LARGE = 2000  # steps that are ordered together; more are cut anywhere
 
 
 def least_peak(problem: Steps) -> list[int]:
-    """An order of all steps. Its peak is below that of the order at hand, 0, 1, 2, ..., or it is the
-    order at hand. The result is the same each time.
+    """Returns an order of all steps whose peak is below that of the given order 0, 1, 2, ..., or
+    else the given order. The result is the same each time.
     """
     hand = list(range(len(problem.steps)))
     parts = list(_parts(problem))
     heights = profile(problem, hand)
     peaks = {part: max(heights[part[0] : part[1]]) for part in parts}
-    reached = 0  # a peak that no order of what was searched is known to avoid
+    reached = 0  # the highest peak so far that the search could not avoid
     found = list(hand)
     for part in sorted(parts, key=lambda part: (-peaks[part], part)):
         if peaks[part] <= reached:
@@ -43,13 +44,13 @@ def least_peak(problem: Steps) -> list[int]:
 
 
 def _parts(problem: Steps) -> Iterator[tuple[int, int]]:
-    """The places from which to which the order at hand is cut."""
+    """Yields the start and stop places at which the given order is cut."""
     count = len(problem.steps)
     after: list[list[int]] = [[] for _ in range(count)]
     for number, step in enumerate(problem.steps):
         for earlier in step.before:
             after[earlier].append(number)
-    # A step that all before it lead to is the only one of them without a successor among them.
+    # A step to which all earlier steps lead is the only one so far that has no successor yet.
     ends = 0
     gathers: list[bool] = []
     has_successor = [False] * count
@@ -78,7 +79,7 @@ def _parts(problem: Steps) -> Iterator[tuple[int, int]]:
 
 
 def _ordered(problem: Steps) -> list[int]:
-    """The best order that is found for a part."""
+    """Returns the best order that is found for a part."""
     hand = list(range(len(problem.steps)))
     height = peak(problem, hand)
     best, proved = exact_order(problem, height, _TRIES)
@@ -90,7 +91,9 @@ def _ordered(problem: Steps) -> list[int]:
 
 
 def _mended(problem: Steps, order: Sequence[int]) -> list[int]:
-    """The order with the steps around its peak ordered anew, while that lowers the peak."""
+    """Returns the order with the steps around its peak ordered anew, as long as that lowers the
+    peak.
+    """
     current = list(order)
     for _ in range(_ROUNDS):
         heights = profile(problem, current)

@@ -1,1 +1,1 @@
-"""Regions: a large graph is cut into regions, and regions that are alike are solved once."""
+"""Regions: cuts a large graph into regions, and solves regions that are alike once."""

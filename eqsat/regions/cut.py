@@ -1,8 +1,8 @@
 """Cutting: an encoded graph becomes a sequence of regions at its narrow places.
 
-The nodes stay in their order; a region is a run of them. Some nodes compute constants, sizes and
-other small integers. Such nodes belong to every region that uses them, so they neither widen a
-place nor tie regions together. Nodes that no rule sees stand between regions.
+The nodes stay in their order, and a region is a run of them. Light nodes compute constants, sizes
+and other small integers. They belong to every region that uses them, so they neither widen a place
+nor tie regions together. Nodes that no rule sees stand between regions.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from eqsat.facts.fact import Fact
 from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
 
 _CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
-_CONE = 64  # light nodes that are repeated in each region that needs the last of them
-_NARROW = 2  # values that cross a narrow place: a branch and the way around it
-_LASTING = 4  # regions that a value may span before it counts as one that all regions may read
+_CONE = 64  # the most light nodes repeated in each region that needs the last of them
+_NARROW = 2  # the most values that cross a narrow place: a branch and the way around it
+_LASTING = 4  # the most regions that a value may span; beyond that, every region may read it
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How many nodes a region has, where the graph allows it."""
+    """The number of nodes in a region, where the graph allows it."""
 
     least: int
     most: int
@@ -30,12 +30,16 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A run of nodes. All references are those of the encoding; of equal ones, the first."""
+    """A run of nodes. All references are those of the encoding, and the first stands for all equal
+    ones.
+    """
 
     references: tuple[int, ...]
-    """Everything that its values are computed from, down to its inputs and constants, children first."""
+    """Everything from which the values of the region are computed, down to its inputs and
+    constants, children first.
+    """
     own: tuple[int, ...]
-    """The nodes of the run; the others may belong to further regions as well."""
+    """The nodes of the run. Other nodes of the region may belong to further regions as well."""
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     """The values of its own nodes that are read elsewhere."""
@@ -49,7 +53,7 @@ class Barrier:
 
 
 class Definitions:
-    """The terms of an encoding by reference, equal references as one: the first."""
+    """The terms of an encoding by reference. The first of equal references stands for all."""
 
     def __init__(self, encoding: Encoding) -> None:
         self.encoding = encoding
@@ -62,12 +66,14 @@ class Definitions:
         self.forms = self._by_reference(encoding.forms)
         self._children: dict[int, list[int]] = {}
         self.name_of: dict[int, str] = {}
-        """The name of each value; of several, that of an output of the graph."""
+        """The name of each value. If it has several, the name of an output of the graph comes
+        first.
+        """
         for name in (*encoding.graph.outputs, *encoding.values):
             self.name_of.setdefault(self.first(encoding.values[name]), name)
         for name, reference in reversed(encoding.values.items()):
             if self.is_leaf(reference):
-                # The graph around gives the name.
+                # The graph around this one gives the name.
                 self.name_of[reference] = name
 
     def _by_reference(self, terms: Iterable[Term]) -> dict[int, list[Term]]:
@@ -78,24 +84,24 @@ class Definitions:
         return found
 
     def terms(self, reference: int) -> list[Term]:
-        """The terms of a reference: as written, then in normal form."""
+        """Returns the terms of a reference: the written one, then the one in normal form."""
         return [*self.entries.get(reference, ()), *self.forms.get(reference, ())]
 
     def first(self, reference: int) -> int:
-        """The first of the references that are equal to one."""
+        """Returns the first reference equal to this one."""
         while reference in self._first:
             reference = self._first[reference]
         return reference
 
     def children(self, reference: int) -> list[int]:
-        """The references that the terms of a reference use."""
+        """Returns the references that the terms of a reference use."""
         known = self._children.get(reference)
         if known is None:
             known = self._children[reference] = list(dict.fromkeys(self.first(child) for term in self.terms(reference) for child in term.children))
         return known
 
     def values(self, node: int) -> list[int]:
-        """The values that a node reads, items of lists included."""
+        """Returns the values that a node reads, items of lists included."""
         found: list[int] = []
         stack = list(self.children(node))
         while stack:
@@ -107,11 +113,11 @@ class Definitions:
         return found
 
     def is_leaf(self, reference: int) -> bool:
-        """Whether a reference is an input of the graph."""
+        """Tells whether a reference is an input of the graph."""
         return any(term.head == INPUT for term in self.entries.get(reference, ()))
 
     def facts(self, reference: int) -> tuple[Fact, ...]:
-        """The facts of the values of a reference."""
+        """Returns the facts of the values of a reference."""
         knowledge = self.encoding.terms.facts.get(self.encoding.facts[reference])
         return (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
 
@@ -124,7 +130,7 @@ class Cutter:
         self._encoding = encoding
         first = self.definitions.first
         self._roots = list(dict.fromkeys(first(encoding.values[name]) for name in encoding.graph.outputs))
-        # The nodes by the references of their values.
+        # Maps the reference of each value to its node.
         self._node_of: dict[int, int] = {}
         for node in encoding.nodes:
             if first(node) == node:
@@ -145,8 +151,8 @@ class Cutter:
         self.run = [node for node in encoding.nodes if node in alive and first(node) == node and node not in self._light]
 
     def cut(self, sizes: Sizes, shifted: bool) -> list[Region | Barrier]:
-        """The regions and barriers in the order of the graph. With `shifted`, the first region may be
-        half as large, so that the others begin elsewhere.
+        """Returns the regions and barriers in the order of the graph. With `shifted`, the first
+        region may be half as large, so that the others begin elsewhere.
         """
         ends = self._ends(sizes, shifted)
         pieces: list[list[int]] = [[]]
@@ -166,7 +172,7 @@ class Cutter:
         ]
 
     def _ends(self, sizes: Sizes, shifted: bool) -> set[int]:
-        """The places at which regions end."""
+        """Returns the places at which regions end."""
         widths = self._widths(sizes)
         ends: set[int] = set()
         begin, least = 0, sizes.least // 2 if shifted else sizes.least
@@ -178,7 +184,7 @@ class Cutter:
         return ends
 
     def _widths(self, sizes: Sizes) -> list[int]:
-        """For each place in the run, the number of values that cross it."""
+        """Returns for each place in the run the number of values that cross it."""
         place_of = {node: place for place, node in enumerate(self.run)}
         last = list(range(len(self.run)))
         for place, node in enumerate(self.run):
@@ -195,13 +201,13 @@ class Cutter:
         return widths
 
     def _is_contraction(self, place: int) -> bool:
-        """Whether the node at a place is a product or a convolution. Few rules look across one, and
-        what follows it often belongs to it.
+        """Tells whether the node at a place is a product or a convolution. Few rules match across
+        one, and the nodes behind it often belong to it.
         """
         return self._encoding.nodes[self.run[place]].operator.name in _CONTRACTIONS
 
     def _uses(self, node: int) -> Iterable[int]:
-        """The nodes of the run whose values a node reads, through light nodes."""
+        """Returns the nodes of the run whose values a node reads, directly or through light nodes."""
         seen: set[int] = set()
         stack = list(self.definitions.children(node))
         found: dict[int, None] = {}
@@ -218,7 +224,9 @@ class Cutter:
         return found
 
     def _closure(self, own: list[int]) -> tuple[list[int], tuple[int, ...], tuple[int, ...]]:
-        """A run of nodes, everything that its values are computed from, and its inputs."""
+        """Returns a run of nodes, all references from which its values are computed, and its
+        inputs.
+        """
         mine = set(own)
         order: dict[int, None] = {}
         inputs: dict[int, None] = {}
@@ -239,7 +247,9 @@ class Cutter:
         return own, tuple(order), tuple(inputs)
 
     def _cones(self, nodes: Iterable[int]) -> set[int]:
-        """The light nodes among some: they compute small values from few other light nodes."""
+        """Returns those of `nodes` that are light: they compute small values from few other light
+        nodes.
+        """
         cones: dict[int, int] = {}
         for node in nodes:
             if self._is_light(node):
@@ -260,7 +270,7 @@ class Cutter:
         return reached
 
     def _is_lawless(self, node: int) -> bool:
-        """Whether no rule sees a node, or its results differ from call to call."""
+        """Tells whether no rule sees a node, or its results differ from call to call."""
         signatures = self._encoding.terms.signatures
         return all(
             signatures[term.head].opaque or not signatures[term.head].operator.pure or signatures[term.head].function is not None

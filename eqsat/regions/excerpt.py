@@ -1,8 +1,8 @@
-"""Excerpts: regions that are alike, and an encoding that holds one of each kind.
+"""Excerpts: which regions are alike, and an encoding that holds one region of each kind.
 
-Two regions are alike if their terms are the same, and the facts of all their values, up to the
-elements of weights. Whatever rules and prices make of one then holds for the other. The facts in an
-excerpt do not have those elements, so no rule sees them.
+Two regions are alike if their terms and the facts of all their values are the same, apart from the
+elements of weights. Then any result of rules and prices for one region holds for the other. The
+facts in an excerpt do not have those elements, so no rule sees them.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from eqsat.model.tensors import Tensor
 from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.terms.terms import CONSTANT, INPUT, Link, Term
 
-_READ = 8  # elements of the largest tensor of floats whose elements rules may read in an excerpt
+_READ = 8  # the most elements of a floating-point tensor that rules may read in an excerpt
 
 
 @dataclass(slots=True)
 class Excerpt:
-    """One region of each kind as an encoding of its own, side by side, without values in common."""
+    """One region of each kind, side by side in an encoding of its own, without shared values."""
 
     kinds: list[list[Region]]
-    """Regions that are alike: the first stands for all. Their references correspond in order."""
+    """Regions that are alike. The first stands for all, and their references correspond in order."""
     encoding: Encoding
     names: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
-    """By kind, the reference in the first region, by name in the excerpt."""
+    """For each kind: the reference in its first region, by name in the excerpt."""
     outputs: list[list[str]] = field(default_factory=list[list[str]])
-    """By kind, the names of the outputs in the excerpt."""
+    """For each kind: the names of its outputs in the excerpt."""
 
     def counterparts(self, kind: int, copy: int) -> dict[int, int]:
-        """The reference in one of the regions of a kind, by reference in the first."""
+        """Returns the reference in one region of a kind, by reference in the first region."""
         first, other = self.kinds[kind][0], self.kinds[kind][copy]
         return dict(zip((*first.inputs, *first.references), (*other.inputs, *other.references), strict=True))
 
@@ -49,10 +49,10 @@ class Excerpter:
         self._definitions = definitions
         self._encoding = definitions.encoding
         self._blurred: dict[int, int] = {}
-        self._shared: set[int] = set()  # the constants that several pieces read
+        self._shared: set[int] = set()  # constants that several pieces read
 
     def excerpt(self, pieces: Sequence[Region | Barrier], fresh: FreshNames) -> Excerpt:
-        """The excerpt of a graph that was cut into pieces."""
+        """Returns the excerpt of a graph that was cut into pieces."""
         encoding = self._encoding
         regions = [piece for piece in pieces if isinstance(piece, Region)]
         uses = Counter(reference for piece in pieces for reference in (piece.references if isinstance(piece, Region) else self._definitions.values(piece.node)))
@@ -71,13 +71,13 @@ class Excerpter:
             graph.inputs += tuple(names[reference] for reference in same[0].inputs)
             graph.nodes += [out.nodes[places[reference]] for reference in same[0].references if reference in encoding.nodes]
         graph.outputs = tuple(name for row in found.outputs for name in row)
-        # A rule for finite numbers asks for all constants of a type: those of all regions count.
+        # Rules for finite numbers read all constants of a type, so those of every region count.
         for content, stored in encoding.contents.items():
             out.contents[-1 - len(out.contents) - content] = stored
         return found
 
     def _key(self, region: Region) -> Hashable:
-        """All that rules, prices and the writing of a region depend on."""
+        """Returns everything on which rules, prices and the writing of a region depend."""
         encoding, first = self._encoding, self._definitions.first
         local = {reference: place for place, reference in enumerate((0, 1, *region.inputs, *region.references))}
         contents: dict[int, int] = {}
@@ -95,15 +95,15 @@ class Excerpter:
         return (*rows, tuple(local[reference] for reference in region.outputs))
 
     def _data(self, term: Term, contents: dict[int, int]) -> tuple[int, ...]:
-        """The data of a term; a constant counts by its place among the constants of its region, and
-        by whether others need it.
+        """Returns the data of a term. A constant counts by its place among the constants of its
+        region, and by whether other pieces need it.
         """
         if term.head != CONSTANT:
             return term.data
         return (contents.setdefault(term.data[0], len(contents)), int(term.eclass in self._shared))
 
     def _fact(self, reference: int) -> int:
-        """The fact of a reference as an excerpt has it."""
+        """Returns the fact that a reference has in an excerpt."""
         return self._blur(self._encoding.facts[reference])
 
     def _blur(self, handle: int) -> int:
@@ -161,13 +161,13 @@ class Excerpter:
         return places, names
 
     def _renamed(self, node: Node, names: Mapping[int, str], fresh: FreshNames) -> Node:
-        """A node with the names that its values have in the excerpt."""
+        """Returns a node with the names that its values have in the excerpt."""
         encoding, first = self._encoding, self._definitions.first
 
         def name(own: str) -> str:
             if not own:
                 return ""
-            # An output that nothing needs has no name in the excerpt.
+            # The excerpt has no name for an output that nothing needs.
             return names.get(first(encoding.values[own])) or fresh.make(own)
 
         inputs, outputs = tuple(map(name, node.inputs)), tuple(map(name, node.outputs))
@@ -180,7 +180,7 @@ class Excerpter:
 
 
 def hollowed(encoding: Encoding) -> Encoding:
-    """An encoding whose constants have no elements, to be decoded at no cost."""
+    """Returns an encoding whose constants have no elements, so that decoding it costs nothing."""
     graph = replace(encoding.graph, constants={name: _hollow(constant) for name, constant in encoding.graph.constants.items()})
     return replace(encoding, graph=graph, contents={content: (name, _hollow(constant)) for content, (name, constant) in encoding.contents.items()})
 
@@ -191,7 +191,7 @@ def _hollow(constant: Constant) -> Constant:
 
 
 def _writing(node: Node) -> Hashable:
-    """How a node is written, beside its term."""
+    """Returns how a node is written, apart from its term."""
     return (node.operator.domain, node.operator.name, node.operator.version, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
 
 

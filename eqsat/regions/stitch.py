@@ -1,9 +1,9 @@
 """Stitching: the solutions of regions become one graph again.
 
 The input is the regions and barriers of a graph in order, and for each kind of regions the nodes
-that were chosen for its first region. Those nodes are written once for each region of the kind, over
-its own values and constants. The output is one graph. Each value of the original is written once,
-under its own name, however many regions need it.
+chosen for its first region. Those nodes are written once for each region of the kind, over its own
+values and constants. The output is one graph. Each value of the original is written once, under its
+own name, however many regions need it.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ class Solution:
     """The chosen nodes of a region, under names of the excerpt."""
 
     nodes: list[onnx.NodeProto]
-    outputs: list[str]  # of the region, in its order
-    constants: dict[str, str]  # by name, the constant of the region that it holds
+    outputs: list[str]  # outputs of the region, in its order
+    constants: dict[str, str]  # by name, the constant of the region that it stands for
     literals: list[onnx.TensorProto]  # constants that are the same for all regions of a kind
-    originals: dict[str, int]  # references of the values that the original has
-    titles: dict[str, onnx.NodeProto]  # by name of a node, the original's node that lends its name
-    became: dict[str, str] = field(default_factory=dict[str, str])  # the names that hold values of the original now
+    originals: dict[str, int]  # references of the values that the original also has
+    titles: dict[str, onnx.NodeProto]  # by name of a node, the original's node whose name it takes
+    # By value of the original, the name that holds it now
+    became: dict[str, str] = field(default_factory=dict[str, str])
     folded: dict[str, Array] = field(default_factory=dict[str, Array])  # constants computed from those of the region
 
 
@@ -43,8 +44,9 @@ class Solution:
 class _Scope:
     """The names of one region's values, by their names in the excerpt."""
 
-    names: dict[str, str]  # of the values that the original has
-    held: dict[str, str] = field(default_factory=dict[str, str])  # of those that another name holds here
+    names: dict[str, str]  # names of the values that the original also has
+    # Names of the values that are held under another name
+    held: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Stitcher:
@@ -59,17 +61,18 @@ class Stitcher:
         self._graph = begin(self._source)
         self._constants: list[onnx.NodeProto] = []
         self._nodes: list[onnx.NodeProto] = []
-        # The name that holds a value: for values of the original whose own name is not written.
+        # The name that holds a value of the original if its own name is not written.
         self._alias: dict[str, str] = {}
         self._written = set(self._source.inputs) | set(self._source.sparse)
-        self._known: dict[tuple[object, ...], tuple[str, ...]] = {}  # the outputs of the nodes so far
+        # The outputs of the nodes so far, by node
+        self._known: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._titles: set[str] = set()  # the names of the nodes so far
         self._literals: dict[bytes, str] = {}  # the names of small constants
         self._became: dict[str, str] = {}
         self._outputs = set(self._source.outputs)
 
     def keep(self, references: Iterable[int]) -> None:
-        """Writes nodes as the original has them."""
+        """Writes nodes as in the original."""
         for reference in references:
             node = self._encoding.nodes.get(reference)
             if node is None:
@@ -103,7 +106,7 @@ class Stitcher:
         for tensor in solution.literals:
             own = scope.names.get(tensor.name, tensor.name)
             if own in self._source.constants:
-                continue  # the original stores it
+                continue  # the original stores this constant
             now = self._literal(tensor, own if own not in self._written else self._fresh.make(own))
             if now != own:
                 self._hold(scope, tensor.name, now)
@@ -117,7 +120,7 @@ class Stitcher:
                 store_array(self._graph, self._constants, self._place, own, array)
 
     def _place_node(self, node: onnx.NodeProto, solution: Solution, scope: _Scope) -> None:
-        """Writes a node of a region, unless the graph has an equal one."""
+        """Writes a node of a region, unless the graph already has an equal one."""
         if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
             self._hold(scope, node.output[0], self._holder_in(scope, node.input[0]))
             return
@@ -139,20 +142,20 @@ class Stitcher:
             written.metadata_props.extend(lender.metadata_props)
 
     def _holder_in(self, scope: _Scope, name: str) -> str:
-        """The name that holds a value of a region's excerpt."""
+        """Returns the name that holds a value of a region's excerpt."""
         if name in scope.held:
             return scope.held[name]
         return self._holder(scope.names[name]) if name in scope.names else name
 
     def _result(self, scope: _Scope, name: str) -> str:
-        """The name under which a value of a region is written."""
+        """Returns the name under which a value of a region is written."""
         if name in scope.names and scope.names[name] not in self._alias:
             return scope.names[name]
         scope.held[name] = name if name not in self._written else self._fresh.make(name)
         return scope.held[name]
 
     def _hold(self, scope: _Scope, name: str, now: str) -> None:
-        """Notes that a value is not written itself, since another name holds it."""
+        """Records that another name holds a value, so the value is not written itself."""
         scope.held[name] = now
         own = scope.names.get(name)
         if own is not None and own not in self._written:
@@ -171,8 +174,8 @@ class Stitcher:
         return proto
 
     def _literal(self, tensor: onnx.TensorProto, name: str) -> str:
-        """Stores a constant under a name, unless an equal one is there. Returns the name of the one
-        that is.
+        """Stores a constant under a name, unless the graph has an equal one. Returns the name that
+        holds it.
         """
         copy = onnx.TensorProto()
         copy.CopyFrom(tensor)
@@ -189,7 +192,9 @@ class Stitcher:
         return name
 
     def graph(self) -> Decoded:
-        """The whole graph. Raises `Undecodable` where two outputs are one value that can not be copied."""
+        """Returns the whole graph. Raises `Undecodable` if two outputs are one value that cannot be
+        copied.
+        """
         encoding, first, name_of = self._encoding, self._definitions.first, self._definitions.name_of
         for name in self._source.outputs:
             if name not in self._written and name not in self._source.constants:
@@ -211,12 +216,12 @@ class Stitcher:
         return Decoded(self._graph, {name: now for name, now in became.items() if now in there})
 
     def _own(self, name: str) -> str:
-        """The name that the original's value has here."""
+        """Returns the name that holds a value of the original."""
         return name and self._definitions.name_of[self._definitions.first(self._encoding.values[name])]
 
     def _title(self, name: str) -> str:
-        """The name of a node, unless another node has it: several regions may write one of the
-        original's.
+        """Returns the name of a node, or no name if another node has it. Several regions may write
+        one node of the original.
         """
         if name in self._titles:
             return ""

@@ -1,1 +1,1 @@
-"""Rewriting: one graph through the e-graph and back, and a whole model in turns."""
+"""Rewriting: takes one graph through the e-graph and back, and a whole model through several turns."""

@@ -1,9 +1,9 @@
-"""Activations: the memory that the values of a graph take while its nodes run in the written order.
+"""Activations: the memory that the values of a graph take while its nodes run in a given order.
 
-A model in normal form comes in; `Steps` of `eqsat.ordering` come out for its graph and each body, a
-step for each node. Constants do not count. Inputs belong to the caller and outputs to the result:
-both are alive to the end, as in ONNX Runtime. While a node with bodies runs, so does the peak of its
-largest body. The inside of a function does not count, so functions have to be inlined.
+The input is a model in normal form. Its graph and each body become `Steps` of `eqsat.ordering`, one
+step per node. Constants do not count. The caller holds the inputs and the result holds the outputs,
+so both stay alive to the end, as in ONNX Runtime. A node with bodies needs the peak of its largest
+body while it runs. The inside of a function does not count, so functions have to be inlined.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from eqsat.terms.terms import Terms
 
 @dataclass(slots=True)
 class Scheduled:
-    """The nodes of a graph in an order, and its bytes at the peak."""
+    """The nodes of a graph in an order, and the bytes at its peak."""
 
     nodes: list[Node]
     peak: int
     bodies: dict[tuple[int, str], Scheduled] = field(default_factory=dict[tuple[int, str], "Scheduled"])
-    """By the place of a node in `nodes` and the name of its body."""
+    """Keyed by the place of a node in `nodes` and the name of its body."""
 
 
 def scheduled(model: Model, sizes: Mapping[str, int], weights: frozenset[str], *, reorder: bool) -> Scheduled:
-    """The nodes of a model in the order in which they are written, or in one of a lower peak if it is
-    to `reorder` them and one is found. `sizes` gives numbers to the names of dimensions; `weights` are
+    """Returns the nodes of a model in their written order. With `reorder`, returns an order of a
+    lower peak if one is found. `sizes` gives numbers to the names of dimensions; `weights` are
     inputs that stand for constants.
     """
     return _Scheduler(sizes, weights, reorder).run(model.graph, Outer(main=True), {})
@@ -55,7 +55,7 @@ class _Scheduler:
         self._contents = ContentIndex()
 
     def run(self, graph: Graph, outer: Outer, around: Mapping[str, Shaped]) -> Scheduled:
-        """A graph whose bodies see the types `around` it."""
+        """Schedules a graph whose bodies see the types `around` it."""
         facts: dict[str, Fact] = {}
         seen: dict[int, Outer] = {}
 
@@ -67,7 +67,7 @@ class _Scheduler:
             encoding = encode(graph, self._terms, self._derivation, self._contents, outer, _nothing, descend)
             facts = {name: encoding.fact(name) for name in encoding.values}
         except Contradiction:
-            pass  # the declared types are all that is known
+            pass  # only the declared types are known
         types = {**around, **self._types(graph, facts)}
         bodies: dict[tuple[int, str], Scheduled] = {}
         for place, node in enumerate(graph.nodes):
@@ -79,7 +79,7 @@ class _Scheduler:
         return Scheduled([graph.nodes[place] for place in order], peak(problem, order), ordered)
 
     def _results(self, body: Graph, outer: Outer) -> tuple[Fact, ...]:
-        """The facts of a body's results."""
+        """Returns the facts of a body's results."""
 
         def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
             return node, control_flow_facts(node, {name: self._results(deeper, inner.only(deeper.captured())) for name, deeper in node.bodies.items()})
@@ -91,7 +91,9 @@ class _Scheduler:
         return tuple(encoding.fact(name) for name in body.outputs)
 
     def _types(self, graph: Graph, facts: Mapping[str, Fact]) -> dict[str, Shaped]:
-        """The types of the values of a graph: as derived, or else as the file declares them."""
+        """Returns the types of the values of a graph: the derived type, or else the one that the
+        file declares.
+        """
         declared = {info.name: from_type(info.type, info.name) for info in (*graph.proto.input, *graph.proto.value_info, *graph.proto.output)}
         found: dict[str, Shaped] = {}
         for name in dict.fromkeys((*graph.inputs, *(output for node in graph.nodes for output in node.outputs if output))):
@@ -102,12 +104,12 @@ class _Scheduler:
 
 
 def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Evaluates no constants: types alone decide."""
+    """Evaluates no constants, because only types are needed."""
     return {}
 
 
 def _steps(graph: Graph, types: Mapping[str, Shaped], bodies: Mapping[tuple[int, str], Scheduled], weights: frozenset[str]) -> Steps:
-    """A graph as steps. Views share the buffer of what they look at."""
+    """Returns a graph as steps. A view shares the buffer of its input."""
     results = set(graph.outputs)
     given = [name for name in graph.inputs if name not in graph.overridable and name not in weights]
     buffers = [Buffer(_bytes(types, name), kept=True) for name in given]
@@ -126,7 +128,7 @@ def _steps(graph: Graph, types: Mapping[str, Shaped], bodies: Mapping[tuple[int,
             if not index and name not in results and standard and node.operator.name in VIEWS:
                 if first in holder:
                     holder[name] = holder[first]
-                continue  # a view of a constant takes nothing
+                continue  # a view of a constant takes no memory
             size = _bytes(types, name)
             if not index and name not in results and standard and node.operator.name in OVERWRITES and first in holder and _bytes(types, first) == size:
                 overwrites = (holder[first],)
@@ -141,8 +143,8 @@ def _steps(graph: Graph, types: Mapping[str, Shaped], bodies: Mapping[tuple[int,
 
 
 def _inside(node: Node, peaks: Sequence[int], own: int) -> int:
-    """What the bodies of a node need beside its results. Those of an `If` are its branch's; those of
-    loops are gathered from many runs.
+    """Returns the bytes that the bodies of a node need in addition to its results. The peak of a
+    branch of an `If` already includes the results. A loop gathers its results from many runs.
     """
     most = max(peaks, default=0)
     return max(most - own, 0) if node.operator.name == "If" else most

@@ -1,7 +1,7 @@
-"""The order of a model's nodes: what it needs in memory, and the model with its nodes in a better one.
+"""The order of a model's nodes: how much memory it needs, and an order that needs less.
 
-The nodes of the main graph and of all bodies are moved, nothing else changes. A model with functions
-of its own keeps its order, since what runs inside them is not seen from outside.
+Only nodes move, in the main graph and in all bodies. A model with functions of its own keeps its
+order, because the memory that a function needs is not visible from outside.
 """
 
 from __future__ import annotations
@@ -20,19 +20,23 @@ from eqsat.runtime.onnx_passes import NativeFailure, inlined
 
 
 def memory(proto: onnx.ModelProto, folder: Path | None, sizes: Mapping[str, int]) -> int:
-    """The bytes of activations that are alive at once, at the peak, in the written order."""
+    """Returns the peak of a model in its written order: the most bytes of activations alive at
+    once.
+    """
     weights = frozenset(tensor.name for tensor in proto.graph.initializer)
     model = None
     if proto.functions:
         try:
             model = normalize(inlined(light(proto)), folder, None)
         except (NativeFailure, InputError):
-            pass  # the calls count as single nodes
+            pass  # each call counts as a single node
     return scheduled(model or normalize(proto, folder, None), sizes, weights, reorder=False).peak
 
 
 def reordered(proto: onnx.ModelProto, folder: Path | None, sizes: Mapping[str, int]) -> onnx.ModelProto:
-    """The model with its nodes in an order of a lower peak; itself if none is found."""
+    """Returns the model with its nodes in an order of a lower peak, or the model itself if none is
+    found.
+    """
     if proto.functions:
         return proto
     found = scheduled(normalize(proto, folder, None), sizes, frozenset(), reorder=True)
@@ -42,7 +46,7 @@ def reordered(proto: onnx.ModelProto, folder: Path | None, sizes: Mapping[str, i
 
 
 def _reorder(graph: onnx.GraphProto, found: Scheduled) -> bool:
-    """Puts the nodes of a graph and its bodies in the order found. Says whether one has moved."""
+    """Puts the nodes of a graph and its bodies in the order found. Tells whether a node moved."""
     moved = False
     places = {tuple(node.output): place for place, node in enumerate(graph.node)}
     order = [places[node.outputs] for node in found.nodes]

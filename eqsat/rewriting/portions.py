@@ -1,6 +1,6 @@
-"""Portions: the encoding of a graph that is solved, and how its solution becomes the graph.
+"""Portions: the part of a graph that is solved, and how its solution becomes the graph.
 
-A graph is solved as a whole, or as one region of each kind that it has.
+A graph is solved as a whole, or only one region of each kind is solved.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ class Whole:
 
     @property
     def title(self) -> str:
-        """The size of the portion, for people."""
+        """Describes the size of the portion, for people."""
         return f"{len(self.encoding.nodes)} nodes"
 
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
-        """The outputs, and the bytes that may be stored if they may be `room` more."""
+        """Returns the outputs as one group, which may store `room` more bytes than now."""
         graph = self.encoding.graph
         return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, _stored_by(graph.constants.values()) + room))]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
-        """The graph that was chosen."""
+        """Returns the chosen graph."""
         return decode(self.encoding, egraph, chosen.terms[0], folded, self.fresh, self.place, self.opset)
 
 
 @dataclass(slots=True)
 class Regions:
-    """A graph of which one region of each kind is solved."""
+    """A graph that is solved as one region of each kind."""
 
     definitions: Definitions
     pieces: Sequence[Region | Barrier]
@@ -74,13 +74,14 @@ class Regions:
 
     @property
     def title(self) -> str:
-        """The size of the portion, for people."""
+        """Describes the size of the portion, for people."""
         copies = sum(map(len, self.excerpt.kinds))
         return f"{len(self.excerpt.kinds)} kinds of {copies} regions"
 
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
-        """The outputs of one region of each kind, and the bytes that it may store if all regions
-        together may store `room` more than now: an even share, or, if `generous`, all of it.
+        """Returns one group for each kind: the outputs of its first region, and the bytes that it
+        may store. All regions together may store `room` more bytes than now. Each region gets an
+        even share, or all of it if `generous`.
         """
         encoding, graph = self.encoding, self.encoding.graph
         own = {name for content, (name, _) in encoding.contents.items() if content not in encoding.captured}
@@ -93,8 +94,8 @@ class Regions:
         return groups
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
-        """The graph in which each region is written as the first of its kind was chosen. A region
-        whose constants can not be evaluated stays as it is.
+        """Returns the graph in which each region is written as the first of its kind was chosen. A
+        region whose constants cannot be evaluated stays as it is.
         """
         solutions = self._solutions(egraph, chooser, chosen, folded)
         stitcher = Stitcher(self.definitions, self.fresh, self.place)
@@ -108,7 +109,7 @@ class Regions:
         return stitcher.graph()
 
     def _solutions(self, egraph: EGraph, chooser: Chooser, choice: Chosen, folded: Mapping[int, Array]) -> dict[int, Solution]:
-        """The solution of each region, by its identity."""
+        """Returns the solution of each region, by its identity."""
         excerpt, graph = self.excerpt, self.encoding.graph
         found: dict[int, Solution] = {}
         hollow = hollowed(self.encoding)
@@ -116,7 +117,8 @@ class Regions:
         for outputs, names, terms in zip(excerpt.outputs, excerpt.names, choice.terms, strict=True):
             there = replace(hollow, graph=replace(hollow.graph, outputs=tuple(outputs)))
             decoded = decode(there, egraph, terms, folded, self.fresh, Place(), self.opset)
-            # Equal small constants of several kinds are one class, which has the name of one of them.
+            # Equal small constants of several kinds are one class, whose name comes from one of the
+            # kinds.
             constants = {name: own for name, own in decoded.constants.items() if own in names}
             common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if own not in names]
             made = [tensor for tensor in decoded.graph.initializer if tensor.name not in decoded.folded and tensor.name not in decoded.constants]
@@ -140,7 +142,9 @@ class Regions:
         return found
 
     def _evaluated(self, values: Mapping[int, Mapping[str, int]], classes: Sequence[int], egraph: EGraph, chooser: Chooser) -> dict[int, Array]:
-        """The elements of constants, computed from those of other regions of some kinds."""
+        """Evaluates classes of the excerpt over the constants of the regions in `values`, not of
+        the first regions.
+        """
         encoding, graph = self.encoding, self.encoding.graph
         source, name_of = self.definitions.encoding.graph, self.definitions.name_of
         constants = dict(graph.constants)
@@ -154,7 +158,7 @@ class Regions:
 
 
 def _stored_by(constants: Iterable[Constant]) -> float:
-    """The bytes that constants take. Constants that share bytes in a file count once."""
+    """Returns the bytes that constants take. Constants that share bytes in a file count once."""
     tensors = [constant.tensor for constant in constants]
     shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}
     return float(sum(shared.values()) + sum(tensor.nbytes for tensor in tensors if tensor.external is None))

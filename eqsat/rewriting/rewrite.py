@@ -1,5 +1,5 @@
-"""The rewriting of one graph, from its normal form to its optimized form: encode, saturate, choose,
-fold, decode. Bodies are rewritten on the way.
+"""The rewriting of one graph in normal form: encode, saturate, choose, fold, decode. The bodies of
+its nodes are rewritten while it is encoded.
 
 The input is a graph and the values it may capture. The output is the optimized graph as protobuf,
 and the facts of its outputs. All graphs of a model share one vocabulary, one index of constants and
@@ -49,9 +49,9 @@ from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import FOLDED, Term, Terms
 
-_SATURATION = 1 / 3  # of the time left at its start; later stages grow with the graph as well
-_AFTER_INTERRUPT = 1.0  # seconds to choose from what was found
-_ATTEMPTS = 4  # to get a file no larger than the original's
+_SATURATION = 1 / 3  # share of the time left at its start; later stages grow with the graph as well
+_AFTER_INTERRUPT = 1.0  # seconds for choosing from the e-graph as the interrupt left it
+_ATTEMPTS = 4  # attempts to get a file no larger than the original's
 
 
 @dataclass(slots=True)
@@ -59,18 +59,18 @@ class Options:
     """The bounds on the rewriting of one model."""
 
     limits: Limits
-    growth: float  # bytes that may be stored in addition to the original's
+    growth: float  # bytes that the result may store in addition to the original's
     memory: int  # bytes that evaluating constants may take
-    sizes: Mapping[str, int]  # assumed for named dimensions when prices are compared
+    sizes: Mapping[str, int]  # sizes assumed for named dimensions when prices are compared
     target: Target
     objective: Objective = "time"
     ruleset: RuleSet = field(default_factory=RuleSet)
     extractor: Method = "exact"
     extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
-    dump: bool = False  # whether the main graph's e-graph is kept
-    regions: Sizes | None = None  # into which the main graph is cut, if it is larger
-    shifted: bool = False  # whether it is cut at other places
-    progress: Callable[[str], None] = silent  # hears of each step of the main graph
+    dump: bool = False  # whether the e-graph of the main graph is kept
+    regions: Sizes | None = None  # regions into which the main graph is cut if it is larger
+    shifted: bool = False  # whether the cuts are at other places
+    progress: Callable[[str], None] = silent  # receives each step of the main graph
 
 
 @dataclass(slots=True)
@@ -79,14 +79,14 @@ class Trace:
 
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
     records: list[Record] = field(default_factory=list[Record])
-    choice: Choice | None = None  # of the main graph, with its bodies included
-    bound: float = 0.0  # proved for the model; 0 if nothing is proved
-    dump: Dump | None = None  # the last e-graph of the main graph, if asked for
+    choice: Choice | None = None  # the choice for the main graph, with its bodies included
+    bound: float = 0.0  # the bound proved for the model; 0 if nothing is proved
+    dump: Dump | None = None  # the last e-graph of the main graph, if a dump is asked for
     folded: int = 0
     became: dict[str, str] = field(default_factory=dict[str, str])
     notes: list[str] = field(default_factory=list[str])
-    folding: str | None = None  # the limit that folding hit, if it did
-    choosing: str | None = None  # the limit that choosing hit, if it did
+    folding: str | None = None  # the limit that ended folding, if one did
+    choosing: str | None = None  # the limit that ended choosing, if one did
 
     def add(self, folded: int, decoded: Decoded) -> None:
         """Adds the counts of one graph."""
@@ -94,13 +94,13 @@ class Trace:
         self.became.update(decoded.became)
 
     def looked(self, other: Trace) -> None:
-        """Adds the time and the records of another rewriting, whose result was not taken."""
+        """Adds the time and the records of another rewriting, whose result is not used."""
         self.records += other.records
         for stage, seconds in other.seconds.items():
             self.seconds[stage] += seconds
 
     def follow(self, before: Trace) -> None:
-        """Adds the record of the rewriting whose result this one started from."""
+        """Adds the record of the rewriting that produced this one's input."""
         self.records[:0] = before.records
         for stage, seconds in before.seconds.items():
             self.seconds[stage] += seconds
@@ -108,14 +108,14 @@ class Trace:
         self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
 
     def clock(self, stage: str, since: float) -> float:
-        """Adds the time since `since` to a stage. Returns the time now."""
+        """Adds the time since `since` to a stage. Returns the current time."""
         now = time.perf_counter()
         self.seconds[stage] += now - since
         return now
 
 
 class _Task(NamedTuple):
-    """A graph to solve. Bodies are part of the file of the graph around them, so they share its limit
+    """A graph to solve. A body is part of the file of the graph around it, so both share one limit
     of growth.
     """
 
@@ -125,20 +125,20 @@ class _Task(NamedTuple):
     encoding: Encoding
     part: Whole | Regions
     opset: int
-    growth: float  # bytes
+    growth: float  # bytes that the file may grow
 
 
 def _forget(egraph: EGraph) -> None:
-    """Only the main graph is solved after the first phase as well."""
+    """Keeps nothing of an e-graph: only the main graph is solved after the first phase as well."""
 
 
 class _Fused(Exception):
-    """The bits of a graph's results depend on which nodes are neighbours."""
+    """The bits of a graph's results depend on which nodes are neighbors."""
 
 
 def _has_halves(encoding: Encoding) -> bool:
-    """Whether a value has floats of 16 bits. ONNX Runtime lacks kernels for them: it computes runs
-    of such nodes in 32 bits and rounds at their ends.
+    """Tells whether a value has 16-bit floats. ONNX Runtime lacks kernels for them, so it computes
+    a run of such nodes in 32 bits and rounds only at its ends.
     """
     known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
     return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
@@ -161,7 +161,7 @@ class Rewriter:
         self.trace = trace
 
     def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
-        """The optimized form of `graph`, and the facts of its outputs."""
+        """Returns the optimized form of `graph`, and the facts of its outputs."""
         folding = Folding(self._model, graph, outer.constants, opsets, self._worker, self._options.memory)
 
         def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
@@ -181,8 +181,8 @@ class Rewriter:
         clock = time.perf_counter()
         inside = sum(self.trace.seconds.values())
         encoding = encode(graph, self._terms, self._derivation, self._contents, outer, folding.evaluate, descend)
-        # Bodies are rewritten while the graph around them is encoded, but their time counts in
-        # their own stages.
+        # Bodies are rewritten while the graph around them is encoded. Their time counts in their
+        # own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
             raise _Fused("floats of 16 bits: ONNX Runtime rounds between some neighbors and not between others, so no rewrite keeps every bit")
@@ -204,8 +204,8 @@ class Rewriter:
         return self._solved(task, egraph)
 
     def simplified(self) -> tuple[onnx.GraphProto, Trace] | None:
-        """The main graph as the first phase alone makes it, with the record of that; None if there is
-        no such phase, or nothing was found.
+        """Returns the main graph after the first phase alone, with its record. Returns None if
+        there is no such phase, or if it found nothing.
         """
         if self._simplified is None:
             return None
@@ -220,7 +220,7 @@ class Rewriter:
             self.trace, self._growth = trace, growth
 
     def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
-        """The best graph that an e-graph has, and the facts of its outputs."""
+        """Returns the best graph in an e-graph, and the facts of its outputs."""
         graph, outer, place, encoding, part, opset, growth = task
         chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
@@ -245,8 +245,9 @@ class Rewriter:
                 self.trace.add(len(folded), decoded)
                 if outer.main:
                     self.trace.choice = chosen.choice
-                    # Calls are priced like the original functions, so with functions the bound
-                    # would be one of another problem. So it would with regions.
+                    # Calls are priced like the original functions, and regions are solved one per
+                    # kind. In both cases the solver's bound belongs to another problem than the
+                    # model's.
                     self.trace.bound = 0.0 if self._model.functions or part.encoding is not encoding else chosen.choice.bound
                 if part.encoding is not encoding:
                     return decoded, tuple(map(encoding.fact, graph.outputs))
@@ -255,7 +256,9 @@ class Rewriter:
         raise ExtractionError("nothing was found whose file is no larger")
 
     def _in_regions(self, encoding: Encoding, place: Place, opset: int, opsets: Sequence[onnx.OperatorSetIdProto]) -> Regions | None:
-        """The regions of a large graph; None if it is small, or falls into fewer than two."""
+        """Returns the regions of a large graph, or None if it is small or has fewer than two
+        regions.
+        """
         sizes = self._options.regions
         if sizes is None or len(encoding.nodes) <= sizes.most:
             return None
@@ -271,15 +274,15 @@ class Rewriter:
         return Regions(cutter.definitions, pieces, excerpt, folding, self._fresh, place, opset)
 
     def _limits(self) -> Limits:
-        """The limits of saturation. It gets a share of the time left, because choosing and writing
-        follow.
+        """Returns the limits of saturation. It gets only a share of the time left, because choosing
+        and writing follow.
         """
         limits = self._options.limits
         return dataclasses.replace(limits, deadline=limits.deadline.share(_SATURATION))
 
     def _choose(self, chooser: Chooser, constants: Constants, groups: Sequence[Group]) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
-        """A choice whose folded constants have been evaluated. A constant that fails or is larger
-        than estimated is priced anew.
+        """Returns a choice and the elements of its folded constants. If a constant fails or is
+        larger than estimated, it is priced anew and the choice is made again.
         """
         while True:
             clock = time.perf_counter()
@@ -304,8 +307,8 @@ class Rewriter:
                 return chosen, folded
 
     def _time_to_choose(self) -> tuple[str, float | None]:
-        """The limit that will end a choice first, and the seconds that it leaves; None if there is
-        no limit.
+        """Returns the limit that ends a choice first, and the seconds left until then: None if
+        there is no limit.
         """
         deadline, most = self._options.limits.deadline, self._options.extract_time
         left = deadline.left if deadline.hit != INTERRUPTED else _AFTER_INTERRUPT
@@ -345,7 +348,7 @@ class Rewriter:
 
 
 def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """The facts of a node's outputs that hold whichever way its bodies run."""
+    """Returns the facts of a node's outputs that hold however its bodies run."""
     if node.operator.name == "If" and set(facts) == {"then_branch", "else_branch"}:
         branches = zip(facts["then_branch"], facts["else_branch"], strict=False)
         joined = tuple(common(a, b) for a, b in branches)
@@ -354,8 +357,8 @@ def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tup
 
 
 def common(a: Fact, b: Fact) -> Fact:
-    """The common fact of two values, for a value that is one of them: their type if they share it,
-    never their elements.
+    """Returns the common fact of two values, for a value that is one of them: their type if they
+    share it, never their elements.
     """
     if a.dtype != b.dtype or a.other is not None or b.other is not None:
         return UNKNOWN
@@ -365,13 +368,13 @@ def common(a: Fact, b: Fact) -> Fact:
 
 
 def stored_bytes(array: np.ndarray[Any, Any]) -> float:
-    """The bytes that an evaluated constant takes in a file."""
+    """Returns the bytes that an evaluated constant takes in a file."""
     return float(array.nbytes if array.dtype.kind not in "OSU" else sum(len(str(item)) + 2 for item in array.flat))
 
 
 def written_bytes(graph: onnx.GraphProto) -> int:
-    """The bytes that a graph takes on disk, external data included. Tensors that share bytes count
-    once.
+    """Returns the bytes that a graph takes on disk, external data included. Tensors that share
+    bytes count once.
     """
     external: dict[tuple[tuple[str, str], ...], int] = {}
     waiting = [graph]

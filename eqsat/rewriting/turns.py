@@ -1,8 +1,8 @@
-"""Attempts: a model rewritten by a set of rules, with a record of the run.
+"""Attempts: a set of rules rewrites a model, and a record of the run is kept.
 
-An attempt takes turns. Each turn starts from the result of the one before, while there is more to
-find and the result gets better. Before each turn, control flow, sequences and optionals that are
-known well enough become nodes that rules see.
+An attempt takes turns. Each turn starts from the result of the turn before. Turns go on while there
+is more to find and the result gets better. Before each turn, control flow, sequences and optionals
+become nodes that rules see, as far as enough is known of them.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 
-_OPENED = 8  # how often newly known control flow may start another turn
-_FAR = 16  # where only launches or bytes count, distant nodes are worth merging: regions are so much larger
-_STOPS = (INTERRUPTED, "time", "memory")  # limits that end a run
+_OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
+_FAR = 16  # factor on region sizes where only launches or bytes count: merging distant nodes pays there
+_STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Job:
 
     @property
     def regions(self) -> Sizes | None:
-        """The regions into which a larger model is cut; None: it is not cut."""
+        """Returns the regions into which a larger model is cut, or None if models are not cut."""
         if self.plan.regions is None:
             return None
         least, most = self.plan.regions
@@ -60,31 +60,31 @@ class Job:
 
     @property
     def least(self) -> Label:
-        """The least promise of a rule that may be used."""
+        """Returns the weakest label that a rule may have."""
         return Label.EXACT if self.settings.exact else Label.REAL if self.settings.strict else Label.FINITE
 
 
 @dataclass(slots=True)
 class Attempt:
-    """The result of one rewriting of the model and of its check."""
+    """The result of one rewriting of the model, after its check."""
 
     model: onnx.ModelProto
     trace: Trace
     hit: str | None
     notes: list[str]
-    closed: bool = False  # whether bodies stay bodies even if their condition is known
+    closed: bool = False  # whether control flow stays even if its condition is known
 
 
 def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
-    """The model rewritten by these rules, valid and no worse, or else the original. Turns repeat
-    while there is more to find and the result gets better.
+    """Rewrites the model by these rules. The result is valid and no worse than the original, or
+    else is the original. Turns repeat while there is more to find and the result gets better.
 
-    The nodes of the main graph that make a `kept` value stay as they are.
+    The nodes of the main graph that compute a `kept` value stay as they are.
     """
     most = job.settings.max_growth + written_bytes(model.proto.graph)
     found = _begun(model, job, most, library, kept)
     for turn in range(1, max(job.plan.turns, _OPENED)):
-        # A turn may make a condition known, and rules can then find more in the branch.
+        # A turn may make a condition known, so rules can find more in the branch that is taken.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
         if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
@@ -92,7 +92,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
         again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
-            # A vain search is part of the record all the same, and so is the limit that ended it.
+            # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
             found.hit = again.hit
             break
@@ -103,14 +103,14 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
 
 
 def _so_far(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -> str:
-    """The figures of the best model so far, for people."""
+    """Describes the best model so far, for people."""
     figures = valuation.figures(model, folder)
     return f"{figures.nodes} nodes" + ("" if valuation.target.counts else f" and {figures.totals.seconds * 1e3:.3g} ms so far")
 
 
 def _begun(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
-    """The first turn. Before a large model is cut into regions, its constants are folded as a whole:
-    regions may share what computes them.
+    """Runs the first turn. Regions may share the nodes that compute their constants, so the
+    constants of a large model are folded before it is cut.
     """
     if job.regions is None or len(model.graph.nodes) <= job.regions.most:
         return _turn(model, job, most, library, kept)
@@ -127,7 +127,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
 
 
 def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset[str], closed: bool = False, shifted: bool = False) -> Attempt:
-    """One rewriting of the model, whose result may take at most `most` bytes."""
+    """Rewrites the model once. The result may take at most `most` bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
     try:
@@ -138,8 +138,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
             known = proto if closed else simplify(proto, kept)
             found.model, simple = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept, shifted)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
-                # A body hid nodes that no runtime accepts outside, such as a Range up to a tensor
-                # that is no scalar.
+                # A branch can hold a node that no runtime accepts outside of it, such as a Range
+                # with a limit that is no scalar.
                 trace, found.closed = Trace(), True
                 found.trace = trace
                 found.model, simple = _rewrite(model, job, most, library, trace, kept, shifted)
@@ -150,8 +150,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.model = job.valuation.arranged(found.model, model.folder)
         if not _is_lawful(found.model, proto) or job.valuation.is_worse(found.model, original, model.folder):
             found.model = original
-        # The first phase, which only simplifies, may give a model that the runtime runs faster, or
-        # one that needs less memory.
+        # The first phase only simplifies. Its model may be faster in the runtime, or need less
+        # memory.
         plain = None if simple is None else job.valuation.arranged(simple[0], model.folder)
         if simple is not None and plain is not None and _is_lawful(plain, proto) and job.valuation.is_better(plain, found.model, model.folder):
             found.model, found.trace = plain, simple[1]
@@ -167,14 +167,14 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
 
 
 def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:
-    """Whether a model is as valid as its original. Folding can reveal a type that was unknown before
-    and that no runtime accepts.
+    """Tells whether a model is as valid as its original. Folding can reveal a type that was unknown
+    before and that no runtime accepts.
     """
     return all(holds(model) or not holds(original) for holds in (is_valid, is_typed))
 
 
 def fired_rules(trace: Trace) -> dict[str, int]:
-    """The number of firings of each rule, over all graphs of the model."""
+    """Returns the number of firings of each rule, over all graphs of the model."""
     fired: dict[str, int] = {}
     for record in trace.records:
         for name, count in record.fired.items():
@@ -184,7 +184,7 @@ def fired_rules(trace: Trace) -> dict[str, int]:
 
 
 def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept: frozenset[str]) -> dict[str, bool]:
-    """For each rule that fired, whether all other rules together leave a worse model."""
+    """Tells for each rule that fired whether the model gets worse without it."""
     timeless = replace(job, deadline=Deadline())
     without = {name: attempt(model, timeless, library.select((), (name,)), kept).model for name in fired_rules(found.trace)}
     return {name: job.valuation.is_worse(other, found.model, model.folder) for name, other in without.items()}
@@ -193,8 +193,8 @@ def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept:
 def _rewrite(
     model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str], shifted: bool
 ) -> tuple[onnx.ModelProto, tuple[onnx.ModelProto, Trace] | None]:
-    """The rewritten model. Where extraction does not see the whole cost: also the model as the first
-    phase alone makes it, with its record.
+    """Returns the rewritten model. If extraction does not see the whole cost, also returns the
+    model after the first phase alone, with its record.
     """
     proto, settings = model.proto, job.settings
     ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
@@ -204,7 +204,8 @@ def _rewrite(
         settings.memory_limit,
         settings.assume_dims,
         job.valuation.target,
-        # What is alive at once is no sum over nodes. A choice that moves few bytes holds few.
+        # The peak of memory is no sum over nodes, so extraction counts the bytes moved instead. A
+        # choice that moves few bytes keeps few alive.
         "bytes" if job.valuation.objective == "memory" else job.valuation.objective,
         ruleset,
         settings.extractor,
@@ -236,8 +237,8 @@ def _rewrite(
 
 
 def speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
-    """Whether the opsets of a function agree with the model's. If not, runtimes disagree on which
-    of the two holds inside.
+    """Tells whether the opsets of a function agree with the model's. If they differ, runtimes
+    disagree on which of the two holds inside the function.
     """
     model = {normal_domain(item.domain): item.version for item in proto.opset_import}
     return all(model.get(normal_domain(item.domain), item.version) == item.version for item in function.proto.opset_import)

@@ -1,8 +1,8 @@
-"""Valuation: what a model costs on a target, as the target's runtime would run it.
+"""Valuation: the cost of a model on a target, as the target's runtime would run it.
 
-ONNX Runtime fuses nodes and converts layouts when it loads a model. So the price of a model is that
-of the graph that ONNX Runtime makes of it, which it is asked for. On other targets, and where ONNX
-Runtime refuses the model or would need too much memory, the graph counts as it stands.
+ONNX Runtime fuses nodes and converts layouts when it loads a model. So Valuation asks ONNX Runtime
+for the graph that it would run, and prices that graph. The graph is priced as written on other
+targets, and where ONNX Runtime refuses the model or would need too much memory.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_grap
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
-_COPIES = 4  # of the weights: the message, the session, and the graph that it writes, as bytes and read
-_KEPT = 3  # models whose figures are remembered
+_COPIES = 4  # copies of the weights: the message, the session, the written graph and its parsed form
+_KEPT = 3  # other models whose figures are remembered
 EQUALLY_DEAR = 0.0005
-"""The share by which predictions differ at least where they are a reason to prefer one model."""
+"""The share by which two predictions must differ before one model is preferred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a model costs."""
+    """The cost of a model, and how it was found."""
 
     nodes: int
     totals: Totals
-    stored: int  # bytes that its graph takes in a file
+    stored: int  # bytes of the graph in a file
     asked: bool  # whether the runtime's own graph was priced
-    refused: bool = False  # the runtime does not load it, though it loads others
+    refused: bool = False  # whether the runtime refuses this model although it loads others
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one node that runs costs."""
+    """The cost of one node that runs."""
 
-    name: str  # of its first output
+    name: str  # the name of its first output
     operator: str
     price: Price
     known: bool  # whether the target, or the table of operators, describes it
-    measured: float | None = None  # seconds
+    measured: float | None = None  # seconds, if measured
 
 
 @dataclass(slots=True)
@@ -63,12 +63,14 @@ class Valuation:
     target: Target
     objective: Objective
     sizes: Mapping[str, int]  # of named dimensions
-    library: str | None  # of custom operators
+    library: str | None  # the library of custom operators
     worker: Worker
-    memory: int = 1 << 30  # bytes that the runtime may take when it is asked
+    memory: int = 1 << 30  # bytes that the runtime may take when it prepares a graph
     verified: bool = True  # whether a result is verified; verification finds the nodes that the runtime refuses
     asks: bool = field(init=False)
-    """Whether the runtime is asked. All models are priced in one way, so it ends if the first is refused."""
+    """Whether the runtime is asked for its graph. All models are priced alike, so asking stops if
+    the runtime refuses the first model.
+    """
     _loads: bool = False  # whether the runtime has loaded a model
     _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
@@ -77,7 +79,7 @@ class Valuation:
         self.asks = self.target.asks
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
-        """What a model costs, whose external data are under `folder`."""
+        """Returns the cost of a model whose external data are under `folder`."""
         for known, figures in self._known:
             if known is model and figures.asked == self.asks:
                 return figures
@@ -90,15 +92,16 @@ class Valuation:
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
-        """The price of each node that runs for a model. Raises `NoGraph` if the runtime refuses it and
-        has taken another one.
+        """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
+        refuses this model but has loaded another.
         """
         return [self._row(row) for row in self._prices(model, folder)]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
-        """The price of each node that ONNX Runtime runs for a model, bodies apart, and the time that
-        it takes on `feeds`, the mean of `runs` runs. Raises `NoGraph` where ONNX Runtime does not run
-        the model, and `ValueError` where it is too large for one message.
+        """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
+        Bodies are left out. The time is the mean of `runs` runs on `feeds`. Raises `NoGraph` where
+        ONNX Runtime does not run the model, and `ValueError` where the model is too large for one
+        message.
         """
         data, seconds = measured_graph(*self._asked(model, folder), feeds, runs, self.worker)
         prices = [row for row in node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes) if not row.inside]
@@ -108,7 +111,7 @@ class Valuation:
         return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), measured)
 
     def _asked(self, model: onnx.ModelProto, folder: Path | None) -> tuple[bytes, str | None, str | None, Mapping[str, int], int]:
-        """What the runtime is asked of a model."""
+        """Returns the arguments of a request to the runtime about a model."""
         return model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
@@ -126,8 +129,8 @@ class Valuation:
         return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
 
     def peak(self, model: onnx.ModelProto, folder: Path | None) -> int:
-        """The bytes of activations at the peak, where the nodes of a model run in the order in which
-        they are written. Fusions of the runtime do not count.
+        """Returns the peak of a model in its written order: the most bytes of activations alive at
+        once. Fusions of the runtime do not count.
         """
         for known, found in self._peaks:
             if known is model:
@@ -137,15 +140,18 @@ class Valuation:
         return found
 
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """The model with its nodes in an order of a lower peak, where memory is the objective."""
+        """Returns the model in an order of a lower peak if memory is the objective, or else the
+        model itself.
+        """
         return reordered(model, folder, self.sizes) if self.objective == "memory" else model
 
     def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Whether one model is better than another: cheaper, or as cheap with fewer nodes. Where
-        memory is the objective and both need the same, the predicted time decides before the nodes.
+        """Tells whether one model is better than another: cheaper, or equally cheap with fewer
+        nodes. If memory is the objective and both need the same, the predicted time decides before
+        the nodes.
 
-        A model that the runtime refuses counts as the best if it will be verified, which mends it node
-        by node, and otherwise as the worst.
+        If a model that the runtime refuses will be verified, it counts as the best: verification
+        mends it node by node. Otherwise it counts as the worst.
         """
         figures = self.both(new, old, folder)
         one, other = (self._costs(model, its, folder) for model, its in zip((new, old), figures, strict=True))
@@ -157,16 +163,16 @@ class Valuation:
         return figures[0].nodes < figures[1].nodes
 
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Whether one model is worse than another: dearer, or as dear with more nodes."""
+        """Tells whether one model is worse than another: dearer, or equally dear with more nodes."""
         return self.is_better(old, new, folder)
 
     def both(self, one: onnx.ModelProto, other: onnx.ModelProto, folder: Path | None) -> tuple[Figures, Figures]:
-        """The figures of two models, priced in the same way."""
+        """Returns the figures of two models, priced in the same way."""
         first, second = self.figures(one, folder), self.figures(other, folder)
         return (first if first.asked == second.asked else self.figures(one, folder)), second
 
     def _costs(self, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> tuple[float, ...]:
-        """What is to be small, the most important first."""
+        """Returns the costs to minimize, the most important first."""
         totals = figures.totals
         if figures.refused:
             worst = -math.inf if self.verified else math.inf
@@ -177,7 +183,9 @@ class Valuation:
         return (float(costs[self.objective]),)
 
     def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
-        """The model with its functions inlined and the types that onnx infers, as far as it can."""
+        """Returns the model with its functions inlined and types inferred by onnx, as far as onnx
+        can.
+        """
         found = light(model)
         fix_sizes(found.graph, self.sizes, USUAL_SIZE)
         try:

@@ -1,1 +1,1 @@
-"""Tuning: several good graphs of a model are timed side by side, and the fastest is kept."""
+"""Tuning: times several good graphs of a model side by side and keeps the fastest."""

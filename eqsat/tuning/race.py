@@ -1,9 +1,10 @@
-"""A race: models are timed in turn, in batches, until it is clear which one is fastest or time is up.
+"""A race: models are timed in turn, in batches, until one is clearly fastest or time is up.
 
-A batch loads all models anew, because two sessions of one model differ by up to three in a hundred,
-and times each a few times, in a random order. What counts is the ratio of two models within a
-batch, and a batch is one observation. A model is faster than another if the ratio is below 1 with a
-confidence of 99 in a hundred, by the order of the observations alone; that takes at least 7.
+Each batch loads all models anew, because two sessions of one model differ by up to three in a
+hundred. It times each model a few times, in a random order. Models are compared by the ratio of
+their times within a batch, and each batch is one observation. A model is faster than another if the
+ratio is below 1 with a confidence of 99 in a hundred. The test uses only the order of the
+observations, so it needs at least 7.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 Batch: TypeAlias = Callable[[Sequence[Sequence[str]]], Mapping[str, Sequence[float]]]
-"""Times models in rounds, with new sessions; a round names them in their order. Gives seconds by name and round."""
+"""Times models in rounds, with new sessions. A round names the models in their order. Returns
+seconds by name and round.
+"""
 
-_DOUBT = 0.01  # the chance that a model counts as faster which is not
-FEWEST = 7  # batches that can tell two models apart: 2 ** -7 is less than the doubt
-_MOST = 60  # batches
-_CLOSE = 0.01  # a ratio that is known so well needs no more batches
-_MOST_ROUNDS = 40  # of one batch
+_DOUBT = 0.01  # the chance that a model that is not faster counts as faster
+FEWEST = 7  # batches that can distinguish two models: 2 ** -7 is less than the doubt
+_MOST = 60  # batches at most
+_CLOSE = 0.01  # a ratio known to this width needs no more batches
+_MOST_ROUNDS = 40  # rounds of one batch
 
 
 class Interval(NamedTuple):
-    """A ratio of times: its median, and the bounds between which the true median lies."""
+    """A ratio of times: its median, and bounds around the true median."""
 
     low: float
     middle: float
@@ -35,21 +38,21 @@ class Interval(NamedTuple):
 
 @dataclass(slots=True)
 class Race:
-    """The seconds of each model that ran, the median of each batch."""
+    """The seconds of each model that ran: the median of each batch."""
 
     seconds: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
 
     @property
     def batches(self) -> int:
-        """How many batches every model has run that is still in the race."""
+        """Returns the number of batches that every model still in the race has run."""
         return max(map(len, self.seconds.values()), default=0)
 
     def median(self, name: str) -> float:
-        """The seconds of a run."""
+        """Returns the median seconds of a run."""
         return statistics.median(self.seconds[name])
 
     def ratio(self, name: str, other: str) -> Interval:
-        """How long a model takes in parts of another."""
+        """Returns the time of one model divided by the time of another."""
         ratios = sorted(mine / its for mine, its in zip(self.seconds[name], self.seconds[other], strict=False))
         middle = statistics.median(ratios)
         outside = _outside(len(ratios))
@@ -58,22 +61,24 @@ class Race:
         return Interval(ratios[outside - 1], middle, ratios[-outside])
 
     def fastest(self, choice: str, original: str) -> str:
-        """The model to keep: the choice, or the original if its median is lower, unless another is
-        faster than that.
+        """Returns the model to keep. The base is the choice, or the original if the original's
+        median is lower. A model that is faster than the base wins; otherwise the base stays.
         """
         base = original if self.ratio(choice, original).middle > 1 else choice
         faster = [name for name in self.seconds if name != base and self.ratio(name, base).high < 1]
         return min(faster, key=lambda name: self.ratio(name, base).middle, default=base)
 
     def settled(self, choice: str, original: str) -> bool:
-        """Whether more batches would hardly tell more."""
+        """Tells whether more batches would hardly change the result."""
         best = self.fastest(choice, original)
         ratios = [self.ratio(name, best) for name, each in self.seconds.items() if name != best and len(each) == self.batches]
         return self.batches >= FEWEST and all(ratio.low > 1 or ratio.high - ratio.low < _CLOSE for ratio in ratios)
 
 
 def _outside(count: int) -> int:
-    """How many of so many observations, from either end, lie outside of the bounds of the median."""
+    """Returns how many of `count` observations, from either end, lie outside the bounds of the
+    median.
+    """
     outside, chance = 0, 0.5**count
     while chance <= _DOUBT:
         outside += 1
@@ -84,8 +89,8 @@ def _outside(count: int) -> int:
 def run_race(
     names: Sequence[str], choice: str, original: str, batch: Batch, seconds: float, clock: Callable[[], float], progress: Callable[[str], None]
 ) -> Race:
-    """Times models for about so many seconds by the clock. The choice and the original stay to the
-    end; of the others, the slowest leave after the first batch if there is no time for all.
+    """Times models for about `seconds` by the clock. The choice and the original stay to the end.
+    Of the other models, the slowest leave after the first batch if there is no time for all.
     """
     shuffle = random.Random(0)
     begun = clock()
@@ -96,7 +101,8 @@ def run_race(
     optional = sorted((name for name in names if name not in (choice, original)), key=lambda name: first[name][0])
     while optional and cost * len(running) * FEWEST > seconds:
         running.remove(optional.pop())
-    once = max(2 * sum(first[name][0] for name in running), 1e-9)  # a timed run and one before it
+    # Each timed run has an untimed one before it
+    once = max(2 * sum(first[name][0] for name in running), 1e-9)
     loading = max(cost * len(running) - once, 0.0)
     rounds = min(max(math.ceil(loading / once), 1), _MOST_ROUNDS)
     race = Race({name: list(first[name]) for name in names})

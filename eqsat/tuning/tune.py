@@ -1,8 +1,7 @@
 """Tuning a run: the candidates of a model race on ONNX Runtime, and the fastest becomes the result.
 
 The choice of the run stays unless another candidate is faster by more than the measurements spread,
-or the original is not slower. What can not be measured leaves the choice as it is, with one line
-that says why.
+or the original is not slower. If a race cannot be run, the choice stays, and one line says why.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ from eqsat.verification.mend import Mended
 from eqsat.verification.runs import attempts
 from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan
 
-_COPIES = 3  # of the weights: the message, the session, and the kernels' packed ones
-_DRAWS = 12  # that the runtime may refuse
+_COPIES = 3  # copies of the weights: the message, the session, and the kernels' packed ones
+_DRAWS = 12  # draws that the runtime may refuse
 
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """The candidate that is kept, and what the race found."""
+    """The candidate that is kept, and the result of the race."""
 
     kept: Candidate
     candidates: Sequence[Candidate]
     race: Race | None = None  # None if nothing was timed
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])  # of named dimensions
     note: str = ""  # a line for people
-    seconds: float = 0.0  # that measuring took
+    seconds: float = 0.0  # seconds that measuring took
 
     def to_json(self, valuation: Valuation, folder: Path | None) -> dict[str, Any]:
-        """The race as plain data, with the times that the target predicts."""
+        """Returns the race as plain data, with the times that the target predicts."""
         rows = [self._row(candidate, valuation, folder) for candidate in self.candidates]
         batches = 0 if self.race is None else self.race.batches
         return {"kept": self.kept.name, "threads": THREADS, "batches": batches, "sizes": dict(self.sizes), "seconds": self.seconds, "candidates": rows}
@@ -75,7 +74,7 @@ class Tuned:
 
 
 def tune(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, choice: Mended) -> Tuned:
-    """The fastest of several models, of which `choice` is the one that the run found."""
+    """Returns the fastest of several models. `choice` is the one that the run found."""
     settings = job.settings
     candidates = make_candidates(model, original, folder, job, library, choice, settings.progress)
     begun = time.monotonic()
@@ -89,7 +88,7 @@ def tune(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job,
 
 
 def _raced(candidates: Sequence[Candidate], original: onnx.ModelProto, folder: Path | None, job: Job) -> Tuned:
-    """Raises `NotTimed` if the choice and the original can not be timed."""
+    """Runs the race. Raises `NotTimed` if the choice or the original cannot be timed."""
     settings = job.settings
     first, last = _standing(candidates[0]), _standing(candidates[-1])
     models, left = _serialized(candidates, settings.memory_limit)
@@ -118,13 +117,13 @@ def _raced(candidates: Sequence[Candidate], original: onnx.ModelProto, folder: P
 
 
 def _standing(candidate: Candidate) -> str:
-    """The name under which a candidate races: that of the first one that it equals."""
+    """Returns the name under which a candidate races: that of the first candidate equal to it."""
     return candidate.same or candidate.name
 
 
 def _serialized(candidates: Sequence[Candidate], memory: int) -> tuple[dict[str, bytes], int]:
-    """The different models that may be kept, as many as memory holds at once, the choice and the
-    original before all others; and how many it does not hold.
+    """Returns the different models that may be kept, as many as memory holds at once, and the
+    number that it does not hold. The choice and the original come first.
     """
     standing = {_standing(candidates[0]), _standing(candidates[-1])}
     possible = [candidate for candidate in candidates if candidate.same is None and (not candidate.reason or candidate.name in standing)]
@@ -147,8 +146,9 @@ def _serialized(candidates: Sequence[Candidate], memory: int) -> tuple[dict[str,
 
 
 def _inputs(original: onnx.ModelProto, job: Job, run: Callable[[Mapping[str, Any]], object]) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-    """Inputs that the original takes, and their sizes: those of the caller, or drawn as verification
-    draws them, at the assumed sizes if it runs at these. `run` raises `NotTimed`.
+    """Returns inputs that the original takes, and their sizes. The caller gives them, or they are
+    drawn as verification draws them, at the assumed sizes if the original runs at these. `run`
+    raises `NotTimed`.
     """
     try:
         plan = make_plan(original)

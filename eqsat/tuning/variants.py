@@ -1,7 +1,8 @@
-"""Candidates: several good models made of one, by other targets, objectives and efforts, each verified.
+"""Candidates: several good forms of one model, made with other targets, objectives and efforts.
+Each is verified.
 
-The first is the choice that a run makes without tuning, the last the original. Equal models are one
-candidate, under the name of the first.
+The first is the choice that a run makes without tuning, the last is the original. Equal models are
+one candidate, under the name of the first.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _RUNTIME, _LAUNCHES = "onnxruntime-cpu", "launches"
 
 @dataclass(slots=True)
 class Candidate:
-    """A model that may be kept, and how it was made."""
+    """A model that may be kept, and the job that made it."""
 
     name: str
     job: Job
     mended: Mended
-    same: str | None = None  # the earlier candidate that it equals
-    reason: str = ""  # why it can not be kept; empty if it can
+    same: str | None = None  # the earlier candidate that equals it
+    reason: str = ""  # why it cannot be kept; empty if it can
 
     @property
     def model(self) -> onnx.ModelProto:
@@ -51,10 +52,10 @@ class Candidate:
 def make_candidates(
     model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, choice: Mended, progress: Callable[[str], None]
 ) -> list[Candidate]:
-    """The candidates, the choice first and the original last.
+    """Returns the candidates, the choice first and the original last.
 
-    `model` is the original in the opset that is asked for; `choice` is the result of the run. An
-    interrupt, or the time limit of the run, ends the making of more.
+    `model` is the original in the requested opset; `choice` is the result of the run. An interrupt,
+    or the time limit of the run, ends the making of candidates.
     """
     made = [Candidate(CHOICE, job, choice)]
     for name, other in _jobs(job):
@@ -71,7 +72,7 @@ def make_candidates(
 
 
 def _add(candidate: Candidate, made: list[Candidate], folder: Path | None) -> None:
-    """Compares a candidate with those that are there, and adds it to them."""
+    """Compares a candidate with the earlier ones, and adds it."""
     for other in made:
         if other.same is None and same_graph(LoadedModel(other.model, folder), LoadedModel(candidate.model, folder)):
             candidate.same = other.name
@@ -82,13 +83,13 @@ def _add(candidate: Candidate, made: list[Candidate], folder: Path | None) -> No
 
 
 def _jobs(job: Job) -> Iterator[tuple[str, Job]]:
-    """What else is tried, without what comes to the same as something before."""
+    """Yields other jobs to try, without any that repeats an earlier one."""
     plan, old = job.plan, job.valuation
     simplify = Plan(plan.phases[:1])
     own = old.target.name
     wanted: list[tuple[str, Plan, str, Objective]] = [
         ("simplified", simplify, own, "time"),
-        # A file of phases need not have other efforts than the one that is asked for.
+        # A user's file of phases may have no other efforts.
         ("effort low", load_plan("low") if job.settings.phases is None else simplify, own, "time"),
         (f"target {_RUNTIME}", plan, _RUNTIME, "time"),
         (f"target {_RUNTIME}, objective launches", plan, _RUNTIME, "launches"),
