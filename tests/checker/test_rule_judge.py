@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+import numpy as np
 import onnx
 import pytest
 from hypothesis import assume, given, settings
@@ -15,6 +16,7 @@ from eqsat.checker.judging.rule_judge import judge
 from eqsat.checker.judging.verdict import Case, Kind, Outcome, explain
 from eqsat.checker.kernels import foreign
 from eqsat.checker.kernels.call import Unsupported
+from eqsat.checker.kernels.noise import FixedNumberNoise
 from tests.support.judged_rules import EXACT, FINITE, OUT, REAL, RIGHT, WRONG, Rule, floats, model
 from tests.support.parameters import spread
 
@@ -235,3 +237,12 @@ def test_other_polynomials_are_refuted(one: Expression, two: Expression, dtype: 
     inputs, output = floats(*LEAVES, dtype=dtype), f"{dtype}[2,3] o"
     verdict = judge(Case(model(inputs, output, side(one)), model(inputs, output, side(two))), REAL, 1)
     assert verdict.outcome is Outcome.DIFFERENT, f"{one} and {two}"
+
+
+def test_a_subnormal_number_is_disturbed_by_its_own_units() -> None:
+    """The last place of 1e-5 in float16 is far more than a share of the number."""
+    number = np.array([1e-5, 1.0], np.float16)
+    moves = [FixedNumberNoise(np.random.default_rng(seed), 4.0).constant(number) - number.astype(np.float64) for seed in range(50)]
+    subnormal, usual = np.abs(moves).max(axis=0)
+    assert 2 * 2**-24 < subnormal <= 4 * 2**-24
+    assert 2 * 2**-10 < usual <= 4 * 2**-10

@@ -16,8 +16,9 @@ import onnx
 
 import eqsat
 from eqsat.rewriting.valuation import EQUALLY_DEAR
-from eqsat.runtime.session import ONNXRUNTIME, open_runtime
+from eqsat.runtime.session import ONNXRUNTIME, ReferenceSession, open_runtime
 from eqsat.runtime.unwritten import under_fills
+from eqsat.traits import NEWEST
 from eqsat.verification import tolerance as compare
 from tests.support.models import same
 
@@ -25,7 +26,7 @@ from .chance import Chance
 from .cone import cone
 from .feeds import Feed, feeds
 from .generate import Generator, Model
-from .oracle import DIFFERS, Runs
+from .oracle import DIFFERS, KernelSession, Runs
 from .scope import captures
 
 SAME, NOTHING, DIFFERENT = "same", "nothing", "different"
@@ -264,12 +265,7 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
             return RUNTIME
     except Exception:
         pass  # the runtime fails on the optimized model, perhaps rightly
-    try:
-        there = Runs(*models, reference=True)
-        there.original.run(built, there.names)
-    except Exception:  # the reference has only the newest version of some operators
-        there = Runs(*map(_newer, models), reference=True)
-        there.original.run(built, there.names)
+    there = _judge(models, built)
     try:
         meant = there.original.run(feed.inputs, there.names)
     except Exception:
@@ -278,6 +274,26 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
     if there.difference(feed, meant, actual, exact):
         return DIFFERENT
     return RUNTIME if there.difference(feed, meant, [expected], exact, alone=True) else LURED
+
+
+def _judge(models: tuple[onnx.ModelProto, onnx.ModelProto], built: dict[str, Any]) -> Runs:
+    """Returns both models on an engine that runs the original on the inputs it was made for.
+
+    Raises an exception if no engine does.
+    """
+    try:
+        return _running(Runs(*models, ReferenceSession), built)
+    except Exception:  # the reference has only the newest version of some operators
+        pass
+    try:
+        return _running(Runs(_newer(models[0], 19), _newer(models[1], 19), ReferenceSession), built)
+    except Exception:  # and it does not run all of them
+        return _running(Runs(_newer(models[0], NEWEST), _newer(models[1], NEWEST), KernelSession), built)
+
+
+def _running(there: Runs, built: dict[str, Any]) -> Runs:
+    there.original.run(built, there.names)
+    return there
 
 
 def _scans_nothing(proto: onnx.ModelProto, feed: Feed) -> bool:
@@ -303,14 +319,14 @@ def _shaped(outputs: list[Any], expected: Any) -> list[Any]:
     return [array.reshape(expected.shape) if same_size else array for array, same_size in zip(outputs, alike, strict=True)]
 
 
-def _newer(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Returns the model as opset 19 reads it, if ONNX's checker accepts it.
+def _newer(proto: onnx.ModelProto, opset: int) -> onnx.ModelProto:
+    """Returns the model as an opset reads it that is at least as new, if ONNX's checker accepts it.
 
-    The reference has no older (De)QuantizeLinear.
+    The reference has no (De)QuantizeLinear below 19, and the checker has the newest kernels only.
     """
     result = onnx.ModelProto()
     result.CopyFrom(proto)
     for item in result.opset_import:
-        item.version = max(item.version, 19) if not item.domain else item.version
+        item.version = max(item.version, opset) if not item.domain else item.version
     onnx.checker.check_model(result, full_check=True)
     return result

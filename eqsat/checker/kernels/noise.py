@@ -8,6 +8,7 @@ other sign it gives the opposite ones, so that one of the two crosses any border
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -81,14 +82,16 @@ class FixedNumberNoise:
         """The constant, in double precision."""
         if not is_float(array):
             return array
-        unit = float(cast(Any, ml_dtypes.finfo(array.dtype)).eps)  # handles numpy's own types too
-        return np.array([self._moved(number, unit) for number in array.reshape(-1).astype(np.float64).tolist()]).reshape(array.shape)
+        limits = cast(Any, ml_dtypes.finfo(array.dtype))  # handles numpy's own types too
+        unit, least = float(limits.eps), float(limits.smallest_subnormal)
+        return np.array([self._moved(number, unit, least) for number in array.reshape(-1).astype(np.float64).tolist()]).reshape(array.shape)
 
     def attributes(self, attributes: Attributes) -> Attributes:
         """The attributes with their floats disturbed."""
         unit = float(np.finfo(np.float32).eps)
         return {name: self._moved(value, unit) if isinstance(value, float) else value for name, value in attributes.items()}
 
-    def _moved(self, number: float, unit: float) -> float:
+    def _moved(self, number: float, unit: float, least: float = 0.0) -> float:
+        """Moves a number whose last place is `unit` of it, or `least` where it is subnormal."""
         share = self._shares.setdefault(abs(number), self._generator.uniform(-1, 1))
-        return number * (1 + unit * self._units * share)
+        return number + math.copysign(max(unit * abs(number), least), number) * self._units * share if number else number
