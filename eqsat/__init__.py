@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eqsat.errors import InputError
+from eqsat.version import __version__
 
 if TYPE_CHECKING:
     from eqsat.model.model import count_nodes
     from eqsat.pipeline import Result, optimize
     from eqsat.verification.verify import verify_files as verify
 
-__version__ = "0.1.0"
-__all__ = ["InputError", "Result", "count_nodes", "optimize", "verify"]
+__all__ = ["InputError", "Result", "__version__", "count_nodes", "optimize", "verify"]
 
 if not (Path(__file__).parent / "extract").is_dir():
     # In a checkout without symbolic links, extract/ stands beside the package only.

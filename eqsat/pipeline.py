@@ -69,7 +69,7 @@ def run(source: Source, settings: Settings) -> Result:
             this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
     if settings.tune and this.deadline.hit != INTERRUPTED:
         with this.stage("tune"):
-            this.take(tune(this.original.model, this.original.proto, this.original.folder, this.job, this.library, this.checked))
+            _tune(this)
     return _reported(this)
 
 
@@ -95,11 +95,21 @@ def _read_model(source: Source, settings: Settings) -> Original:
     return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path)
 
 
+def _tune(this: Run) -> None:
+    """Makes the fastest of several candidates the result."""
+    original = this.original
+    tuned = tune(original.model, original.proto, original.folder, this.job, this.library, this.checked)
+    this.tuned = tuned.to_json(this.job.valuation, original.folder)
+    this.checked, this.tuned_job = tuned.kept.mended, tuned.kept.job
+    if tuned.note:
+        this.checked.found.notes.append(tuned.note)
+
+
 def _reported(this: Run) -> Result:
     """Returns the result of a run, and writes its e-graph if the settings name a file."""
     checked, settings = this.checked, this.settings
     if settings.needed:
-        this.needed = needed_rules(this.original.model, this.made_by, this.library, checked.found, frozenset(checked.left))
+        this.needed = needed_rules(this.original.model, this.tuned_job or this.job, this.library, checked.found, frozenset(checked.left))
     if settings.dump_egraph is not None:
         if checked.found.trace.dump is None:
             checked.found.notes.append("no e-graph was written: the main graph was not extracted")

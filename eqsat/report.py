@@ -23,7 +23,6 @@ from eqsat.rewriting.rewrite import Trace, written_bytes
 from eqsat.rewriting.turns import Job, fired_rules
 from eqsat.rewriting.valuation import Figures, Valuation
 from eqsat.settings import Settings
-from eqsat.tuning.tune import Tuned
 from eqsat.verification.mend import Mended
 
 Report: TypeAlias = dict[str, Any]
@@ -54,23 +53,15 @@ class Run:
     job: Job = field(init=False)
     original: Original = field(init=False)
     checked: Mended = field(init=False)
-    tuned: Tuned | None = None
+    tuned_job: Job | None = None
+    """The job that made the result, where tuning chose among the results of several."""
+    tuned: Report | None = None
+    """The race of candidates, if there was one."""
     needed: dict[str, bool] = field(default_factory=dict[str, bool])
     """By rule that fired, whether the result needs it; empty if the settings do not ask."""
 
     def __post_init__(self) -> None:
         self.deadline = Deadline.after(self.settings.time_limit)
-
-    def take(self, tuned: Tuned) -> None:
-        """Makes the model that tuning keeps the result."""
-        self.tuned, self.checked = tuned, tuned.kept.mended
-        if tuned.note:
-            self.checked.found.notes.append(tuned.note)
-
-    @property
-    def made_by(self) -> Job:
-        """The job that made the result."""
-        return self.job if self.tuned is None else self.tuned.kept.job
 
     @contextmanager
     def search(self) -> Generator[None, None, None]:
@@ -110,7 +101,7 @@ def report_of(run: Run) -> Report:
         "became": trace.became if changed else {},
         "left": checked.left,
         "verify": checked.verdict.to_json(),
-        "tune": None if run.tuned is None else run.tuned.to_json(run.job.valuation, run.original.folder),
+        "tune": run.tuned,
         "limits": {"hit": found.hit},
         "notes": found.notes,
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},

@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from eqsat import __version__
 from eqsat.cli.calibration import add_calibrate
 from eqsat.cli.cost import add_cost
 from eqsat.cli.extraction import add_extract
@@ -25,6 +24,7 @@ from eqsat.cli.progress import shown_progress
 from eqsat.cli.rules import add_rules
 from eqsat.deadline import INTERRUPTED
 from eqsat.errors import InputError
+from eqsat.version import __version__
 
 
 class _Parser(argparse.ArgumentParser):

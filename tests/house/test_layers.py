@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["deadline", "errors", "families", "operators", "ordering", "runtime", "extract", "shipped"],
+    ["deadline", "errors", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
     ["facts", "settings", "traits"],
     ["model"],
     ["control", "terms"],
@@ -27,11 +27,9 @@ FLOORS = [
     ["regions"],
     ["rewriting"],
     ["verification", "why"],
-    ["tuning"],
-    ["report"],
+    ["report", "tuning"],
     ["pipeline"],
-    ["__init__"],
-    ["cli"],
+    ["__init__", "cli"],
     ["__main__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
