@@ -19,7 +19,8 @@ from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 if TYPE_CHECKING:
     import onnx
 
-_SECONDS = 30.0
+_TO_LOAD = 30.0  # seconds; each run asks for several graphs, and goes on without an answer
+_TO_MEASURE = 120.0  # seconds, for all runs of a model
 _SMALL = 1024  # the most bytes of an initializer that may decide a shape
 _KERNEL = "_kernel_time"
 
@@ -35,7 +36,7 @@ def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapp
     all others. Its large initializers have a type and no data. `folder` holds external data, and
     `library` custom operators. Raises `NoGraph`.
     """
-    found: bytes = _called(worker, "make_own_graph", model, folder, library, dict(sizes), usual)
+    found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, folder, library, dict(sizes), usual)
     return found
 
 
@@ -47,13 +48,14 @@ def measured_graph(
     The mean is over `runs` runs on `feeds`, on one thread, without a node's slowest tenth. Raises
     `NoGraph`.
     """
-    found: tuple[bytes, list[float]] = _called(worker, "make_measured_graph", model, folder, library, dict(sizes), usual, dict(feeds), runs)
+    asked = (model, folder, library, dict(sizes), usual, dict(feeds), runs)
+    found: tuple[bytes, list[float]] = _called(worker, _TO_MEASURE, "make_measured_graph", *asked)
     return found
 
 
-def _called(worker: Worker, function: str, *arguments: Any) -> Any:
+def _called(worker: Worker, seconds: float, function: str, *arguments: Any) -> Any:
     try:
-        return worker.call(f"eqsat.runtime.own_graph:{function}", *arguments, timeout=_SECONDS)
+        return worker.call(f"eqsat.runtime.own_graph:{function}", *arguments, timeout=seconds)
     except (RemoteError, WorkerDied, WorkerTimeout) as error:
         raise NoGraph(str(error)) from None
 

@@ -118,11 +118,11 @@ class Examiner:
         A crash counts against the optimized model only if the original alone runs.
         """
         try:
-            if self._timeouts == _MOST_TIMEOUTS:
+            if self._timeouts >= _MOST_TIMEOUTS:
                 raise WorkerTimeout(self.time_limit)
             return self._call(request)
         except WorkerTimeout as failure:
-            self._timeouts = min(self._timeouts + 1, _MOST_TIMEOUTS)
+            self._timeouts += 1
             return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
         except (WorkerDied, RemoteError) as failure:
             try:

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
-from eqsat.runtime.worker import shared
+from eqsat.runtime.worker import Worker, shared
 from tests.support.models import parse, weighted
 
 WEIGHTS = np.random.default_rng(0).standard_normal((32, 16, 3, 3)).astype(np.float32)
@@ -64,3 +64,22 @@ def test_each_node_of_a_measured_graph_has_a_time() -> None:
     data, seconds = measured_graph(CONV.SerializeToString(), None, None, {"N": 2}, 64, feeds, 5, shared())
     graph = onnx.ModelProto.FromString(data)
     assert len(seconds) == len(graph.graph.node) and all(0 <= taken < 1 for taken in seconds) and sum(seconds) > 0
+
+
+def test_measuring_may_take_longer_than_loading() -> None:
+    """Loading is asked for many times in a run, and measuring once, of large models too."""
+
+    class Recorder(Worker):
+        timeouts: list[float | None]
+
+        def call(self, function: str, *arguments: object, timeout: float | None = None, memory: int | None = None) -> object:
+            self.timeouts.append(timeout)
+            return super().call(function, *arguments, timeout=timeout, memory=memory)
+
+    recorder = Recorder()
+    recorder.timeouts = []
+    model = parse("g (float[4] x) => (float[4] y) { y = Relu (x) }").SerializeToString()
+    own_graph(model, None, None, {}, 64, recorder)
+    measured_graph(model, None, None, {}, 64, {"x": np.ones(4, np.float32)}, 1, recorder)
+    recorder.stop()
+    assert recorder.timeouts == [30.0, 120.0]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -144,5 +143,5 @@ def test_other_spellings_become_the_one_that_is_one_kernel(kernel: str, opset: i
 def test_a_target_that_assembles_nothing_gets_no_definition(kernel: str) -> None:
     model = parse(SPELLINGS[kernel], '<ir_version: 8, opset_import: ["" : 13]>')
     found = eqsat.optimize(model, target="launches").model
-    assert sum(Counter(operators(found)).values()) <= len(model.graph.node)
+    assert operators(found).total() <= len(model.graph.node)
     assert "Pow" not in operators(found)
