@@ -233,4 +233,4 @@ class _Comparison:
         return len(digests) > 1
 
     def _explained(self, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]]) -> bool:
-        return not any(difference.judge(self._request.decided(position)).unexplained for position, differences in open_ for _, difference in differences)
+        return all(difference.explained(self._request.decided(position)) for position, differences in open_ for _, difference in differences)

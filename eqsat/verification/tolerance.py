@@ -27,7 +27,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 from dataclasses import dataclass
-from typing import Any, cast
+from functools import cached_property
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from eqsat.verification.steering import Decided
 MULTIPLE = 8
 ULPS = 4
 SPREAD = 4
-_LIKE = 8  # magnitudes are alike within a factor of two to this power
+_LIKE = 3  # magnitudes are alike if their exponents differ in this many of the last bits alone
 _JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
@@ -147,7 +148,11 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
 
 
 class Difference:
-    """One array of both models' outputs, and how far the original's array moves."""
+    """One array of both models' outputs, and how far the original's array moves.
+
+    Only elements that differ are judged. The moves of all elements are noted, because an element
+    may borrow those of its peers.
+    """
 
     def __init__(self, original: np.ndarray, optimized: np.ndarray) -> None:
         self._dtype = original.dtype
@@ -169,45 +174,71 @@ class Difference:
         if c.shape != self._a.shape or c.dtype != self._a.dtype:
             return
         if self._float:
-            finite = np.isfinite(self._a) & np.isfinite(c)
-            self._flips |= ~finite & ~same(self._a, c)
             with np.errstate(all="ignore"):
-                change = np.abs(c.astype(np.float64) - self._a.astype(np.float64)) * factor
-            np.maximum(self._change, np.where(finite, change, 0), out=self._change)
+                change = np.abs(np.subtract(c, self._a, dtype=np.float64)) * factor
+            if not np.isfinite(change).all():
+                finite = np.isfinite(self._a) & np.isfinite(c)
+                self._flips |= ~finite & ~same(self._a, c)
+                change = np.where(finite, change, 0)
+            np.maximum(self._change, change, out=self._change)
         else:
             self._flips |= same(self._b, c)
             if c.dtype.kind in "biu":
                 self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
 
-    def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
-        """Tells whether the noted changes explain the difference.
+    def explained(self, decided: Decided = Decided.CHOSEN) -> bool:
+        """Tells whether the noted changes explain the whole difference.
 
         `decided` is the way floats decide discrete elements.
         """
         if not self._float:
-            return self._judge_discrete(decided)
-        finite = np.isfinite(self._a) & np.isfinite(self._b)
-        with np.errstate(all="ignore"):
-            error = np.where(finite & self._unequal, np.abs(self._a.astype(np.float64) - self._b.astype(np.float64)), 0.0)
-        magnitude = np.abs(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64))
-        rounding = ULPS * ulp(magnitude, self._dtype)
-        peers = self._change_of_peers(magnitude)
-        tolerance = np.maximum(self._change, peers) + rounding
-        broken = self._unequal & ~finite
-        unexplained = (broken & ~self._flips) | (error > tolerance)
-        worst = np.unravel_index(np.argmax(error / tolerance), error.shape)
-        jumps = (broken & self._flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
-        largest = None if broken.any() else float(error.max(initial=0.0))
-        return Finding(int(unexplained.sum()), largest, float(tolerance[worst]), int(jumps.sum()))
+            return not self._judge_discrete(decided).unexplained
+        suspects = self._suspects
+        if (suspects.broken & ~self._flips[self._unequal]).any():
+            return False
+        open_ = suspects.error > self._change[self._unequal] + suspects.rounding
+        return bool((suspects.error <= self._change_of_peers(open_) + suspects.rounding)[open_].all())
 
-    def _change_of_peers(self, magnitude: np.ndarray) -> np.ndarray:
-        """Returns, for each element, the largest change at like magnitude, without outliers."""
-        kinds, members = np.unique(np.frexp(magnitude)[1] // _LIKE, return_inverse=True)
-        shared = np.zeros(len(kinds))
-        for number in range(len(kinds)):
-            changes = self._change.reshape(-1)[members.reshape(-1) == number]
-            shared[number] = min(changes.max(), SPREAD * np.median(changes))
-        return shared[members].reshape(magnitude.shape)
+    def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
+        """Returns the account of the difference: the noted changes explain some of its elements.
+
+        There must be a difference.
+        """
+        if not self._float:
+            return self._judge_discrete(decided)
+        error, rounding, broken, _ = self._suspects
+        flips, change = self._flips[self._unequal], self._change[self._unequal]
+        peers = self._change_of_peers(np.ones(len(error), bool))
+        tolerance = np.maximum(change, peers) + rounding
+        unexplained = (broken & ~flips) | (error > tolerance)
+        jumps = (broken & flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
+        largest = None if broken.any() else float(error.max(initial=0.0))
+        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()))
+
+    @cached_property
+    def _suspects(self) -> _Suspects:
+        """The float elements that differ, in their order."""
+        a, b = self._a[self._unequal].astype(np.float64), self._b[self._unequal].astype(np.float64)
+        broken = ~(np.isfinite(a) & np.isfinite(b))
+        with np.errstate(all="ignore"):
+            error = np.where(broken, 0.0, np.abs(a - b))
+        return _Suspects(error, ULPS * ulp(np.abs(a), self._dtype), broken, self._kinds[self._unequal])
+
+    @cached_property
+    def _kinds(self) -> np.ndarray:
+        """The class of magnitude of each element."""
+        return _kind(self._a)
+
+    def _change_of_peers(self, asked: np.ndarray) -> np.ndarray:
+        """Returns, for each suspect that is asked for, the largest change at like magnitude,
+        without outliers. The others get 0.
+        """
+        peers = np.zeros(len(asked))
+        kinds = self._suspects.kind
+        for kind in np.unique(kinds[asked]):
+            changes = self._change[self._kinds == kind]
+            peers[asked & (kinds == kind)] = min(changes.max(), SPREAD * np.median(changes))
+        return peers
 
     def _judge_discrete(self, decided: Decided) -> Finding:
         error, excused = None, np.zeros(self._a.shape, bool)
@@ -218,6 +249,20 @@ class Difference:
         elif decided != Decided.NOT:
             excused = self._flips
         return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
+
+
+class _Suspects(NamedTuple):
+    """The elements of an array of floats that differ, with those that are not finite as broken."""
+
+    error: np.ndarray
+    rounding: np.ndarray
+    broken: np.ndarray
+    kind: np.ndarray  # the class of magnitude
+
+
+def _kind(numbers: np.ndarray) -> np.ndarray:
+    """Returns the class of magnitude of each number; numbers that are not finite count as 0."""
+    return (np.frexp(np.where(np.isfinite(numbers), numbers, 0))[1] >> _LIKE).astype(np.int16)
 
 
 @dataclass(frozen=True)
