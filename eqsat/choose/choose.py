@@ -125,14 +125,14 @@ class Chooser:
         terms: list[dict[int, Term]] = []
         for group in groups:
             reached = _reached(group.roots, places_of, nodes)
-            places = sorted(place for eclass in reached for place in places_of[eclass] if group.has(self.ways[place]))
+            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if group.has(self.ways[place]))
             limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
             left = None if time_limit is None else max(0.0, time_limit - spent)
             clock = time.perf_counter()
             graph = Graph(classes, nodes, group.roots, limits)
             initial = self._initial(group, reached)
             before += math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-            choice = self._extracted(graph, places, initial, left, method)
+            choice = self._extracted(graph, reached, places, initial, left, method)
             spent += time.perf_counter() - clock
             choices.append(choice)
             taken = walk(graph, dict(self._fusions.apart(choice.nodes)))
@@ -149,23 +149,28 @@ class Chooser:
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
-    def _extracted(self, graph: Graph, places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """Returns the best choice found among the nodes at `places`. A fusion can make a choice
-        dearer than its nodes. In that case the first node of the fusion gets the extra cost, and
-        extraction starts again.
+    def _extracted(
+        self, graph: Graph, reached: set[int], places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method
+    ) -> Choice:
+        """Returns the best choice found among the nodes at `places`, whose classes are `reached`. A
+        fusion can make a choice dearer than its nodes. In that case the first node of the fusion
+        gets the extra cost, and extraction starts again.
         """
         work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
+        # The extractor sees no other class and node of the graph: one graph may have many groups.
+        classes = {eclass: number for number, eclass in enumerate(sorted(reached))}
         local = {place: number for number, place in enumerate(places)}
-        known = {eclass: local[place] for eclass, place in initial.items() if place in local}
-        costs = [graph.nodes[place].cost for place in places]
+        nodes = [_renumbered(graph.nodes[place], classes) for place in places]
+        known = {classes[eclass]: local[place] for eclass, place in initial.items() if place in local}
+        small = Graph(len(classes), nodes, [classes[root] for root in graph.roots], graph.limits)
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
         for turn in range(_ROUNDS):
-            nodes = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place in places for node in (graph.nodes[place],)]
-            choice = extract(replace(graph, nodes=nodes), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
-            picks = {eclass: places[number] for eclass, number in choice.nodes.items()}
+            priced = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place, node in zip(places, nodes, strict=True)]
+            choice = extract(replace(small, nodes=priced), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
+            picks = {graph.nodes[places[number]].eclass: places[number] for number in choice.nodes.values()}
             forced = self._fusions.penalties(picks)
-            cost = math.fsum([*(costs[number] for number in choice.nodes.values()), *forced.values()])
+            cost = math.fsum([*(nodes[number].cost for number in choice.nodes.values()), *forced.values()])
             found.append((cost, turn, replace(choice, nodes=picks)))
             if forced.keys() <= dearer.keys():
                 break
@@ -180,7 +185,7 @@ class Chooser:
         if math.isinf(storage):
             return Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding))
         amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
-        cost, tie = (self._fusions.cost(term), 0.0) if term.head == FUSED else self._prices.of(term, storage)
+        cost, tie = self._fusions.price(term) if term.head == FUSED else self._prices.of(term, storage)
         return Node(term.eclass, cost, term.children, amounts, tie)
 
     def _storage(self, term: Term) -> float:
@@ -198,7 +203,7 @@ class Chooser:
 
 
 def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Sequence[Node]) -> set[int]:
-    """Returns the classes that the roots may need."""
+    """Returns the classes that the roots may need, those without a way included."""
     reached: set[int] = set()
     stack = list(roots)
     while stack:
@@ -206,7 +211,11 @@ def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Se
         if eclass not in reached:
             reached.add(eclass)
             stack += [child for place in places_of.get(eclass, ()) for child in nodes[place].children]
-    return reached & places_of.keys()
+    return reached
+
+
+def _renumbered(node: Node, classes: Mapping[int, int]) -> Node:
+    return replace(node, eclass=classes[node.eclass], children=tuple(classes[child] for child in node.children))
 
 
 def _joined(choices: Sequence[Choice]) -> Choice:

@@ -52,10 +52,14 @@ class Fusions:
                                 found.append(Term(FUSED, (number, place), tuple(children), second.eclass))
         return found
 
-    def cost(self, fused: Term) -> float:
-        """Returns the cost of the fused kernel of two ways."""
+    def price(self, fused: Term) -> tuple[float, float]:
+        """Returns the cost of the fused kernel of two ways, and the tie of the two.
+
+        So one node is preferred to two nodes that run as one.
+        """
         first, second = (self._ways[number] for number in fused.data)
-        return min(self._cost(fusion, first, second) for fusion in self._second[self._name(second)] if self._fuses(fusion, first, second))
+        cost = min(self._cost(fusion, first, second) for fusion in self._second[self._name(second)] if self._fuses(fusion, first, second))
+        return cost, sum(self._prices.of(way, 0.0)[1] for way in (first, second))
 
     def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
         """Returns the extra cost of dearer fused kernels in a choice, by the place of the first

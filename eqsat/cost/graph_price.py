@@ -67,7 +67,7 @@ class _Scope:
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
     scope = replace(outer, types=dict(outer.types))
-    for info in (*graph.input, *graph.value_info, *graph.output):
+    for info in (*graph.input, *graph.output, *graph.value_info):  # a declared output may lack sizes
         known = _shaped(info.type, scope.sizes)
         scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
     for tensor in graph.initializer:

@@ -351,14 +351,21 @@ def _constant(attributes: Attributes) -> Fact | None:
 # --- operators of ONNX Runtime that no schema describes ---
 
 
+_LIKE_FIRST = frozenset(
+    f"com.microsoft.{name}"
+    for name in ("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
+) | {"SimplifiedLayerNormalization"}
+"""The operators whose first output has the type of their first input."""
+
+
 def _contributed(node: Node) -> tuple[Fact, ...]:
     first = node.fact(0)
-    if node.operator.domain != "com.microsoft" or first is None or not first.dtype:
+    if first is None or not first.dtype:
         return (UNKNOWN,) * node.outputs
     rest = (UNKNOWN,) * (node.outputs - 1)
-    if node.operator.name in ("Gelu", "FastGelu", "QuickGelu", "BiasGelu"):
+    if node.operator.full_name in _LIKE_FIRST:
         return (Fact(first.dtype, first.shape), *rest)
-    if node.operator.name == "FusedMatMul":
+    if node.operator.full_name == "com.microsoft.FusedMatMul":
         return (Fact(first.dtype, _fused_matmul(node)), *rest)
     return (UNKNOWN,) * node.outputs
 

@@ -18,12 +18,14 @@ from onnx import AttributeProto
 
 from eqsat.facts.arithmetic import BOOL, C_REMAINDER, ELEMENT_FUNCTIONS, TRUTHS, cast, wrap
 from eqsat.facts.dims import Dim, add, maximum, minimum, mul, product
+from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, Fact, from_tensor
 from eqsat.facts.node import Node
 from eqsat.facts.shapes import SHAPES, range_length, slice_axes, split_sizes
 
 Elements: TypeAlias = "tuple[tuple[int, ...], tuple[Dim, ...]]"
 Results: TypeAlias = "list[Elements] | None"
+_EXACT = 1 << 31  # floats below are cast alike by all kernels, if they fit the target
 # Operators that move elements are computed on element positions, so they serve every data type.
 Positions: TypeAlias = npt.NDArray[np.int64]
 
@@ -215,9 +217,21 @@ def _elementwise(node: Node) -> Results:
 def _cast(node: Node) -> Results:
     source = _input(node, 0)
     target = node.dtype(1) if node.operator.name == "CastLike" else node.integer("to", 0)
-    if source is None or target not in INTEGERS:
+    if target not in INTEGERS:
         return None
+    if source is None:
+        return _truncated(node.fact(0), target)
     return [(source[0], tuple(cast(node.dtype(0), target, value) for value in source[1]))]
+
+
+def _truncated(source: Fact | None, target: int) -> Results:
+    """Return the elements of a floating-point constant cast to integers, towards 0."""
+    shape = concrete_shape(source)
+    if source is None or source.floats is None or shape is None or target == BOOL:
+        return None
+    numbers = decoded(source.floats, source.dtype).astype(np.float64)
+    whole = [int(number) if abs(number) < _EXACT else None for number in numbers.tolist()]
+    return [(shape, tuple(number if number == wrap(target, number) else None for number in whole))]
 
 
 # --- operators that reduce, count and generate ---

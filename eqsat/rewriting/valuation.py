@@ -18,6 +18,7 @@ import onnx
 from eqsat.cost.graph_price import NodePrice, Totals, node_prices
 from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE
+from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.model import count_nodes
 from eqsat.model.validity import light
@@ -104,7 +105,7 @@ class Valuation:
         message.
         """
         data, seconds = measured_graph(*self._asked(model, folder), feeds, runs, self.worker)
-        prices = [row for row in node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes) if not row.inside]
+        prices = [row for row in node_prices(_sized(data), self.target, self.sizes) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
@@ -121,7 +122,7 @@ class Valuation:
             try:
                 data = own_graph(*self._asked(model, folder), self.worker)
                 self._loads = True
-                return node_prices(onnx.ModelProto.FromString(data), self.target, self.sizes)
+                return node_prices(_sized(data), self.target, self.sizes)
             except (NoGraph, ValueError) as error:
                 if self._loads:
                     raise NoGraph(str(error)) from None
@@ -190,6 +191,16 @@ class Valuation:
         fix_sizes(found.graph, self.sizes, USUAL_SIZE)
         try:
             found = inlined(found)
-            return found if self.target.counts else inferred(found)
+            if not self.target.counts:
+                found = inferred(found)
+                complete(found.graph, found.opset_import)
         except NativeFailure:
-            return found
+            pass
+        return found
+
+
+def _sized(data: bytes) -> onnx.ModelProto:
+    """Returns a serialized graph of the runtime with the sizes that facts can tell."""
+    model = onnx.ModelProto.FromString(data)
+    complete(model.graph, model.opset_import)
+    return model

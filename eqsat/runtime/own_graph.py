@@ -33,7 +33,7 @@ def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapp
     """Returns the graph that ONNX Runtime would run, as a serialized model.
 
     Its values have types in `value_info`, with `sizes` for the names of dimensions and `usual` for
-    all others. Its large initializers have a type and no data. `folder` holds external data, and
+    all others. Scalars have no shape there. Its large initializers have a type and no data. `folder` holds external data, and
     `library` custom operators. Raises `NoGraph`.
     """
     found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, folder, library, dict(sizes), usual)
@@ -184,8 +184,9 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
         return found  # a graph without nodes
     for value in _session(asked.SerializeToString(), None, library).get_outputs():
         dtype = _DTYPES.get(value.type)
-        if dtype is not None and value.shape is not None:
-            shape = [size if isinstance(size, int) else None for size in value.shape]
+        if dtype is not None:
+            # ONNX Runtime shows an unknown rank as it shows a scalar.
+            shape = [size if isinstance(size, int) else None for size in value.shape] or None
             found.append(helper.make_tensor_value_info(value.name, onnx.TensorProto.DataType.Value(dtype), shape))
     return found
 

@@ -150,7 +150,12 @@ def test_symbols_are_not_kept_in_narrow_or_unsigned_types() -> None:
 
 def test_floats_carry_no_integers() -> None:
     assert inferred(case("Cast", hold(N, 3), to=TensorProto.FLOAT))[0].ints is None
-    assert inferred(case("Cast", const([1.5], np.float32), to=INT64))[0].ints is None
+    assert inferred(case("Cast", const([0.5], np.float32), to=TensorProto.BOOL))[0].ints is None
+
+
+def test_a_cast_truncates_floats_that_the_type_holds() -> None:
+    assert inferred(case("Cast", const([1.5, -1.5, 1e20, np.nan], np.float32), to=INT64))[0].ints == (1, -1, None, None)
+    assert inferred(case("Cast", const([-1.5, 200.5, 300], np.float16), to=TensorProto.UINT8))[0].ints == (None, 200, None)
 
 
 def test_large_tensors_carry_no_elements() -> None:

@@ -52,6 +52,46 @@ def test_a_batch_normalization_of_a_conv_goes_on_every_target() -> None:
         assert operators(eqsat.optimize(model, target=target).model) == {"Conv": 1, "Relu": 1}
 
 
+def test_one_node_is_preferred_to_two_that_the_runtime_fuses() -> None:
+    """ONNX Runtime folds the normalization when it loads the model, so both cost the same."""
+    channels = {name: np.abs(weights(3)) + 0.5 for name in ("s", "b", "m", "v")}
+    model = weighted(
+        "g (float[5, 2, 28, 28] x) => (float[5, 3, 24, 24] y) { h = Conv (x, w)  y = BatchNormalization (h, s, b, m, v) }", w=weights(3, 2, 5, 5), **channels
+    )
+    assert operators(eqsat.optimize(model).model) == {"Conv": 1}
+
+
+def test_a_model_in_which_the_runtime_loses_sizes_is_not_cheap() -> None:
+    """In old opsets the runtime does not know the rank behind such a Reshape. There the original
+    would seem to compute scalars.
+    """
+    model = weighted(
+        """<ir_version: 6, opset_import: ["": 11]>
+        g (float[A, B, 64] x) => (float[C, D, 64] y) <int64 zero = {0}, int64 one = {1}, int64[1] rest = {64}>
+        {
+            s = Shape (x)
+            n = Gather (s, zero)
+            m = Gather (s, one)
+            i = Unsqueeze <axes = [0]> (n)
+            j = Unsqueeze <axes = [0]> (m)
+            k = Concat <axis = 0> (i, j, rest)
+            p = Mul (n, m)
+            u = Unsqueeze <axes = [0]> (p)
+            t = Concat <axis = 0> (u, rest)
+            q = Reshape (x, t)
+            h = Tanh (q)
+            r = Reshape (h, k)
+            b = Mul (r, v)
+            y = Mul (b, w)
+        }
+        """,
+        v=weights(64),
+        w=weights(64),
+    )
+    result = eqsat.optimize(model)
+    assert operators(result.model) == {"Tanh": 1, "Mul": 1} and result.report["verify"]["status"] == "equal"
+
+
 def test_a_dearer_model_is_worse_and_a_cheaper_one_better() -> None:
     one = parse("g (float[512, 512] x) => (float[512, 512] y) { y = Exp (x) }")
     two = parse("g (float[512, 512] x) => (float[512, 512] y) { h = Exp (x)  y = Tanh (h) }")

@@ -48,6 +48,13 @@ def test_small_constants_decide_shapes() -> None:
     assert [5, 2, 3] in shapes(graph).values()
 
 
+def test_no_shape_is_claimed_where_the_rank_is_unknown() -> None:
+    """ONNX Runtime shows scalars and values of unknown rank alike."""
+    graph = asked(parse("g (float[2, 6] x, int64[A] s) => (float B, float C) { r = Reshape (x, s)  B = ReduceSum <keepdims = 0> (r)  C = Exp (B) }"), A=3)
+    known = {info.name: info.type.tensor_type for info in graph.graph.value_info}
+    assert not known["C"].HasField("shape") and known["C"].elem_type == onnx.TensorProto.FLOAT
+
+
 def test_a_graph_without_nodes_has_no_values() -> None:
     graph = asked(parse("g (float[2] x) => (float[2] x) { }"))
     assert not graph.graph.node and not graph.graph.value_info

@@ -1,0 +1,120 @@
+"""Sizing: the sizes of values that a runtime leaves open, from the facts of the values before them.
+
+A runtime follows sizes through fewer operators than eqsat's facts do. A graph in which it lost them
+would be priced at usual sizes, so a model with many unknown sizes would seem cheap beside an equal
+one. `complete` adds the sizes that facts can tell. The sizes of inputs have to be numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import onnx
+
+from eqsat.facts.dims import Dim
+from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
+from eqsat.facts.inference import infer
+from eqsat.operators import find_operator, normal_domain, read_attributes
+from eqsat.traits import NEWEST
+
+
+def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> None:
+    """Adds to `value_info` what facts tell of the values that nodes of the main graph compute."""
+    declared = {info.name: info.type for info in graph.value_info}
+    if all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
+        return
+    sizing = _Sizing(graph, declared, {normal_domain(item.domain): item.version for item in opset_import})
+    for node in graph.node:
+        sizing.follow(node)
+    del graph.value_info[:]
+    for name in dict.fromkeys([*declared, *sizing.made]):
+        kind = to_type(sizing.facts[name]) if name in sizing.facts else None
+        graph.value_info.add(name=name, type=kind or declared.get(name, onnx.TypeProto()))
+
+
+def _is_sized(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor whose sizes are all numbers."""
+    if kind is None or not kind.tensor_type.HasField("shape"):
+        return False
+    return all(size.HasField("dim_value") for size in kind.tensor_type.shape.dim)
+
+
+class _Sizing:
+    """The facts of the values of one graph, node by node."""
+
+    def __init__(self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int]) -> None:
+        self.made: list[str] = []
+        self.facts: dict[str, Fact] = {info.name: _open(from_type(info.type, info.name)) for info in graph.input}
+        self.facts.update((tensor.name, from_tensor(tensor)) for tensor in graph.initializer)
+        self._declared = declared
+        self._opsets = opsets
+        self._items: dict[str, tuple[Fact, ...]] = {}  # the tensors of a sequence
+
+    def follow(self, node: onnx.NodeProto) -> None:
+        """Finds the facts of a node's outputs."""
+        domain = normal_domain(node.domain)
+        operator = find_operator(domain, node.op_type, self._opsets.get(domain, 1))
+        if domain == "" and operator.schema is None:
+            operator = find_operator(domain, node.op_type, NEWEST)  # a runtime uses them in any opset
+        inputs = tuple(self.facts.get(name, UNKNOWN) if name else None for name in node.input)
+        found = infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output))
+        if operator.standard and node.op_type == "SequenceAt":
+            found = (self._item(node),)
+        for name, fact in zip(node.output, found, strict=True):
+            if name:
+                self.made.append(name)
+                self.facts[name] = self._with_declared(name, fact)
+        if operator.standard and node.op_type == "SplitToSequence":
+            self._items[node.output[0]] = _parts(node, inputs)
+
+    def _with_declared(self, name: str, fact: Fact) -> Fact:
+        fact = _open(fact)
+        if name not in self._declared:
+            return fact
+        known = _open(from_type(self._declared[name], name))
+        try:
+            return merge(fact, known)
+        except Contradiction:
+            return known
+
+    def _item(self, node: onnx.NodeProto) -> Fact:
+        """Returns the fact of the tensor that SequenceAt takes."""
+        items = self._items.get(node.input[0], ())
+        index = self.facts.get(node.input[1], UNKNOWN).ints
+        place = index[0] if index else None
+        if isinstance(place, int) and -len(items) <= place < len(items):
+            return items[place]
+        return items[0] if len(set(items)) == 1 else UNKNOWN
+
+
+def _parts(node: onnx.NodeProto, inputs: tuple[Fact | None, ...]) -> tuple[Fact, ...]:
+    """Returns the tensors into which SplitToSequence splits one of known size."""
+    source = inputs[0] or UNKNOWN
+    attributes = {item.name: item.i for item in node.attribute}
+    axis, shape = attributes.get("axis", 0), source.shape
+    if shape is None or not -len(shape) <= axis < len(shape):
+        return ()
+    axis %= len(shape)
+    size, split = shape[axis], inputs[1] if len(inputs) > 1 else None
+    if not isinstance(size, int) or (split is not None and split.ints is None):
+        return ()
+    sizes = _split_sizes(size, split)
+    dropped = split is None and not attributes.get("keepdims", 1)
+    return tuple(Fact(source.dtype, (*shape[:axis], *(() if dropped else (part,)), *shape[axis + 1 :])) for part in sizes)
+
+
+def _split_sizes(size: int, split: Fact | None) -> list[Dim]:
+    """Returns the sizes of the parts of an axis; `split` holds them, or the size of each."""
+    if split is None:
+        return [1] * size
+    given = split.ints or ()
+    if split.shape:
+        return list(given)
+    step = given[0]
+    return [min(step, size - start) for start in range(0, size, step)] if isinstance(step, int) and step > 0 else []
+
+
+def _open(fact: Fact) -> Fact:
+    """Returns a fact whose unnamed sizes are unknown."""
+    return fact if fact.shape is None else fact._replace(shape=tuple(size if isinstance(size, int) else None for size in fact.shape))
+

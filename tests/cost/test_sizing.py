@@ -1,0 +1,90 @@
+"""Facts complete the sizes of a graph in which a runtime lost them."""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto, helper
+
+from eqsat.cost.sizing import complete
+from tests.support.models import parse
+
+
+def sizes(model: onnx.ModelProto, *declared: onnx.ValueInfoProto) -> dict[str, list[int | None] | None]:
+    """Returns the sizes of the values that nodes compute, after completion."""
+    model.graph.value_info.extend(declared)
+    complete(model.graph, model.opset_import)
+    found: dict[str, list[int | None] | None] = {}
+    for info in model.graph.value_info:
+        tensor = info.type.tensor_type
+        found[info.name] = [size.dim_value if size.HasField("dim_value") else None for size in tensor.shape.dim] if tensor.HasField("shape") else None
+    return found
+
+
+def test_sizes_follow_the_arithmetic_of_shapes() -> None:
+    model = parse("""
+        g (float[4, 6, 8] x) => (float[A, B, C, D] y)
+        <int64 zero = {0}, int64 one = {1}, int64[1] front = {0}, int64[2] heads = {2, -1}>
+        {
+            s = Shape (x)
+            n = Gather (s, zero)
+            m = Gather (s, one)
+            a = Unsqueeze (n, front)
+            b = Unsqueeze (m, front)
+            t = Concat <axis = 0> (a, b, heads)
+            r = Reshape (x, t)
+            y = Transpose <perm = [0, 2, 1, 3]> (r)
+        }
+    """)
+    found = sizes(model, helper.make_tensor_value_info("r", TensorProto.FLOAT, [None, None, None, None]))
+    assert found["r"] == [4, 6, 2, 4] and found["y"] == [4, 2, 6, 4] and found["n"] == []
+
+
+def test_a_graph_with_all_sizes_is_left_alone() -> None:
+    model = parse("g (float[4] x) => (float[4] y) { y = Relu (x) }")
+    assert sizes(model, helper.make_tensor_value_info("y", TensorProto.FLOAT, [3])) == {"y": [3]}
+
+
+def test_a_declared_type_stands_against_a_fact() -> None:
+    model = parse("g (float[4] x) => (float[A] y) { a = Relu (x)  y = Neg (a) }")
+    found = sizes(model, helper.make_tensor_value_info("a", TensorProto.FLOAT, [3]), helper.make_tensor_value_info("y", TensorProto.FLOAT, None))
+    assert found == {"a": [3], "y": [3]}
+
+
+def test_the_tensors_of_a_sequence_have_sizes() -> None:
+    model = parse("""
+        g (float[2, 10] x) => (float[A, B] y, float[C, D] z, float[E] w)
+        <int64 step = {4}, int64[2] uneven = {3, 7}, int64 last = {-1}, int64 first = {0}>
+        {
+            s = SplitToSequence <axis = 1> (x, step)
+            y = SequenceAt (s, last)
+            t = SplitToSequence <axis = -1> (x, uneven)
+            z = SequenceAt (t, first)
+            u = SplitToSequence <axis = 1, keepdims = 0> (x)
+            w = SequenceAt (u, first)
+        }
+    """)
+    found = sizes(model)
+    assert found["y"] == [2, 2] and found["z"] == [2, 3] and found["w"] == [2]
+
+
+def test_operators_of_the_runtime_have_sizes_in_any_opset() -> None:
+    model = parse(
+        """<ir_version: 8, opset_import: ["": 11, "com.microsoft": 1]>
+        g (float[2, 3, 4] x, float[4] w) => (float[A, B, C] y, float[D, E, F] z)
+        {
+            n = LayerNormalization (x, w, w)
+            s = com.microsoft.SkipLayerNormalization (n, x, w)
+            r = SimplifiedLayerNormalization (s, w)
+            y = com.microsoft.FastGelu (r)
+            z = com.microsoft.FusedMatMul <transB = 1> (n, y)
+        }
+        """,
+        "",
+    )
+    found = sizes(model)
+    assert all(found[name] == [2, 3, 4] for name in "nsry") and found["z"] == [2, 3, 3]
+
+
+def test_a_value_of_unknown_rank_stays_unknown() -> None:
+    found = sizes(parse("g (float[2, 3] x, int64[A] s) => (float[B] z) { y = com.microsoft.Strange (x)  z = Relu (y) }"))
+    assert found["z"] is None
