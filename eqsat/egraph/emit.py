@@ -16,7 +16,7 @@ from typing import Never
 from onnx import GraphProto
 
 from eqsat.egraph.encode import Outer, encode
-from eqsat.egraph.program import EACH, Program
+from eqsat.egraph.program import EACH, NOTHING, Program
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
 from eqsat.language.firing import Firing
@@ -136,7 +136,6 @@ class _Emission:
         pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
-        fires = f"(= true (py-to-bool (py-call {self.program.callback(_is_firing, 'fires')} firing)))"
         query = " ".join(map(self.atom, pattern.atoms))
         pairs = self.construct()
         if trial:
@@ -144,18 +143,18 @@ class _Emission:
             self.actions.append(f"({trial_name(self.number)} {' '.join(left for left, _ in pairs)} {' '.join(right for _, right in pairs)})")
         else:
             self.actions += [f"(union {left} {right})" for left, right in pairs]
-        self.program.rule(ruleset, f"rule {self.number}", f"{query} (= firing {call}) {fires}", " ".join(self.actions))
+        self.program.rule(ruleset, f"rule {self.number}", f"{query} (= firing {call}) (!= firing {NOTHING})", " ".join(self.actions))
 
     def search(self, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
         pattern, title = self.firing.compiled.pattern, self.firing.compiled.title
-        noted, found = self.program.callback(note, f"note:{title}"), self.program.callback(_is_firing, "fires")
+        noted = self.program.callback(note, f"note:{title}")
         for index, half in enumerate(parts):
             sorts = " ".join("L" if variable in half.lists else "T" for variable in half.variables)
             self.program.add(f"(relation {half_name(self.number, index)} (PyObject {sorts}))")
             query = " ".join(map(self.atom, half.atoms))
             call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
             head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
-            self.program.rule(ruleset, f"search {self.number}.{index}", f"{query} (= found {call}) (= true (py-to-bool (py-call {found} found)))", head)
+            self.program.rule(ruleset, f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
 
     def apply(self, parts: Sequence[Half]) -> None:
         numbers = " ".join(f"found_{index}" for index in range(len(parts)))
@@ -258,7 +257,7 @@ class _Emission:
             self.program.add(f"(constructor lists_{name} ({' '.join('L' for _ in lists)}) Lists :unextractable)")
             self.program.add(f"(function items_{name} ({sorts}) Lists :merge old)")
             call = f"(py-call {self.program.callback(self.firing.check(atom), f'item:{self.firing.compiled.title}')} {' '.join(atom.sources)})"
-            query = f"(= whole (Cons {atom.item} tail)) {' '.join(map(self.atom, atom.atoms))} (= true (py-to-bool {call}))"
+            query = f"(= whole (Cons {atom.item} tail)) {' '.join(map(self.atom, atom.atoms))} (!= {NOTHING} {call})"
             ends = {"last": ("(= tail (Nil))", ["(Nil)" for _ in lists]), "item": (_items(name, "tail", keys, lists), list(lists))}
             for kind, (end, tails) in ends.items():
                 found = " ".join(f"(Cons {part} {tail})" for (part, _), tail in zip(atom.parts, tails, strict=True))
@@ -295,6 +294,3 @@ def _items(name: str, variable: str, keys: Sequence[str], lists: Sequence[str]) 
     """Returns the query for the lists that `mapped` derives from the list `variable`."""
     return f"(= (lists_{name} {' '.join(lists)}) (items_{name} {' '.join([variable, *keys])}))"
 
-
-def _is_firing(number: int) -> bool:
-    return number >= 0

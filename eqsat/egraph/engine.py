@@ -30,9 +30,10 @@ class Engine:
     def extend(self) -> None:
         """Gives egglog the new commands of the program."""
         commands = self.program.commands
-        for command in commands[self._given :]:
-            self.run(command)
+        new = commands[self._given :]
         self._given = len(commands)
+        if new:
+            self.run(self.program.include(new))
 
     def run(self, text: str) -> Any:
         """Runs commands and returns egglog's answer."""

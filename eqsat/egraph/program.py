@@ -27,6 +27,12 @@ _tokens = itertools.count()
 HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
 """The tables of terms without an operator, with the heads of these terms."""
 
+NOTHING = "$nothing"
+"""The egglog global that callbacks return for no answer: the number -1.
+
+A query compares with it, because each further call of Python would cost more than most callbacks do.
+"""
+
 EACH = "each"
 """The ruleset that completes lists item by item, right after a rule begins one."""
 
@@ -68,12 +74,19 @@ class Program:
 
     @property
     def commands(self) -> Sequence[str]:
-        """The commands of the program.
-
-        egglog gets them one by one: as a single text they take time and memory that grow with the
-        square of the number of rules.
-        """
+        """The commands of the program."""
         return self._text
+
+    def include(self, commands: Iterable[str]) -> str:
+        """Returns the command that runs these commands.
+
+        They go through a file, which egglog reads itself. As arguments they would become Python
+        objects and text again, and several at once would take time and memory that grow with the
+        square of their number.
+        """
+        path = self._folder / "commands.egg"
+        path.write_text("\n".join(commands), encoding="utf-8")
+        return f'(include "{path}")'
 
     def close(self) -> None:
         """Releases the callbacks. The program cannot run any more."""
@@ -171,7 +184,7 @@ class Program:
             (function fact (T) PyObject :merge (py-call {merge} old new))
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
-            (ruleset load)
+            (ruleset load) (let {NOTHING} (py-from-int -1))
         """)
         self.rulesets.add("load")
         entries = [*encoding.entries, *encoding.forms]
@@ -275,33 +288,27 @@ class Program:
         # In the literal a zero copies a size, whatever `allowzero` says of the computed shape.
         copies = terms.attribute(0)
         attributes = " ".join(f"(py-from-int {copies})" if name == "allowzero" else f"a{i}" for i, name in enumerate(signature.attributes))
-        possible = self.callback(lambda *columns: literal(*columns) >= 0, "has-literal")
         made = f"(py-call {self.callback(literal, 'literal')} {arguments})"
-        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} {made})"
+        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} made)"
         self.rule(
             "laws",
             f"parameter {name}",
-            f"{term} (= fx0 (fact x0)) (= fx1 (fact x1)) (= true (py-to-bool (py-call {possible} {arguments})))",
-            f"(let s (Literal {made})) (set (fact s) {fact}) (union o ({name} {attributes} x0 s))",
+            f"{term} (= fx0 (fact x0)) (= fx1 (fact x1)) (= made {made}) (!= made {NOTHING})",
+            f"(let s (Literal made)) (set (fact s) {fact}) (union o ({name} {attributes} x0 s))",
         )
 
     def _literals(self) -> None:
         """Adds the law that joins values of known integers with their literal."""
-        known, literal = self.callback(self._has_literal, "has-literal"), self.callback(self._literal, "literal")
-        self.rule("laws", "literal", f"(= f (fact x)) (= true (py-to-bool (py-call {known} f)))", f"(union x (Literal (py-call {literal} f)))")
+        literal = self.callback(self._literal, "literal")
+        self.rule("laws", "literal", f"(= f (fact x)) (= l (py-call {literal} f)) (!= l {NOTHING})", "(union x (Literal l))")
 
     def _literal_fact(self, handle: int) -> int:
         return self.encoding.terms.fact(fact_of(self.encoding.terms.literals.get(handle)))
 
-    def _has_literal(self, handle: int) -> bool:
-        fact = self.encoding.terms.facts.get(handle)
-        return isinstance(fact, Fact) and literal_of(fact) is not None
-
     def _literal(self, handle: int) -> int:
         fact = self.encoding.terms.facts.get(handle)
         literal = literal_of(fact) if isinstance(fact, Fact) else None
-        assert literal is not None
-        return self.encoding.terms.literal(literal)
+        return -1 if literal is None else self.encoding.terms.literal(literal)
 
 
 def _columns(signature: Signature) -> tuple[list[str], list[str], list[str]]:

@@ -78,13 +78,13 @@ class Firing:
         """
         return self._columns[number].lists[listed][position][index]
 
-    def check(self, atom: MappedAtom) -> Callable[..., bool]:
-        """A predicate on sources: whether the left side admits an item with them in a list."""
-        known: dict[tuple[int, ...], bool] = {}
+    def check(self, atom: MappedAtom) -> Callable[..., int]:
+        """A function of sources: 0 if the left side admits an item with them in a list, or -1."""
+        known: dict[tuple[int, ...], int] = {}
 
-        def admits(*handles: int) -> bool:
+        def admits(*handles: int) -> int:
             if handles not in known:
-                known[handles] = not isinstance(match(atom.steps, self._terms, handles), Refusal)
+                known[handles] = -1 if isinstance(match(atom.steps, self._terms, handles), Refusal) else 0
             return known[handles]
 
         return admits
