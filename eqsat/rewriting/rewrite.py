@@ -226,7 +226,9 @@ class Rewriter:
         constants = Constants(part.encoding, egraph, chooser, part.folding)
         if outer.main:
             self._options.progress(f"choose, {part.title}")
-        room, generous = growth, True
+        # Simplified control flow may exceed the limit already. Fewer nodes can make up for it, so no
+        # constant has to go before the written bytes are known.
+        room, generous = max(0.0, growth), True
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
