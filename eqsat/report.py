@@ -18,8 +18,9 @@ import onnx
 from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
+from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes
-from eqsat.rewriting.rewrite import Trace, written_bytes
+from eqsat.rewriting.rewrite import Trace
 from eqsat.rewriting.turns import Job, fired_rules
 from eqsat.rewriting.valuation import Figures, Valuation
 from eqsat.settings import Settings
@@ -92,7 +93,7 @@ def report_of(run: Run) -> Report:
         "output": None,
         "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
         "cost": _cost(run),
-        "bytes": {"before": _model_bytes(original), "after": _model_bytes(found.model)},
+        "bytes": {"before": model_bytes(original), "after": model_bytes(found.model)},
         "extraction": _extraction(run.settings.extractor, trace if changed else Trace()),
         "rules": _rules(run),
         "finite": [name for name in fired_rules(trace) if run.library.entry(name).listed.label is Label.FINITE],
@@ -159,7 +160,3 @@ def _extraction(method: str, trace: Trace) -> dict[str, Any]:
     choice = trace.choice
     figures = {key: None if choice is None else getattr(choice, key) for key in ("status", "cost", "bound", "gap")}
     return {"method": method, **figures}
-
-
-def _model_bytes(model: onnx.ModelProto) -> int:
-    return model.ByteSize() - model.graph.ByteSize() + written_bytes(model.graph)

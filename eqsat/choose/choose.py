@@ -149,9 +149,7 @@ class Chooser:
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
-    def _extracted(
-        self, graph: Graph, reached: set[int], places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method
-    ) -> Choice:
+    def _extracted(self, graph: Graph, reached: set[int], places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
         """Returns the best choice found among the nodes at `places`, whose classes are `reached`. A
         fusion can make a choice dearer than its nodes. In that case the first node of the fusion
         gets the extra cost, and extraction starts again.

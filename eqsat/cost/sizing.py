@@ -117,4 +117,3 @@ def _split_sizes(size: int, split: Fact | None) -> list[Dim]:
 def _open(fact: Fact) -> Fact:
     """Returns a fact whose unnamed sizes are unknown."""
     return fact if fact.shape is None else fact._replace(shape=tuple(size if isinstance(size, int) else None for size in fact.shape))
-

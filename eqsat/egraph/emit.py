@@ -293,4 +293,3 @@ class _Emission:
 def _items(name: str, variable: str, keys: Sequence[str], lists: Sequence[str]) -> str:
     """Returns the query for the lists that `mapped` derives from the list `variable`."""
     return f"(= (lists_{name} {' '.join(lists)}) (items_{name} {' '.join([variable, *keys])}))"
-

@@ -352,8 +352,7 @@ def _constant(attributes: Attributes) -> Fact | None:
 
 
 _LIKE_FIRST = frozenset(
-    f"com.microsoft.{name}"
-    for name in ("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
+    f"com.microsoft.{name}" for name in ("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
 ) | {"SimplifiedLayerNormalization"}
 """The operators whose first output has the type of their first input."""
 

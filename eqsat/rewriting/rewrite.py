@@ -37,9 +37,10 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
 from eqsat.language.syntax import Label
-from eqsat.model.model import Graph, Model, Node, NodeCount, attribute_graphs
+from eqsat.model.file_bytes import written_bytes
+from eqsat.model.model import Graph, Model, Node, NodeCount
 from eqsat.model.names import FreshNames, NameClash, captures
-from eqsat.model.tensors import ContentIndex, dense_bytes
+from eqsat.model.tensors import ContentIndex
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
@@ -372,20 +373,3 @@ def common(a: Fact, b: Fact) -> Fact:
 def stored_bytes(array: np.ndarray[Any, Any]) -> float:
     """Returns the bytes that an evaluated constant takes in a file."""
     return float(array.nbytes if array.dtype.kind not in "OSU" else sum(len(str(item)) + 2 for item in array.flat))
-
-
-def written_bytes(graph: onnx.GraphProto) -> int:
-    """Returns the bytes that a graph takes on disk, external data included. Tensors that share
-    bytes count once.
-    """
-    external: dict[tuple[tuple[str, str], ...], int] = {}
-    waiting = [graph]
-    while waiting:
-        current = waiting.pop()
-        for tensor in current.initializer:
-            if tensor.data_location == onnx.TensorProto.EXTERNAL:
-                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
-                external[place] = dense_bytes(tensor.data_type, math.prod(tensor.dims))
-        for node in current.node:
-            waiting.extend(body for _, body in attribute_graphs(node))
-    return graph.ByteSize() + sum(external.values())

@@ -24,13 +24,14 @@ from eqsat.egraph.phases import Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
+from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Sizes
-from eqsat.rewriting.rewrite import Options, Rewriter, Trace, written_bytes
+from eqsat.rewriting.rewrite import Options, Rewriter, Trace
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings

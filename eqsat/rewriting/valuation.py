@@ -20,10 +20,10 @@ from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE
 from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
+from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
-from eqsat.rewriting.rewrite import written_bytes
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
 from eqsat.runtime.worker import Worker

@@ -1,0 +1,72 @@
+"""The bytes that graphs and models take in a file, external data included.
+
+protobuf counts the bytes of a message by writing it, so here the elements of weights are never part
+of a counted message.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import onnx
+from onnx import TensorProto
+
+from eqsat.model.model import attribute_graphs, copy_fields
+from eqsat.model.tensors import tensor_bytes
+
+_LARGE = 1 << 20  # bytes of weights from which counting takes longer than going through the tensors
+
+
+def written_bytes(graph: onnx.GraphProto) -> int:
+    """Returns the bytes that a graph takes on disk. Tensors that share external bytes count once."""
+    external: dict[tuple[tuple[str, str], ...], int] = {}
+    for current in _with_bodies(graph):
+        for tensor in current.initializer:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
+                external[place] = tensor_bytes(tensor)
+    return _own_bytes(graph) + sum(external.values())
+
+
+def model_bytes(model: onnx.ModelProto) -> int:
+    """Returns the bytes that a model takes on disk. Tensors that share external bytes count once."""
+    rest = onnx.ModelProto()
+    copy_fields(model, rest, {"graph"})
+    return rest.ByteSize() + _framed(_own_bytes(model.graph)) - _own_bytes(model.graph) + written_bytes(model.graph)
+
+
+def _with_bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    waiting = [graph]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        for node in current.node:
+            waiting.extend(body for _, body in attribute_graphs(node))
+
+
+def _own_bytes(graph: onnx.GraphProto) -> int:
+    """Returns the bytes of the message of a graph."""
+    large = [tensor for tensor in graph.initializer if tensor.HasField("raw_data")]
+    if sum(map(tensor_bytes, large)) < _LARGE:
+        return graph.ByteSize()
+    rest = onnx.GraphProto()
+    copy_fields(graph, rest, {"initializer"})
+    return rest.ByteSize() + sum(_framed(_message_bytes(tensor)) for tensor in graph.initializer)
+
+
+def _message_bytes(tensor: TensorProto) -> int:
+    """Returns the bytes of the message of a tensor."""
+    if not tensor.HasField("raw_data"):
+        return tensor.ByteSize()
+    rest = TensorProto()
+    rest.dims.extend(tensor.dims)
+    for name in ("data_type", "name", "doc_string", "data_location"):
+        if tensor.HasField(name):
+            setattr(rest, name, getattr(tensor, name))
+    return rest.ByteSize() + _framed(tensor_bytes(tensor))
+
+
+def _framed(size: int) -> int:
+    """Returns the bytes of a field of `size` bytes: its number, its length and its content."""
+    return 1 + max(1, math.ceil(size.bit_length() / 7)) + size
