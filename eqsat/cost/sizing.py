@@ -110,7 +110,7 @@ def _split_sizes(size: int, split: Fact | None) -> list[Dim]:
     given = split.ints or ()
     if split.shape:
         return list(given)
-    step = given[0]
+    step = next(iter(given), None)
     return [min(step, size - start) for start in range(0, size, step)] if isinstance(step, int) and step > 0 else []
 
 

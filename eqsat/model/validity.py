@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 
 from eqsat.model.model import copy_fields
+from eqsat.model.tensors import tensor_bytes
 from eqsat.runtime.onnx_passes import infers
 
 _SMALL = 1024  # bytes
@@ -31,7 +32,7 @@ def light(proto: onnx.ModelProto) -> onnx.ModelProto:
     copy_fields(proto.graph, found.graph, {"initializer"})
     known = {info.name for info in proto.graph.input}
     for tensor in proto.graph.initializer:
-        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.ByteSize() <= _SMALL:
+        if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor_bytes(tensor) <= _SMALL:
             found.graph.initializer.append(tensor)
         elif tensor.name not in known:
             found.graph.input.append(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)))

@@ -22,6 +22,7 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
+from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
@@ -104,23 +105,23 @@ class Valuation:
         ONNX Runtime does not run the model, and `ValueError` where the model is too large for one
         message.
         """
-        data, seconds = measured_graph(*self._asked(model, folder), feeds, runs, self.worker)
+        data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(folder), feeds, runs, self.worker)
         prices = [row for row in node_prices(_sized(data), self.target, self.sizes) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
         return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), measured)
 
-    def _asked(self, model: onnx.ModelProto, folder: Path | None) -> tuple[bytes, str | None, str | None, Mapping[str, int], int]:
-        """Returns the arguments of a request to the runtime about a model."""
-        return model.SerializeToString(), None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
+    def _surroundings(self, folder: Path | None) -> tuple[str | None, str | None, Mapping[str, int], int]:
+        """Returns the arguments of a request to the runtime that are no part of the model."""
+        return None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
         if self.asks and written_bytes(model.graph) > self.memory // _COPIES:
             self.asks = False
         if self.asks:
             try:
-                data = own_graph(*self._asked(model, folder), self.worker)
+                data = own_graph(*with_stand_ins(model), *self._surroundings(folder), self.worker)
                 self._loads = True
                 return node_prices(_sized(data), self.target, self.sizes)
             except (NoGraph, ValueError) as error:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _TO_LOAD = 30.0  # seconds; each run asks for several graphs, and goes on without an answer
 _TO_MEASURE = 120.0  # seconds, for all runs of a model
+ZEROS = "zeros"
+"""The name of an external file of zeros, which stands for weights if only their types matter."""
+
 _SMALL = 1024  # the most bytes of an initializer that may decide a shape
 _KERNEL = "_kernel_time"
 
@@ -29,14 +32,15 @@ class NoGraph(Exception):
     """ONNX Runtime does not load the model, crashes on it, or takes too long."""
 
 
-def own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker) -> bytes:
+def own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker) -> bytes:
     """Returns the graph that ONNX Runtime would run, as a serialized model.
 
     Its values have types in `value_info`, with `sizes` for the names of dimensions and `usual` for
-    all others. Scalars have no shape there. Its large initializers have a type and no data. `folder` holds external data, and
-    `library` custom operators. Raises `NoGraph`.
+    all others. Scalars have no shape there. Its large initializers have a type and no data. `folder` holds external data, or
+    else the model's external data are `zeros` bytes of zeros in the file `ZEROS`. `library` holds
+    custom operators. Raises `NoGraph`.
     """
-    found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, folder, library, dict(sizes), usual)
+    found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, zeros, folder, library, dict(sizes), usual)
     return found
 
 
@@ -63,9 +67,13 @@ def _called(worker: Worker, seconds: float, function: str, *arguments: Any) -> A
 # The rest of this module runs in the worker.
 
 
-def make_own_graph(model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
+def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
     """Does what `own_graph` promises. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
+        if zeros:
+            folder = place
+            with open(os.path.join(place, ZEROS), "wb") as file:
+                file.truncate(zeros)  # takes no room on most disks
         return _typed(_written(model, folder, library, place), library, sizes, usual)
 
 

@@ -13,7 +13,8 @@ from tests.support.models import parse
 
 
 def with_weights(*weights: TensorProto) -> onnx.ModelProto:
-    model = parse("g (float[N] x, bool c) => (float[N] y) { y = If (c) <then_branch = t () => (float[N] a) { a = Neg (x) }, else_branch = e () => (float[N] b) { b = Abs (x) }> }")
+    branches = "then_branch = t () => (float[N] a) { a = Neg (x) }, else_branch = e () => (float[N] b) { b = Abs (x) }"
+    model = parse(f"g (float[N] x, bool c) => (float[N] y) {{ y = If (c) <{branches}> }}")
     model.graph.initializer.extend(weights)
     return model
 

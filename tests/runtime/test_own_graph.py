@@ -17,7 +17,7 @@ CONV = weighted("g (float[N, 16, 8, 8] x) => (float[N, 32, 6, 6] y) { c = Conv (
 
 
 def asked(model: onnx.ModelProto, **sizes: int) -> onnx.ModelProto:
-    return onnx.ModelProto.FromString(own_graph(model.SerializeToString(), None, None, sizes, 64, shared()))
+    return onnx.ModelProto.FromString(own_graph(model.SerializeToString(), 0, None, None, sizes, 64, shared()))
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
@@ -86,7 +86,7 @@ def test_measuring_may_take_longer_than_loading() -> None:
     recorder = Recorder()
     recorder.timeouts = []
     model = parse("g (float[4] x) => (float[4] y) { y = Relu (x) }").SerializeToString()
-    own_graph(model, None, None, {}, 64, recorder)
+    own_graph(model, 0, None, None, {}, 64, recorder)
     measured_graph(model, None, None, {}, 64, {"x": np.ones(4, np.float32)}, 1, recorder)
     recorder.stop()
     assert recorder.timeouts == [30.0, 120.0]

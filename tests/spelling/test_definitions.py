@@ -84,7 +84,7 @@ def test_onnx_runtime_runs_a_definition_as_one_kernel(name: str, opset: int) -> 
     for value in list(model.graph.input)[1:]:
         model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(SHAPE[-1:], np.float32), value.name))
     del model.graph.input[1:]
-    graph = onnx.ModelProto.FromString(own_graph(model.SerializeToString(), None, None, {}, 64, shared()))
+    graph = onnx.ModelProto.FromString(own_graph(model.SerializeToString(), 0, None, None, {}, 64, shared()))
     assert [node.op_type for node in graph.graph.node] == [KERNELS[name]]
 
 
@@ -133,7 +133,7 @@ def test_other_spellings_become_the_one_that_is_one_kernel(kernel: str, opset: i
     result = eqsat.optimize(model)
     assert result.report["verify"]["status"] == "equal"
     assert result.report["cost"]["after"]["launches"] == 1
-    graph = onnx.ModelProto.FromString(own_graph(result.model.SerializeToString(), None, None, {}, 64, shared()))
+    graph = onnx.ModelProto.FromString(own_graph(result.model.SerializeToString(), 0, None, None, {}, 64, shared()))
     assert [node.op_type for node in graph.graph.node] == [kernel]
     feeds = {"x": np.random.default_rng(0).standard_normal((2, 4, 8)).astype(np.float32)}
     np.testing.assert_allclose(run(result.model, feeds)[0], run(model, feeds)[0], rtol=1e-5, atol=1e-5)

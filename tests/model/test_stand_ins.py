@@ -1,0 +1,63 @@
+"""Weights stand for others of their types where the runtime is asked for its graph."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from eqsat.model.stand_ins import with_stand_ins
+from eqsat.runtime.own_graph import own_graph
+from eqsat.runtime.worker import shared
+from tests.support.models import weighted
+
+RANDOM = np.random.default_rng(0)
+
+
+def network(dtype: type = np.float32) -> onnx.ModelProto:
+    """Returns a model with layers that the runtime folds, fuses and lays out anew."""
+    channels = {name: (RANDOM.standard_normal(64) ** 2 + 0.5).astype(np.float32) for name in ("s", "b", "m", "v")}
+    return weighted(
+        """
+        g (float[N, 64, 8, 8] x, int64[N] i) => (float[N, 64, 8, 8] y)
+        {
+            c = Conv <pads = [1, 1, 1, 1]> (x, w)
+            n = BatchNormalization (c, s, b, m, v)
+            r = Relu (n)
+            t = Gather (table, i)
+            f = Cast <to = 1> (t)
+            y = Add (r, f)
+        }
+        """,
+        w=RANDOM.standard_normal((64, 64, 3, 3)).astype(np.float32),
+        table=RANDOM.integers(1, 5, (300, 64, 8, 8)).astype(dtype),
+        **channels,
+    )
+
+
+def test_the_graph_of_the_runtime_is_the_same() -> None:
+    model = network()
+    message, size = with_stand_ins(model)
+    assert size == 300 * 64 * 64 * 4 and len(message) < 10_000
+    asked = own_graph(message, size, None, None, {}, 64, shared())
+    plain = own_graph(model.SerializeToString(), 0, None, None, {}, 64, shared())
+    one, other = onnx.ModelProto.FromString(asked).graph, onnx.ModelProto.FromString(plain).graph
+    assert [node.SerializeToString() for node in one.node] == [node.SerializeToString() for node in other.node]
+    assert [info.SerializeToString() for info in one.value_info] == [info.SerializeToString() for info in other.value_info]
+    assert sorted((tensor.name, *tensor.dims) for tensor in one.initializer) == sorted((tensor.name, *tensor.dims) for tensor in other.initializer)
+
+
+def test_integers_and_small_weights_keep_their_elements() -> None:
+    message, size = with_stand_ins(network(np.int64))
+    assert size == 64 * 64 * 9 * 4
+    kept = {tensor.name for tensor in onnx.ModelProto.FromString(message).graph.initializer if tensor.data_location != TensorProto.EXTERNAL}
+    assert kept == {"table", "s", "b", "m", "v"}
+
+
+def test_a_model_with_external_data_stays_as_it_is() -> None:
+    model = network()
+    table = next(tensor for tensor in model.graph.initializer if tensor.name == "table")
+    table.ClearField("raw_data")
+    table.data_location = TensorProto.EXTERNAL
+    table.external_data.add(key="location", value="elsewhere")
+    assert with_stand_ins(model) == (model.SerializeToString(), 0)
