@@ -30,7 +30,7 @@ from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_grap
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
-_COPIES = 4  # copies of the weights: the message, the session, the written graph and its parsed form
+_COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
 _KEPT = 3  # other models whose figures are remembered
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""

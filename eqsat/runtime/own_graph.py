@@ -25,6 +25,7 @@ ZEROS = "zeros"
 """The name of an external file of zeros, which stands for weights if only their types matter."""
 
 _SMALL = 1024  # the most bytes of an initializer that may decide a shape
+_WEIGHTS = "weights"
 _KERNEL = "_kernel_time"
 
 
@@ -74,7 +75,7 @@ def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | 
             folder = place
             with open(os.path.join(place, ZEROS), "wb") as file:
                 file.truncate(zeros)  # takes no room on most disks
-        return _typed(_written(model, folder, library, place), library, sizes, usual)
+        return _typed(_written(model, folder, library, place, apart=True), library, sizes, usual)
 
 
 def make_measured_graph(
@@ -89,13 +90,16 @@ def make_measured_graph(
         return _typed(graph, library, sizes, usual), seconds
 
 
-def _written(model: bytes, folder: str | None, library: str | None, place: str) -> onnx.ModelProto:
-    """Returns the graph that ONNX Runtime writes for a model, by a file in the folder `place`."""
+def _written(model: bytes, folder: str | None, library: str | None, place: str, apart: bool = False) -> onnx.ModelProto:
+    """Returns the graph that ONNX Runtime writes for a model, by a file in the folder `place`.
+
+    If `apart`, the large weights stay in another file, which nobody reads.
+    """
     import onnx
 
     path = os.path.join(place, "graph.onnx")
-    with_known_versions(model, lambda known: _session(known, folder, library, writes=path))
-    return onnx.load_model(path)  # pyright: ignore[reportUnknownMemberType]
+    with_known_versions(model, lambda known: _session(known, folder, library, writes=path, apart=apart))
+    return onnx.load_model(path, load_external_data=not apart)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
@@ -126,11 +130,11 @@ def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, A
     return means
 
 
-def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, profile: str | None = None) -> Any:
+def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, apart: bool = False, profile: str | None = None) -> Any:
     """Returns a session on one thread.
 
-    If it `writes` its graph, it optimizes the model as users' sessions do. Otherwise it runs the
-    graph as it is.
+    If it `writes` its graph, with the large weights `apart`, it optimizes the model as users'
+    sessions do. Otherwise it runs the graph as it is.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -145,6 +149,9 @@ def _session(model: bytes, folder: str | None, library: str | None, writes: str 
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     else:
         options.optimized_model_filepath = writes
+        if apart:
+            options.add_session_config_entry("session.optimized_model_external_initializers_file_name", _WEIGHTS)
+            options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", str(_SMALL))
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
     if library is not None:
@@ -155,7 +162,7 @@ def _session(model: bytes, folder: str | None, library: str | None, writes: str 
 def _drop_weights(graph: onnx.GraphProto) -> None:
     """Removes the data of large initializers."""
     for tensor in graph.initializer:
-        if tensor.ByteSize() > _SMALL:
+        if tensor.data_location == tensor.EXTERNAL or tensor.ByteSize() > _SMALL:
             dtype, dims, name = tensor.data_type, list(tensor.dims), tensor.name
             tensor.Clear()
             tensor.data_type, tensor.name = dtype, name
