@@ -7,6 +7,7 @@ targets, and where ONNX Runtime refuses the model or would need too much memory.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +32,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
-_KEPT = 3  # other models whose figures are remembered
+_KEPT = 3  # other models whose peak is remembered
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
 
@@ -74,7 +75,7 @@ class Valuation:
     the runtime refuses the first model.
     """
     _loads: bool = False  # whether the runtime has loaded a model
-    _known: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
+    _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
     def __post_init__(self) -> None:
@@ -82,22 +83,23 @@ class Valuation:
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
-        for known, figures in self._known:
-            if known is model and figures.asked == self.asks:
-                return figures
+        message, zeros = with_stand_ins(model)
+        key = hashlib.blake2b(message, digest_size=16).digest()
+        known = self._known.get(key)
+        if known is not None and known.asked == self.asks:
+            return known
         try:
-            totals, refused = Totals.of(row.price for row in self._prices(model, folder)), False
+            totals, refused = Totals.of(row.price for row in self._prices(model, folder, message, zeros)), False
         except NoGraph:
             totals, refused = Totals.of(()), True
-        found = Figures(count_nodes(model), totals, written_bytes(model.graph), self.asks, refused)
-        self._known = [*self._known[-_KEPT:], (model, found)]
+        found = self._known[key] = Figures(count_nodes(model), totals, written_bytes(model.graph), self.asks, refused)
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
-        return [self._row(row) for row in self._prices(model, folder)]
+        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
         """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
@@ -116,12 +118,13 @@ class Valuation:
         """Returns the arguments of a request to the runtime that are no part of the model."""
         return None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
-    def _prices(self, model: onnx.ModelProto, folder: Path | None) -> list[NodePrice]:
+    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> list[NodePrice]:
+        """Returns the price of each node that runs. The message has stand-ins for large weights."""
         if self.asks and written_bytes(model.graph) > self.memory // _COPIES:
             self.asks = False
         if self.asks:
             try:
-                data = own_graph(*with_stand_ins(model), *self._surroundings(folder), self.worker)
+                data = own_graph(message, zeros, *self._surroundings(folder), self.worker)
                 self._loads = True
                 return node_prices(_sized(data), self.target, self.sizes)
             except (NoGraph, ValueError) as error:
