@@ -123,9 +123,10 @@ class Chooser:
         before = spent = 0.0
         choices: list[Choice] = []
         terms: list[dict[int, Term]] = []
-        for group in groups:
-            reached = _reached(group.roots, places_of, nodes)
-            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if group.has(self.ways[place]))
+        within = self._groups_of_ways(nodes, groups)
+        for number, group in enumerate(groups):
+            reached = _reached(group.roots, places_of, nodes, within, number)
+            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1)
             limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
             left = None if time_limit is None else max(0.0, time_limit - spent)
             clock = time.perf_counter()
@@ -141,6 +142,33 @@ class Chooser:
         limits = [(group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups]
         graph = Graph(classes, nodes, roots, tuple(map(math.fsum, zip(*limits, strict=True))))
         return Chosen(terms, _joined(choices), graph, before)
+
+    def _groups_of_ways(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[int]:
+        """Returns for each way the groups that can make it of inputs that they may read, as bits.
+
+        Regions share classes of small constants, and each may compute them from its own inputs. No
+        region has to look at the ways of the others.
+        """
+        readable = [sum(1 << number for number, group in enumerate(groups) if group.has(way)) for way in self.ways]
+        users: dict[int, list[int]] = {}
+        for place, node in enumerate(nodes):
+            for child in dict.fromkeys(node.children):
+                users.setdefault(child, []).append(place)
+        made: dict[int, int] = {}  # by class
+        within = [0] * len(nodes)
+        waiting = [place for place, node in enumerate(nodes) if not node.children]
+        while waiting:
+            place = waiting.pop()
+            node = nodes[place]
+            bits = readable[place]
+            for child in node.children:
+                bits &= made.get(child, 0)
+            within[place] = bits
+            known = made.get(node.eclass, 0)
+            if known | bits != known:
+                made[node.eclass] = known | bits
+                waiting += users.get(node.eclass, ())
+        return within
 
     def _initial(self, group: Group, reached: set[int]) -> dict[int, int]:
         """Returns the original's choice for a group, by class."""
@@ -164,11 +192,12 @@ class Chooser:
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
         for turn in range(_ROUNDS):
-            priced = [replace(node, cost=node.cost + dearer[place]) if place in dearer else node for place, node in zip(places, nodes, strict=True)]
-            choice = extract(replace(small, nodes=priced), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
+            for place in dearer:
+                nodes[local[place]] = replace(nodes[local[place]], cost=graph.nodes[place].cost + dearer[place])
+            choice = extract(small, method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
             picks = {graph.nodes[places[number]].eclass: places[number] for number in choice.nodes.values()}
             forced = self._fusions.penalties(picks)
-            cost = math.fsum([*(nodes[number].cost for number in choice.nodes.values()), *forced.values()])
+            cost = math.fsum([*(graph.nodes[place].cost for place in picks.values()), *forced.values()])
             found.append((cost, turn, replace(choice, nodes=picks)))
             if forced.keys() <= dearer.keys():
                 break
@@ -200,20 +229,20 @@ class Chooser:
         return 0.0
 
 
-def _reached(roots: Iterable[int], places_of: Mapping[int, list[int]], nodes: Sequence[Node]) -> set[int]:
-    """Returns the classes that the roots may need, those without a way included."""
+def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:
+    """Returns the classes that the roots of a group may need, those without a way included."""
     reached: set[int] = set()
     stack = list(roots)
     while stack:
         eclass = stack.pop()
         if eclass not in reached:
             reached.add(eclass)
-            stack += [child for place in places_of.get(eclass, ()) for child in nodes[place].children]
+            stack += [child for place in places_of.get(eclass, ()) if within[place] >> group & 1 for child in nodes[place].children]
     return reached
 
 
 def _renumbered(node: Node, classes: Mapping[int, int]) -> Node:
-    return replace(node, eclass=classes[node.eclass], children=tuple(classes[child] for child in node.children))
+    return Node(classes[node.eclass], node.cost, tuple([classes[child] for child in node.children]), node.resources, node.tie)
 
 
 def _joined(choices: Sequence[Choice]) -> Choice:
