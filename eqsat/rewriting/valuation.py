@@ -35,6 +35,10 @@ _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written,
 _KEPT = 3  # other models whose peak is remembered
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
+SLIGHT = 0.1
+"""The part of a launch by which two predicted times must differ as well. No measured rate of a tiny
+kernel is more precise.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,11 +164,9 @@ class Valuation:
         """
         figures = self.both(new, old, folder)
         one, other = (self._costs(model, its, folder) for model, its in zip((new, old), figures, strict=True))
-        for mine, its in zip(one, other, strict=True):
-            if mine < its * (1 - EQUALLY_DEAR):
-                return True
-            if mine > its * (1 + EQUALLY_DEAR):
-                return False
+        for (mine, slight), (its, _) in zip(one, other, strict=True):
+            if not math.isclose(mine, its, rel_tol=EQUALLY_DEAR, abs_tol=slight):
+                return mine < its
         return figures[0].nodes < figures[1].nodes
 
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
@@ -176,16 +178,21 @@ class Valuation:
         first, second = self.figures(one, folder), self.figures(other, folder)
         return (first if first.asked == second.asked else self.figures(one, folder)), second
 
-    def _costs(self, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> tuple[float, ...]:
-        """Returns the costs to minimize, the most important first."""
+    def _costs(self, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> tuple[tuple[float, float], ...]:
+        """Returns the costs to minimize, the most important first, each with the difference that
+        is too slight to count.
+        """
         totals = figures.totals
+        time = totals.seconds, SLIGHT * self.target.launch
         if figures.refused:
-            worst = -math.inf if self.verified else math.inf
+            worst = (-math.inf if self.verified else math.inf), 0.0
             return (worst, worst) if self.objective == "memory" else (worst,)
         if self.objective == "memory":
-            return float(self.peak(model, folder)), totals.seconds
-        costs = {"time": totals.seconds, "launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}
-        return (float(costs[self.objective]),)
+            return (float(self.peak(model, folder)), 0.0), time
+        if self.objective == "time":
+            return (time,)
+        costs = {"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}
+        return ((float(costs[self.objective]), 0.0),)
 
     def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
         """Returns the model with its functions inlined and types inferred by onnx, as far as onnx

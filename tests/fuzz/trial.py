@@ -5,6 +5,7 @@ This runs in a process of its own, so that a crash takes down nothing else.
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +16,8 @@ import numpy as np
 import onnx
 
 import eqsat
-from eqsat.rewriting.valuation import EQUALLY_DEAR
+from eqsat.cost.target import load_target
+from eqsat.rewriting.valuation import EQUALLY_DEAR, SLIGHT
 from eqsat.runtime.session import ONNXRUNTIME, ReferenceSession, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.traits import NEWEST
@@ -197,7 +199,8 @@ def dearer(report: Any) -> str:
     if cost["target"] == "launches" and nodes["after"] > nodes["before"]:
         return "there are more nodes than before"
     before, after = (cost[side]["seconds"] for side in ("before", "after"))
-    slower = before is not None and after is not None and after > before * (1 + EQUALLY_DEAR)
+    slight = SLIGHT * load_target(cost["target"]).launch
+    slower = before is not None and after is not None and after > before and not math.isclose(after, before, rel_tol=EQUALLY_DEAR, abs_tol=slight)
     return f"it is predicted to take {after} s, and took {before}" if slower else ""
 
 
