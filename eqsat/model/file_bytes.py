@@ -20,20 +20,25 @@ _LARGE = 1 << 20  # bytes of weights from which counting takes longer than going
 
 def written_bytes(graph: onnx.GraphProto) -> int:
     """Returns the bytes that a graph takes on disk. Tensors that share external bytes count once."""
-    external: dict[tuple[tuple[str, str], ...], int] = {}
-    for current in _with_bodies(graph):
-        for tensor in current.initializer:
-            if tensor.data_location == TensorProto.EXTERNAL:
-                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
-                external[place] = tensor_bytes(tensor)
-    return _own_bytes(graph) + sum(external.values())
+    return _own_bytes(graph) + _external_bytes(graph)
 
 
 def model_bytes(model: onnx.ModelProto) -> int:
     """Returns the bytes that a model takes on disk. Tensors that share external bytes count once."""
     rest = onnx.ModelProto()
     copy_fields(model, rest, {"graph"})
-    return rest.ByteSize() + _framed(_own_bytes(model.graph)) - _own_bytes(model.graph) + written_bytes(model.graph)
+    return rest.ByteSize() + _framed(_own_bytes(model.graph)) + _external_bytes(model.graph)
+
+
+def _external_bytes(graph: onnx.GraphProto) -> int:
+    """Returns the bytes of the external data of a graph and its bodies."""
+    external: dict[tuple[tuple[str, str], ...], int] = {}
+    for current in _with_bodies(graph):
+        for tensor in current.initializer:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
+                external[place] = tensor_bytes(tensor)
+    return sum(external.values())
 
 
 def _with_bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:

@@ -182,6 +182,14 @@ def count_nodes(model: onnx.ModelProto) -> int:
     return NodeCount(model.functions).nodes(model.graph.node)
 
 
+def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a copy of the model without the initializers of its main graph."""
+    found = onnx.ModelProto()
+    copy_fields(proto, found, {"graph"})
+    copy_fields(proto.graph, found.graph, {"initializer"})
+    return found
+
+
 def copy_fields(source: Message, target: Message, left_out: Container[str]) -> None:
     """Copy all fields of a message except `left_out`, so that unwanted weights are never copied."""
     for descriptor, value in source.ListFields():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
-from eqsat.model.model import copy_fields
+from eqsat.model.model import without_weights
 from eqsat.model.tensors import tensor_bytes
 from eqsat.runtime.own_graph import ZEROS
 
@@ -26,9 +26,7 @@ def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:
     largest = max(map(_size, weights), default=0)
     if largest < _LARGE or any(tensor.data_location == TensorProto.EXTERNAL for tensor in weights):
         return model.SerializeToString(), 0
-    found = onnx.ModelProto()
-    copy_fields(model, found, {"graph"})
-    copy_fields(model.graph, found.graph, {"initializer"})
+    found = without_weights(model)
     for tensor in weights:
         if _size(tensor) < _LARGE:
             found.graph.initializer.append(tensor)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from eqsat.model.model import copy_fields
+from eqsat.model.model import without_weights
 from eqsat.model.tensors import tensor_bytes
 from eqsat.runtime.onnx_passes import infers
 
@@ -27,9 +27,7 @@ def is_typed(proto: onnx.ModelProto) -> bool:
 
 def light(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Turn large and external weights into inputs, so that they are not copied."""
-    found = onnx.ModelProto()
-    copy_fields(proto, found, {"graph"})
-    copy_fields(proto.graph, found.graph, {"initializer"})
+    found = without_weights(proto)
     known = {info.name for info in proto.graph.input}
     for tensor in proto.graph.initializer:
         if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor_bytes(tensor) <= _SMALL:

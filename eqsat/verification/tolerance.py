@@ -226,8 +226,8 @@ class Difference:
 
     @cached_property
     def _kinds(self) -> np.ndarray:
-        """The class of magnitude of each element."""
-        return _kind(self._a)
+        """The class of magnitude of each element; elements that are not finite count as 0."""
+        return (np.frexp(np.where(np.isfinite(self._a), self._a, 0))[1] >> _LIKE).astype(np.int16)
 
     def _change_of_peers(self, asked: np.ndarray) -> np.ndarray:
         """Returns, for each suspect that is asked for, the largest change at like magnitude,
@@ -258,11 +258,6 @@ class _Suspects(NamedTuple):
     rounding: np.ndarray
     broken: np.ndarray
     kind: np.ndarray  # the class of magnitude
-
-
-def _kind(numbers: np.ndarray) -> np.ndarray:
-    """Returns the class of magnitude of each number; numbers that are not finite count as 0."""
-    return (np.frexp(np.where(np.isfinite(numbers), numbers, 0))[1] >> _LIKE).astype(np.int16)
 
 
 @dataclass(frozen=True)
