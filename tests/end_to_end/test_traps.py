@@ -328,3 +328,15 @@ def test_opset_6_that_runs() -> None:
     feeds = {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)}
     assert same(run_reference(model, feeds), run_reference(optimized, feeds))
     assert operators(optimized) == {"Sigmoid": 1, "Tanh": 1, "Sum": 1}
+
+
+def test_bounds_that_contradict_each_other_do_not_become_the_attributes_of_a_clip() -> None:
+    # ONNX Runtime refuses a Clip of opsets 6 to 10 whose lower bound is above the upper one (seed 7711967).
+    model = parse("""<ir_version: 4, opset_import: ["" : 8]>
+    g (float[2, 3] x) => (float[2, 3] y) <float low = {0}, float high = {-2}> {
+        a = Max (x, low)
+        y = Min (high, a)
+    }""")
+    optimized = optimize(model, verify=False, target="launches")
+    feeds = {"x": np.linspace(-4, 4, 6, dtype=np.float32).reshape(2, 3)}
+    assert same(run(model, feeds), run(optimized, feeds))
