@@ -20,6 +20,7 @@ from pathlib import Path
 from benchmarks.inputs import Description, read_description
 from benchmarks.latency.child import adopt_orphans, run
 from benchmarks.latency.optimizers import AGAINST, CONTROL, EQSAT, ORIGINAL, Optimizer, make_optimizer
+from benchmarks.latency.prediction import predicted
 from benchmarks.latency.table import Row, header, line, remarks, summary
 from benchmarks.latency.timing import CLOCKS, Measurement, Request
 from benchmarks.latency.variants import Variant, make_variant, the_original
@@ -101,7 +102,8 @@ def make_row(model: Path, description: Description, optimizers: Sequence[Optimiz
     request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)
     done = run([sys.executable, "-m", "benchmarks.latency.timing"], options.time_limit + options.seconds, json.dumps(asdict(request)))
     measurement = Measurement() if done.failure else Measurement.from_json(done.output)
-    return Row(model.stem, variants, measurement, done.failure)
+    guesses = {name: predicted(Path(path), description.sizes, options.time_limit) for name, path in paths.items()}
+    return Row(model.stem, variants, measurement, done.failure, {name: guess for name, guess in guesses.items() if guess is not None})
 
 
 def make_all(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Iterator[Variant]:

@@ -8,10 +8,11 @@ the peers that count. The smallest of several noisy figures is biased low.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from benchmarks.latency.optimizers import CONTROL, EQSAT, ORIGINAL
+from benchmarks.latency.prediction import APART, Pairs, compared
 from benchmarks.latency.timing import SETTLED, Measured, Measurement
 from benchmarks.latency.variants import Variant
 
@@ -23,13 +24,14 @@ STAGES = ("saturate", "extract", "verify")
 @dataclass(frozen=True)
 class Row:
     """One model: its variants by name, the original first, and how they ran. `failure` is the
-    reason if none of them did.
+    reason if none of them did. `predicted` has the milliseconds that eqsat predicts.
     """
 
     model: str
     variants: dict[str, Variant]
     measurement: Measurement
     failure: str = ""
+    predicted: Mapping[str, float] = field(default_factory=dict[str, float])
 
     def counting(self, name: str) -> Measured | None:
         """Returns the measurement of a variant if it counts."""
@@ -46,6 +48,11 @@ class Row:
         mine, base = self.counting(name), self.counting(other)
         against = self.best(figure) if not other else figure(base) if base else None
         return figure(mine) / against if mine and against else None
+
+    def pairs(self) -> Pairs:
+        """Returns the pairs of variants that count, with their predictions."""
+        found = [(measured.median, self.predicted[name]) for name in self.predicted if name != CONTROL and (measured := self.counting(name))]
+        return compared([median for median, _ in found], [guess for _, guess in found])
 
 
 def time(measured: Measured) -> float:
@@ -94,8 +101,8 @@ def remarks(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
-    """Yields the geometric means, and the number of models on which each variant is slower than the
-    original.
+    """Yields the geometric means, the number of models on which each variant is slower than the
+    original, and how often the faster of two variants is predicted.
     """
     names = list(dict.fromkeys(name for row in rows for name in row.variants))
     yield "| geometric means | models | launches | time | least time | slower on | by more than 1 % |\n|---|---|---|---|---|---|---|"
@@ -105,6 +112,10 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
             means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, time, least_time))
             slower, clearly = (sum(ratio > limit for ratio in times) for limit in (1, 1 + SETTLED))
             yield f"| {name} / {other or 'best'} | {len(times)} | {means} | {slower} | {clearly} |"
+    pairs = sum((row.pairs() for row in rows), Pairs())
+    if pairs.apart:
+        yield ""
+        yield f"Of {pairs.apart} pairs that differ by more than {APART:.0%}, eqsat predicts the faster one of {pairs.told} ({pairs.told / pairs.apart:.1%})."
 
 
 def geometric_mean(ratios: Sequence[float]) -> float | None:

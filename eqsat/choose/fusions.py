@@ -13,8 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
-from eqsat.cost.shaped import PricedNode
-from eqsat.cost.target import Fusion
+from eqsat.cost.fusion import Fusion
+from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.terms.reading import term_inputs
 from eqsat.terms.terms import CONS, FUSED, NIL, Term
 
@@ -98,10 +98,13 @@ class Fusions:
     def _fuses(self, fusion: Fusion, first: Term, second: Term) -> bool:
         if self._name(first) not in fusion.first:
             return False
-        if not fusion.constant:
-            return True
-        others = term_inputs(self._prices.encoding.terms.signatures[second.head], second, self._cells)
-        return all(self._prices.is_constant(child) for child in others if child != first.eclass)
+        return not fusion.conditions or fusion.holds(self._prices.priced_node(first), self._others(first, second))
+
+    def _others(self, first: Term, second: Term) -> list[Shaped | None]:
+        """Returns the inputs of the second way but the result of the first."""
+        inputs = term_inputs(self._prices.encoding.terms.signatures[second.head], second, self._cells)
+        tensors = self._prices.priced_node(second).inputs
+        return [tensor for child, tensor in zip(inputs, tensors, strict=False) if child != first.eclass]
 
     def _difference(self, fusion: Fusion, first: Term, second: Term) -> float:
         """Returns the cost of the fused kernel minus the costs of its two nodes."""
@@ -111,7 +114,7 @@ class Fusions:
     def _cost(self, fusion: Fusion, first: Term, second: Term) -> float:
         prices = self._prices
         one, other = prices.priced_node(first), prices.priced_node(second)
-        more = [tensor for child, tensor in zip(second.children, other.inputs, strict=False) if child != first.eclass]
         domain, _, name = fusion.becomes.rpartition(".")
-        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, [*one.inputs, *more], other.outputs)
+        inputs = [*one.inputs, *self._others(first, second)]
+        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, inputs, other.outputs)
         return prices.cost(prices.priced(fused))

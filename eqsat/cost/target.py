@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
+from eqsat.cost.fusion import Fusion
 from eqsat.cost.kinds import COUNTERS, MOVES
 from eqsat.cost.target_file import DTYPES, RATES, check_tables
 from eqsat.errors import InputError
@@ -59,18 +60,6 @@ class Blocked:
     block: int
     multiple: int
     dtypes: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
-class Fusion:
-    """Two neighbors that the runtime fuses into one kernel if the second is the first's only
-    consumer.
-    """
-
-    first: frozenset[str]
-    second: frozenset[str]
-    becomes: str
-    constant: bool = False  # whether the other operands of the second must be constant
 
 
 @dataclass(frozen=True)
@@ -206,7 +195,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         raise InputError(f"{path}: launch: is missing; say the seconds of a launch, or a base")
     levels = tuple((float(level["bytes"]), level["bytes"] / level["rate"]) for level in table.get("bandwidth", ()))
     blocked = table.get("blocked")
-    fusions = (Fusion(frozenset(row["first"]), frozenset(row["second"]), row["becomes"], row.get("constant", False)) for row in table.get("fusions", ()))
+    fusions = (Fusion(frozenset(row["first"]), frozenset(row["second"]), row["becomes"], tuple(row.get("where", ()))) for row in table.get("fusions", ()))
     return Target(
         name,
         table.get("about", ""),

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from onnx import TensorProto
 
+from eqsat.cost.fusion import CONDITIONS
 from eqsat.cost.kinds import KINDS
 from eqsat.errors import InputError
 from eqsat.spelling.definitions import DEFINED
@@ -116,7 +117,6 @@ _THROUGHPUT = _number("a number above 0, or inf", equal=False, infinite=True)
 _COUNT = _number("a whole number, 0 or more", whole=True)
 _SIZE = _number("a whole number, 1 or more", above=1, whole=True)
 _TEXT = _kind(str, "text")
-_FLAG = _kind(bool, "true or false")
 _NAMES = _list(_TEXT, "a list of operators")
 _RELATIVE = _table(dict.fromkeys(DTYPES, _POSITIVE))
 
@@ -140,7 +140,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "missing": _missing,
     "classes": _tables(_table(RATES), KINDS),
 }
-_FUSION: Final[dict[str, Check]] = {"first": _NAMES, "second": _NAMES, "becomes": _TEXT, "constant": _FLAG}
+_FUSION: Final[dict[str, Check]] = {"first": _NAMES, "second": _NAMES, "becomes": _TEXT, "where": _list(_one_of(CONDITIONS, "a condition"), "a list of conditions")}
 
 _FILE = _table(
     {

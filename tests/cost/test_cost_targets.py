@@ -129,6 +129,10 @@ WRONG = [
     ("launch = 1.0\nbandwidth = [{ bytes = 5, rate = 1 }, { bytes = 6, rate = 9 }]\n", "bandwidth[1]: more bytes must take more time"),
     ("launch = 1.0\n[blocked]\nblock = 8\n", "blocked.multiple: is missing"),
     ('launch = 1.0\n[[fusions]]\nfirst = ["Add"]\nsecond = "Relu"\nbecomes = "X"\n', "fusions[0].second: 'Relu' is not allowed there; it must be a list"),
+    (
+        'launch = 1.0\n[[fusions]]\nfirst = ["Add"]\nsecond = ["Relu"]\nbecomes = "X"\nwhere = ["now"]\n',
+        "fusions[0].where[0]: 'now' is not allowed there; it must be a condition: alike, bias, constant",
+    ),
 ]
 
 

@@ -1,6 +1,7 @@
 """The benchmarks are right: inputs as described, counted launches, kept results, sums of tables."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
 from benchmarks.latency.child import run
 from benchmarks.latency.optimizers import Optimizer
+from benchmarks.latency.prediction import Pairs, compared, predicted
 from benchmarks.latency.table import Row, geometric_mean, kernels, line, remarks, summary, time
 from benchmarks.latency.timing import Measured, Measurement, Request, measure, spread
 from benchmarks.latency.variants import Variant, make_variant
@@ -150,6 +152,24 @@ def test_ratios_leave_out_what_computes_something_else() -> None:
     assert (FIRST.best(time), FIRST.ratio("eqsat", time), FIRST.ratio("eqsat", time, "original"), FIRST.ratio("eqsat", kernels)) == (4, 0.5, 0.25, 2)
     assert (SECOND.best(time), SECOND.ratio("eqsat", time), SECOND.ratio("onnxsim", time, "original")) == (1, 2, None)
     assert geometric_mean([0.5, 2, 8]) == pytest.approx(2) and geometric_mean([]) is None
+
+
+def test_the_faster_of_two_is_predicted_or_not() -> None:
+    assert compared([1, 2], [3, 4]) == Pairs(1, 1)
+    assert compared([1, 2], [4, 3]) == compared([1, 2], [3, 3]) == Pairs(1, 0)
+    assert compared([1, 1.04], [3, 4]) == Pairs(), "noise decides what is close"
+    # Of original 8, onnxsim 4 and eqsat 2, eqsat is predicted slower than onnxsim. The control is no variant.
+    assert replace(FIRST, predicted={"original": 9, "onnxsim": 5, "eqsat": 6, "control": 9}).pairs() == Pairs(3, 2)
+    assert replace(SECOND, predicted={"original": 9, "onnxsim": 5, "eqsat": 10}).pairs() == Pairs(1, 1), "onnxsim computes something else"
+    last = list(summary([replace(FIRST, predicted={"original": 9, "onnxsim": 5, "eqsat": 6})]))[-1]
+    assert last == "Of 3 pairs that differ by more than 5%, eqsat predicts the faster one of 2 (66.7%)."
+
+
+def test_a_model_that_can_not_be_priced_has_no_prediction(model: Path, tmp_path: Path) -> None:
+    few, many = (predicted(model, {"N": size}, 60) for size in (4, 4_000_000))
+    assert few is not None and many is not None and 0 < few < many
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    assert predicted(tmp_path / "broken.onnx", {}, 60) is None
 
 
 def test_the_table_shows_marks_and_means() -> None:

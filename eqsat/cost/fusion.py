@@ -1,0 +1,51 @@
+"""Fusions of a target: two neighbors that its runtime runs as one kernel, and on which conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from eqsat.cost.shaped import PricedNode, Shaped
+
+Condition = Callable[[PricedNode, Sequence[Shaped | None]], bool]
+"""Takes the first node and the second's other inputs."""
+
+
+def _constant(_first: PricedNode, others: Sequence[Shaped | None]) -> bool:
+    return all(other is None or other.constant for other in others)
+
+
+def _alike(first: PricedNode, _others: Sequence[Shaped | None]) -> bool:
+    shapes = {None if tensor is None else tensor.shape for tensor in first.inputs}
+    return len(shapes) == 1 and all(shape is not None and len(shape) == 3 for shape in shapes)
+
+
+def _bias(first: PricedNode, others: Sequence[Shaped | None]) -> bool:
+    result, factor = first.outputs[0], first.inputs[1]
+    if result is None or factor is None or result.shape is None or factor.shape is None or len(factor.shape) != 2:
+        return False
+    rows = result.shape[:-1]
+    width = result.shape[-1:]
+    allowed = [width, (1, *width), (*rows, *width), (*rows, 1)] if len(rows) == 1 else [width]
+    return all(other is not None and other.shape in allowed for other in others)
+
+
+CONDITIONS: Final[Mapping[str, Condition]] = {"constant": _constant, "alike": _alike, "bias": _bias}
+"""The conditions that a fusion may have, by their names in a target's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Two neighbors that the runtime fuses into one kernel if the second is the first's only
+    consumer and all conditions hold.
+    """
+
+    first: frozenset[str]
+    second: frozenset[str]
+    becomes: str
+    conditions: tuple[str, ...] = ()
+
+    def holds(self, first: PricedNode, others: Sequence[Shaped | None]) -> bool:
+        """Tells whether the conditions hold. `others` are the second's inputs but the first's result."""
+        return all(CONDITIONS[name](first, others) for name in self.conditions)
