@@ -9,6 +9,7 @@ Each definition holds for float32. It computes the same as its operator in real 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from onnx import TensorProto
@@ -90,9 +91,12 @@ def _number(value: float) -> Source:
 
 
 def _gelu(draft: _Draft) -> None:
-    """x * (1 + erf(x / sqrt(2))) / 2."""
-    if draft.attributes["approximate"] != b"none":
-        raise _Undefined
+    """x * (1 + erf(x / sqrt(2))) / 2, or x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3)))."""
+    if draft.attributes["approximate"] == b"tanh":
+        cube = draft.node("Mul", draft.node("Pow", 0, _number(3.0)), _number(0.044715))
+        bend = draft.node("Tanh", draft.node("Mul", draft.node("Add", 0, cube), _number((2 / math.pi) ** 0.5)))
+        draft.node("Mul", draft.node("Mul", 0, _number(0.5)), draft.node("Add", bend, _number(1.0)))
+        return
     error = draft.node("Erf", draft.node("Div", 0, _number(2**0.5)))
     draft.node("Mul", draft.node("Mul", 0, draft.node("Add", error, _number(1.0))), _number(0.5))
 

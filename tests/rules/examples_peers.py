@@ -101,6 +101,18 @@ EXAMPLES = {
         "gelu gelu-quotient",
         (20, 21),
     ),
+    "approximate Gelu spelled out": Example(
+        """g (float[N, 4] x) => (float[N, 4] y, float[N, 4] z, float[N, 4] w)
+            <float half = {0.5}, float one = {1}, float three = {3}, float root = {0.7978846}, float cubic = {0.044715}> {
+            a = Mul(x, half)  b = Pow(x, three)  c = Mul(b, cubic)  d = Add(x, c)  e = Mul(d, root)  f = Tanh(e)  h = Add(f, one)  y = Mul(a, h)
+            u = Neg(x)  a2 = Mul(u, half)  b2 = Mul(u, u)  c2 = Mul(b2, u)  d2 = Mul(c2, cubic)  e2 = Add(u, d2)  f2 = Mul(e2, root)
+            h2 = Tanh(f2)  i2 = Add(h2, one)  z = Mul(a2, i2)
+            v = Exp(x)  a3 = Mul(v, half)  b3 = Mul(v, cubic)  c3 = Mul(b3, v)  d3 = Add(c3, one)  e3 = Mul(v, root)  f3 = Mul(e3, d3)
+            h3 = Tanh(f3)  i3 = Add(h3, one)  w = Mul(a3, i3) }""",
+        {"Gelu": 3, "Neg": 1, "Exp": 1},
+        "gelu-tanh gelu-tanh-cube gelu-tanh-factor",
+        (20, 21),
+    ),
     "LayerNormalization spelled out": Example(
         """g (float[N, 3, 4] x, float[4] s, float[4] b) => (float[N, 3, 4] y) <float two = {2}, float e = {0.00001}> {
             m = ReduceMean<axes = [-1]>(x)  d = Sub(x, m)  q = Pow(d, two)  v = ReduceMean<axes = [-1]>(q)
