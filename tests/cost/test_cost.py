@@ -345,6 +345,13 @@ def test_float16_is_slower_on_the_cpu_but_its_views_are_not() -> None:
     assert moved[0] <= moved[1]
 
 
+def test_the_approximate_gelu_is_priced_as_the_kernel_for_it() -> None:
+    x = tensor(1, 128, 768)
+    approximate = price(node("Gelu", [x], approximate=b"tanh"), CPU)
+    assert approximate == price(node("com.microsoft.FastGelu", [x]), CPU)
+    assert approximate.seconds < price(node("Gelu", [x]), CPU).seconds == price(node("Gelu", [x], approximate=b"none"), CPU).seconds
+
+
 def test_the_runtimes_slow_norm_is_dearer_than_its_parts() -> None:
     x, scale = tensor(1, 128, 768), weights(768)
     parts = price(node("Add", [x, x]), CPU).seconds + price(node("LayerNormalization", [x, scale, scale]), CPU).seconds
