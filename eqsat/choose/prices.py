@@ -57,14 +57,14 @@ class Prices:
             return float(found.launches)
         if self.objective == "bytes":
             return min(found.bytes, _ABSURD)
-        return round(min(found.seconds / self.target.launch, _ABSURD) * _STEPS) / _STEPS
+        return round(min(found.seconds / self.target.start, _ABSURD) * _STEPS) / _STEPS
 
     def price(self, term: Term) -> Price:
         """Returns the price of a term on the target, whatever the objective."""
         signature = self.encoding.terms.signatures[term.head]
         if signature.opaque:
             launches = self.inside(term)
-            return Price(launches * self.target.launch, launches, 0.0, 0.0, "launch")
+            return Price(launches * self.target.start, launches, 0.0, 0.0, "launch")
         facts = self.egraph.facts
         key = (term.head, *term.data, facts[term.eclass], *(facts[child] for child in term.children))
         found = self._known.get(key)

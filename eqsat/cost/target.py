@@ -70,6 +70,8 @@ class Target:
     about: str
     runtime: str
     launch: float
+    # Seconds that a kernel takes longer to start after another one than after itself
+    change: float
     # Sizes in bytes and the seconds that they take; empty: moving takes no time
     bandwidth: tuple[tuple[float, float], ...]
     classes: Mapping[str, Rates]
@@ -79,12 +81,17 @@ class Target:
     fusions: tuple[Fusion, ...] = ()
     # Operators that the runtime assembles from the nodes of their definition
     assembles: frozenset[str] = frozenset()
-    _found: dict[tuple[str, str], Rates] = field(default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
+    _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
     def asks(self) -> bool:
         """Tells whether ONNX Runtime can return the graph that it makes of a model."""
         return self.runtime.startswith("onnxruntime")
+
+    @property
+    def start(self) -> float:
+        """Returns the seconds that starting a kernel takes in a model."""
+        return self.launch + self.change
 
     @property
     def counts(self) -> bool:
@@ -100,7 +107,7 @@ class Target:
             if declared is not None:
                 found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
             relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
-            found = replace(found, launch=(self.launch if found.launch is None else found.launch) * found.launches, relative=relative)
+            found = replace(found, launch=((self.launch if found.launch is None else found.launch) + self.change) * found.launches, relative=relative)
             self._found[kind, key] = found
         return found
 
@@ -201,6 +208,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         table.get("about", ""),
         table.get("runtime", ""),
         float(table["launch"]),
+        float(table.get("change", 0.0)),
         levels,
         {kind: Rates(**_rates(own)) for kind, own in table.get("classes", {}).items()},
         {key: _declared(own) for key, own in table.get("operators", {}).items()},

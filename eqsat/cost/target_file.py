@@ -148,6 +148,7 @@ _FILE = _table(
         "base": _TEXT,
         "runtime": _TEXT,
         "launch": _SECONDS,
+        "change": _SECONDS,
         "bandwidth": _levels,
         "relative": _RELATIVE,
         "blocked": _table(

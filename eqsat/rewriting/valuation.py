@@ -183,7 +183,7 @@ class Valuation:
         is too slight to count.
         """
         totals = figures.totals
-        time = totals.seconds, SLIGHT * self.target.launch
+        time = totals.seconds, SLIGHT * self.target.start
         if figures.refused:
             worst = (-math.inf if self.verified else math.inf), 0.0
             return (worst, worst) if self.objective == "memory" else (worst,)

@@ -1,5 +1,6 @@
 """Files of targets: the declarations that users may make, and the one-line errors."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,9 @@ def test_written_tables_are_read_again(tmp_path: Path) -> None:
     assert target.classes["matmul"].columns == 16 and target.classes["matmul"].relative == {TensorProto.FLOAT16: 1.5}
     assert not target.runs("com.acme.Silu", F)
     assert target.rates("softmax", "Softmax").per_row == 1e-9
+
+
+def test_a_change_counts_for_each_launch(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 1.0\nchange = 0.5\n[operators.Exp]\nlaunches = 3\n[operators.Abs]\nlaunches = 0\n[operators.Neg]\nlaunch = 2.0\n"))
+    assert [seconds(target, name, X) for name in ("Relu", "Exp", "Abs", "Neg")] == [1.5, 4.5, 0.0, 2.5] and target.start == 1.5
+    assert replace(target, change=0.0).rates("elementwise", "Exp").launch == 3.0

@@ -340,3 +340,23 @@ def test_bounds_that_contradict_each_other_do_not_become_the_attributes_of_a_cli
     optimized = optimize(model, verify=False, target="launches")
     feeds = {"x": np.linspace(-4, 4, 6, dtype=np.float32).reshape(2, 3)}
     assert same(run(model, feeds), run(optimized, feeds))
+
+
+def test_a_guard_behind_its_product_still_guards_masked_rows() -> None:
+    model = parse("""g (float[1, 2, 96, 96] x, float[1, 2, 96, 8] v) => (float[1, 2, 96, 8] y) <float zero = {0}> {
+        p = Softmax <axis = -1> (x)
+        n = IsNaN (p)
+        w = Where (n, zero, p)
+        y = MatMul (w, v)
+    }""")
+    optimized = optimize(model)
+    (guard,) = (node for node in nodes(optimized) if node.op_type == "IsNaN")
+    (product,) = (node for node in nodes(optimized) if node.op_type == "MatMul")
+    assert guard.input[0] == product.output[0]
+    generator = np.random.default_rng(0)
+    x, v = (generator.standard_normal(shape).astype(np.float32) for shape in ((1, 2, 96, 96), (1, 2, 96, 8)))
+    x[0, 0, 5] = -np.inf  # a row that is masked as a whole
+    x[0, 1, 7, :90] = -np.inf
+    (before,), (after,) = run(model, {"x": x, "v": v}), run(optimized, {"x": x, "v": v})
+    assert (before[0, 0, 5] == 0).all() and np.isfinite(before).all()
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)

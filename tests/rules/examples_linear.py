@@ -300,4 +300,12 @@ EXAMPLES = {
         "prelu-leakyrelu",
         SOME,
     ),
+    "the guard of attention against NaN behind the product": Example(
+        """g (float[1, 4, 128, 128] x, float[1, 4, 128, 16] v) => (float[1, 4, 128, 16] y) <float zero = {0}> {
+            p = Softmax<axis = -1>(x)  n = IsNaN(p)  w = Where(n, zero, p)  y = MatMul(w, v) }""",
+        {"Softmax": 1, "MatMul": 1, "IsNaN": 1, "Where": 1},
+        "guard-after-product",
+        (13, 17, 21),
+        "onnxruntime-cpu",
+    ),
 }
