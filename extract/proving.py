@@ -27,7 +27,8 @@ def improve(problem: Problem, nodes: list[int], weight: int | None, work: Work) 
     if work.late() or sum(map(len, problem.nodes_of)) > LARGEST:
         return nodes, None
     try:
-        found = best(problem, nodes, weight, STEPS)
+        # Without the solver, a search that finds no proof soon is not worth its time.
+        found = best(problem, nodes, weight, STEPS if work.solver > 0 else STEPS // work.fraction)
     except TooMany:
         if work.solver <= 0:
             return nodes, None

@@ -11,17 +11,20 @@ results of Concat unwritten.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.verification import samples, tolerance
-from eqsat.verification.nudges import Nudges
+from eqsat.verification.nudges import Nudge, Nudges
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
 from eqsat.verification.samples import Draw
+
+
+_AT_ONCE = 4  # nudges between two looks at the changes
 
 
 class _Different(Exception):
@@ -194,20 +197,8 @@ class _Comparison:
 
         Raises `_Different` for a difference that they do not explain.
         """
-        names = [self._request.outputs[position] for position, _ in open_]
-        if not self._explained(open_):
-            for number, (session, feeds, factor) in enumerate(self._nudges.of(run.feeds)):
-                try:
-                    values = session.run(feeds, names)
-                except Exception:  # a nudge that moves the model out of its domain shows nothing
-                    continue
-                for (_, differences), value in zip(open_, values, strict=True):
-                    parts = tolerance.leaves(value)
-                    for leaf, difference in differences:
-                        if leaf < len(parts) and (array := parts[leaf].array) is not None:
-                            difference.moved(array, factor)
-                if number % 4 == 3 and self._explained(open_):
-                    break
+        if not self._explained(open_) and not self._nudge(self._nudges.inputs(run.feeds), open_, always=False):
+            self._nudge(self._nudges.weights(run.feeds), open_, always=True)
         for position, differences in open_:
             output = self._judgement.outputs[position]
             if not self._explained([(position, differences)]) and self._shows_unwritten_memory(run, output.name):
@@ -223,6 +214,28 @@ class _Comparison:
                 if finding.unexplained:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
+
+    def _nudge(self, nudges: Iterable[Nudge], open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], always: bool) -> bool:
+        """Runs nudges and notes the changes. Tells whether they explain the differences.
+
+        The runs end once they do. Unless they go on `always`, they also end if the first few change
+        nothing: inputs that the outputs ignore show no rounding.
+        """
+        moved = always
+        names = [self._request.outputs[position] for position, _ in open_]
+        for number, nudge in enumerate(nudges):
+            try:
+                values = nudge.session.run(nudge.inputs, names)
+            except Exception:  # a nudge that moves the model out of its domain shows nothing
+                continue
+            for (_, differences), value in zip(open_, values, strict=True):
+                parts = tolerance.leaves(value)
+                for leaf, difference in differences:
+                    if leaf < len(parts) and (array := parts[leaf].array) is not None:
+                        moved |= difference.moved(array, nudge.factor)
+            if number % _AT_ONCE == _AT_ONCE - 1 and (not moved or self._explained(open_)):
+                break
+        return self._explained(open_)
 
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:
         """Tells whether the original's output depends on the former content of memory."""

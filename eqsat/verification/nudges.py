@@ -9,7 +9,7 @@ as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,16 @@ _NUDGES = 16
 _WEIGHT_NUDGES = 8
 _LARGEST_MODEL_TO_NUDGE = 1 << 27
 _LARGEST_TO_KEEP = 1 << 24  # the most bytes of a model whose nudged sessions serve further inputs
+
+
+class Nudge(NamedTuple):
+    """A run that shows rounding: a session, its inputs, and the factor by which changes of the
+    outputs count.
+    """
+
+    session: Session
+    inputs: dict[str, Any]
+    factor: float
 
 
 class Nudges:
@@ -40,27 +50,31 @@ class Nudges:
         self._seed = seed
         self._kept: dict[int, Session | None] = {}
 
-    def of(self, inputs: Mapping[str, Any]) -> Iterator[tuple[Session, dict[str, Any], float]]:
-        """Yields a session, inputs, and the factor by which the changes of their outputs count.
-
-        The inputs are always nudged, the weights later on, and at last both in the last place of
-        the model's narrowest type.
-        """
+    def inputs(self, inputs: Mapping[str, Any]) -> Iterator[Nudge]:
+        """Yields the model with nudged inputs. There is none if no input has elements to nudge."""
         generator = np.random.default_rng([self._seed, 1])
-
-        def feeds(units: int, narrow: np.dtype[Any] | None = None) -> dict[str, Any]:
-            return {name: value if name in self._steering.inputs else tolerance.nudge(value, units, generator, narrow) for name, value in inputs.items()}
-
         for number in range(_NUDGES):
             units = _units(number)
-            yield self._session, feeds(units), tolerance.MULTIPLE / units
+            fed = self._fed(inputs, units, generator)
+            if all(value is inputs[name] for name, value in fed.items()):
+                return
+            yield Nudge(self._session, fed, tolerance.MULTIPLE / units)
+
+    def weights(self, inputs: Mapping[str, Any]) -> Iterator[Nudge]:
+        """Yields the model with nudged weights and inputs, at last in the last place of the model's
+        narrowest type.
+        """
+        generator = np.random.default_rng([self._seed, 3])
         for number in range(_WEIGHT_NUDGES if self._coarsest is None else 2 * _WEIGHT_NUDGES):
             narrow = self._coarsest if number >= _WEIGHT_NUDGES else None
             units = _units(number) if narrow is None else 1
             session = self._nudged(number, units, narrow)
             if session is None:
                 return
-            yield session, feeds(units, narrow), tolerance.MULTIPLE / units
+            yield Nudge(session, self._fed(inputs, units, generator, narrow), tolerance.MULTIPLE / units)
+
+    def _fed(self, inputs: Mapping[str, Any], units: int, generator: np.random.Generator, narrow: np.dtype[Any] | None = None) -> dict[str, Any]:
+        return {name: value if name in self._steering.inputs else tolerance.nudge(value, units, generator, narrow) for name, value in inputs.items()}
 
     def _nudged(self, number: int, units: int, narrow: np.dtype[Any] | None) -> Session | None:
         """Returns a session with nudged weights; None if the model has none."""

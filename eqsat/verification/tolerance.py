@@ -168,11 +168,15 @@ class Difference:
         """Tells whether any element differs."""
         return bool(self._unequal.any())
 
-    def moved(self, nudged: np.ndarray, factor: float) -> None:
-        """Notes the original's result for nudged inputs; its changes count `factor` times."""
+    def moved(self, nudged: np.ndarray, factor: float) -> bool:
+        """Notes the original's result for nudged inputs; its changes count `factor` times.
+
+        Tells whether further nudges may tell more: a result of floats that does not move ignores
+        what is nudged, while a discrete one may need many nudges to reach its other side.
+        """
         c = plain(nudged)
         if c.shape != self._a.shape or c.dtype != self._a.dtype:
-            return
+            return True
         if self._float:
             with np.errstate(all="ignore"):
                 change = np.abs(np.subtract(c, self._a, dtype=np.float64)) * factor
@@ -185,6 +189,7 @@ class Difference:
             self._flips |= same(self._b, c)
             if c.dtype.kind in "biu":
                 self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
+        return not self._float or not bool(same(self._a, c).all())
 
     def explained(self, decided: Decided = Decided.CHOSEN) -> bool:
         """Tells whether the noted changes explain the whole difference.
