@@ -137,14 +137,30 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
     array = np.asarray(value)
     if value is None or not is_float(array) or array.dtype.kind == "c":
         return value
+    up = generator.integers(0, 2, array.shape, dtype=np.int8)
+    if coarsest is None and array.dtype in (np.float32, np.float64):
+        moved = _next(array, np.where(up, units, -units))
+        return moved if isinstance(value, np.ndarray) else value
     numbers = np.asarray(plain(array), dtype=np.float64)
     step = ulp(np.abs(numbers), array.dtype) * (units if array.dtype.itemsize >= 4 else 1)
     if coarsest is not None:
         step = np.maximum(step, ulp(np.abs(numbers), coarsest))
     with np.errstate(all="ignore"):
-        moved = (numbers + np.where(generator.integers(0, 2, numbers.shape) == 1, step, -step)).astype(array.dtype)
+        moved = (numbers + np.where(up, step, -step)).astype(array.dtype)
         keep = (numbers == 0) | ~np.isfinite(plain(moved))
     return np.where(keep, array, moved) if isinstance(value, np.ndarray) else value
+
+
+def _next(array: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Returns floats so many places further from zero, or nearer to it if `places` is negative.
+
+    Neighbors of one sign have consecutive bits. Elements that would reach zero or infinity stay.
+    """
+    whole = np.dtype(f"i{array.dtype.itemsize}")
+    bits = np.ascontiguousarray(array).view(whole).reshape(array.shape)
+    moved = (bits + places.astype(whole)).view(array.dtype)
+    keep = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (moved == 0)
+    return np.where(keep, array, moved)
 
 
 class Difference:

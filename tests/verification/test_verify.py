@@ -342,6 +342,20 @@ def test_ulp_and_nudge_are_one_unit_in_the_last_place() -> None:
     assert helper.tensor_dtype_to_np_dtype(16).name == tolerance.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_nudge_moves_by_units_and_crosses_neither_zero_nor_infinity(dtype: type[np.floating[Any]]) -> None:
+    limits = np.finfo(dtype)
+    least = limits.smallest_subnormal
+    for seed in range(20):
+        x = np.array([[1, -1], [least, -3 * least], [limits.max, -limits.max]], dtype).T  # not contiguous
+        moved = tolerance.nudge(x, 8, np.random.default_rng(seed))
+        assert moved.shape == x.shape and moved.dtype == dtype
+        assert np.isfinite(moved).all() and (np.signbit(moved) == np.signbit(x)).all() and (moved != 0).all()
+        assert set(abs(moved[:, 0]).tolist()) <= {1 + 8 * float(limits.eps), 1 - 4 * float(limits.eps)}
+    scalar = np.array(2, dtype)
+    assert tolerance.nudge(scalar, 1, np.random.default_rng(0)).shape == () and tolerance.nudge(scalar, 1, np.random.default_rng(0)) != 2
+
+
 def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     original = np.ones(100, np.float32)
     optimized = original.copy()
