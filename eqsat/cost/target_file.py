@@ -140,7 +140,12 @@ _OPERATOR: Final[dict[str, Check]] = {
     "missing": _missing,
     "classes": _tables(_table(RATES), KINDS),
 }
-_FUSION: Final[dict[str, Check]] = {"first": _NAMES, "second": _NAMES, "becomes": _TEXT, "where": _list(_one_of(CONDITIONS, "a condition"), "a list of conditions")}
+_FUSION: Final[dict[str, Check]] = {
+    "first": _NAMES,
+    "second": _NAMES,
+    "becomes": _TEXT,
+    "where": _list(_one_of(CONDITIONS, "a condition"), "a list of conditions"),
+}
 
 _FILE = _table(
     {

@@ -23,7 +23,6 @@ from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, 
 from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
 from eqsat.verification.samples import Draw
 
-
 _AT_ONCE = 4  # nudges between two looks at the changes
 
 

@@ -138,7 +138,7 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
     if value is None or not is_float(array) or array.dtype.kind == "c":
         return value
     up = generator.integers(0, 2, array.shape, dtype=np.int8)
-    if coarsest is None and array.dtype in (np.float32, np.float64):
+    if coarsest is None and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
         moved = _next(array, np.where(up, units, -units))
         return moved if isinstance(value, np.ndarray) else value
     numbers = np.asarray(plain(array), dtype=np.float64)

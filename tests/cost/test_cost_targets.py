@@ -174,6 +174,8 @@ def test_written_tables_are_read_again(tmp_path: Path) -> None:
 
 
 def test_a_change_counts_for_each_launch(tmp_path: Path) -> None:
-    target = load_target(write(tmp_path, "launch = 1.0\nchange = 0.5\n[operators.Exp]\nlaunches = 3\n[operators.Abs]\nlaunches = 0\n[operators.Neg]\nlaunch = 2.0\n"))
+    target = load_target(
+        write(tmp_path, "launch = 1.0\nchange = 0.5\n[operators.Exp]\nlaunches = 3\n[operators.Abs]\nlaunches = 0\n[operators.Neg]\nlaunch = 2.0\n")
+    )
     assert [seconds(target, name, X) for name in ("Relu", "Exp", "Abs", "Neg")] == [1.5, 4.5, 0.0, 2.5] and target.start == 1.5
     assert replace(target, change=0.0).rates("elementwise", "Exp").launch == 3.0

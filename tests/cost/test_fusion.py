@@ -54,9 +54,8 @@ def tensor(shape: Shape, constant: bool = False) -> Shaped:
     ],
 )
 def test_a_product_and_its_bias(x: Shape, w: Shape, bias: Shape, computed: bool) -> None:
-    model = parse(
-        f"g ({text(x)} x, {text(w)} w, {text(bias)} b) => (y) {{ r = Relu (x)  c = {'Tanh' if computed else 'Identity'} (b)  m = MatMul (r, w)  s = Add (m, c)  y = Tanh (s) }}"
-    )
+    c = "Tanh" if computed else "Identity"
+    model = parse(f"g ({text(x)} x, {text(w)} w, {text(bias)} b) => (y) {{ r = Relu (x)  c = {c} (b)  m = MatMul (r, w)  s = Add (m, c)  y = Tanh (s) }}")
     first = PricedNode("", "MatMul", {}, [tensor(x), tensor(w)], [tensor((*x[:-1], w[-1]))])
     gemm = fused_by_the_runtime(model, "Gemm") or fused_by_the_runtime(model, "FusedGemm")
     assert holds("Gemm", first, tensor(bias)) == gemm
