@@ -18,7 +18,10 @@ from .problem import Problem
 from .search import Search
 
 MANTISSA_BITS = 5
-"""Bisection finds prices to about three percent; the greedy pass decides the rest."""
+"""Bisection finds prices to about three percent; the greedy pass decides the rest.
+
+Short searches have a bit less for each halving of their steps.
+"""
 
 FRACTION_BITS = 64
 """The significant bits of shares and ratios, which are integers."""
@@ -34,6 +37,7 @@ class _Limited:
         self.problem = problem
         self.deadline = deadline
         self.fraction = fraction
+        self.mantissa = max(1, MANTISSA_BITS + 1 - fraction.bit_length())
         self.search = Search(problem, Budget.of(problem, deadline, fraction=fraction), tracked=True)
         self.best: tuple[int, list[int]] | None = None
         # Amounts of different resources add up as shares of their limits. If a limit is 0, all
@@ -178,11 +182,11 @@ class _Limited:
                 high, within = middle, list(self.search.pick)
             else:
                 low, miss = middle, list(self.search.pick)
-        # The price lies between 2 ** low and 2 ** high, in multiples of 2 ** (low - MANTISSA_BITS).
-        enough, scarce = 2 << MANTISSA_BITS, 1 << MANTISSA_BITS
+        # The price lies between 2 ** low and 2 ** high, in multiples of 2 ** (low - mantissa).
+        enough, scarce = 2 << self.mantissa, 1 << self.mantissa
         while enough - scarce > 1 and not self.late():
             middle = (enough + scarce) // 2
-            if self.priced(resources, middle, low - MANTISSA_BITS):
+            if self.priced(resources, middle, low - self.mantissa):
                 enough, within = middle, list(self.search.pick)
             else:
                 scarce, miss = middle, list(self.search.pick)

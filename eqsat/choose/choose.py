@@ -64,6 +64,28 @@ class Group:
         return way.head != INPUT or self.inputs is None or way.data[0] in self.inputs
 
 
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    """The choice for a group, and the problem that it solves."""
+
+    graph: Graph
+    places: list[int]
+    choice: Choice
+
+    def serves(self, graph: Graph, places: Sequence[int]) -> bool:
+        """Tells whether the choice is the best one of another problem as well: one that differs in
+        lower limits alone, which the choice keeps.
+        """
+        limits = zip(self.choice.resources, graph.limits, self.graph.limits, strict=False)
+        return (
+            self.places == places
+            and self.graph.roots == graph.roots
+            and len(self.graph.limits) == len(graph.limits)
+            and all(used <= now <= then for used, now, then in limits)
+            and all(self.graph.nodes[place] == graph.nodes[place] for place in places)
+        )
+
+
 class Chooser:
     """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
@@ -82,6 +104,7 @@ class Chooser:
         self._unwritable.update(term for term in made if not prices.runs(term))
         # The bytes of a class after evaluation, infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
+        self._solved: dict[int, _Solved] = {}  # the last choice for each group, by its number
         self.ways = list(egraph.terms)
         """The terms to choose from: those of the e-graph, the folded ones, then the fused ones."""
         places = {id(term): place for place, term in enumerate(self.ways)}
@@ -133,7 +156,10 @@ class Chooser:
             graph = Graph(classes, nodes, group.roots, limits)
             initial = self._initial(group, reached)
             before += math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-            choice = self._extracted(graph, reached, places, initial, left, method)
+            solved = self._solved.get(number)
+            if solved is None or not solved.serves(graph, places):
+                solved = self._solved[number] = _Solved(graph, places, self._extracted(graph, reached, places, initial, left, method))
+            choice = solved.choice
             spent += time.perf_counter() - clock
             choices.append(choice)
             taken = walk(graph, dict(self._fusions.apart(choice.nodes)))
