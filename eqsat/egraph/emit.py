@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Never
 
@@ -19,6 +19,7 @@ from eqsat.egraph.encode import Outer, encode
 from eqsat.egraph.program import EACH, NOTHING, Program
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
+from eqsat.language.differing import differing
 from eqsat.language.firing import Firing
 from eqsat.language.halves import Half, halves
 from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, OutputAtom
@@ -136,7 +137,7 @@ class _Emission:
         pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
-        query = " ".join(map(self.atom, pattern.atoms))
+        query = " ".join([*map(self.atom, pattern.atoms), *self.differing(range(len(pattern.sources)))])
         pairs = self.construct()
         if trial:
             self.program.add(f"(relation {trial_name(self.number)} ({' '.join('T' for _ in (*pairs, *pairs))}))")
@@ -151,7 +152,7 @@ class _Emission:
         for index, half in enumerate(parts):
             sorts = " ".join("L" if variable in half.lists else "T" for variable in half.variables)
             self.program.add(f"(relation {half_name(self.number, index)} (PyObject {sorts}))")
-            query = " ".join(map(self.atom, half.atoms))
+            query = " ".join([*map(self.atom, half.atoms), *self.differing(half.sources)])
             call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
             head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
             self.program.rule(ruleset, f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
@@ -192,6 +193,14 @@ class _Emission:
         """Returns the next column of the firing."""
         self.next += 1
         return f"({self.column} (py-from-int {self.next - 1}))"
+
+    def differing(self, sources: Collection[int]) -> Iterator[str]:
+        """Yields the conditions that columns among `sources` differ."""
+        columns = self.firing.compiled.pattern.sources
+        for pair in differing(self.firing.compiled.pattern):
+            if pair.first in sources and (pair.second is None or pair.second in sources):
+                other = f"(py-from-int {self.terms.attribute(pair.value)})" if pair.second is None else columns[pair.second]
+                yield f"(!= {columns[pair.first]} {other})"
 
     def atom(self, atom: Atom) -> str:
         if isinstance(atom, FactAtom):

@@ -6,6 +6,7 @@ the model refuses tell nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -40,7 +41,7 @@ def feeds(model: Model, chance: Chance) -> Iterator[Feed]:
     yield Feed({given.value.name: given.value.data for given in model.givens if not given.default}, model.symbols, "built")
     yield _feed(model, chance, model.symbols, "small")
     for sizes in _sizes(model, chance):
-        yield _feed(model, chance, sizes, "normal")
+        yield _feed(model, chance, sizes if _is_small(model, sizes) else {name: min(size, 3) for name, size in sizes.items()}, "normal")
     yield _feed(model, chance, model.symbols, "signs")
     yield _feed(model, chance, model.symbols, "integers")
     yield _feed(model, chance, model.symbols, "nan")
@@ -56,6 +57,12 @@ def _sizes(model: Model, chance: Chance) -> Iterator[dict[str, int]]:
         yield {name: _LARGE if name == large else min(size, 3) for name, size in model.symbols.items()}
         yield {name: 0 if name == large else size for name, size in model.symbols.items()}
         yield {name: size + 1 for name, size in model.symbols.items()}
+
+
+def _is_small(model: Model, sizes: dict[str, int]) -> bool:
+    """Tells whether no input has too many elements. One name has one size in all inputs."""
+    shapes = [value.type.tensor_type.shape.dim for value in model.proto.graph.input if value.type.HasField("tensor_type")]
+    return all(math.prod(sizes[dim.dim_param] if dim.dim_param else dim.dim_value for dim in shape) <= _MOST for shape in shapes)
 
 
 def _feed(model: Model, chance: Chance, sizes: dict[str, int], style: str) -> Feed:
@@ -79,8 +86,6 @@ def _feed(model: Model, chance: Chance, sizes: dict[str, int], style: str) -> Fe
 
 def _elements(given: Given, shape: list[int], chance: Chance, style: str) -> Array:
     base: Array = given.value.data
-    if tuple(shape) != base.shape and int(np.prod(shape)) > _MOST:
-        shape = [min(size, 3) for size in shape]
     if given.fixed and tuple(shape) == base.shape:
         return base
     kind = base.dtype

@@ -76,7 +76,7 @@ EXAMPLES = {
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 1] v, float[4, 2, 3, 3] w> {
             a = Conv(x, v)  b = Conv<pads = [1, 1, 1, 1]>(x, w)  p = Relu(a)  q = Relu(b)  y = Concat<axis = 1>(p, q) }""",
         {"Conv": 1, "Relu": 1},
-        "conv-enlarge conv-concat unary-concat[Relu]",
+        "conv-enlarge-bare conv-concat unary-concat[Relu]",
     ),
     "rows and columns of a kernel side by side": Example(
         """g (float[N, 2, H, W] x) => (float[N, 7, H, W] y) <float[3, 2, 1, 3] v, float[4, 2, 3, 1] w> {

@@ -81,6 +81,18 @@ def test_rules_through_which_infinities_spread_are_finite() -> None:
     assert {"conv-gather", "conv-enlarge", "conv-merge-groups"} <= FINITE
 
 
+def test_a_pool_that_loses_its_border_may_show_a_nan() -> None:
+    """ONNX Runtime passes over a NaN in a window unless it comes first (seed 7801917)."""
+    source = parser.parse_model("""<ir_version: 4, opset_import: ["" : 9]> g (double[1, 1, 3, 3] x) => (double[1, 1, 1, 2] y)
+    { r = Relu(x) p = Pad<pads = [0, 0, 1, 1, 0, 0, 1, 2]>(r) y = MaxPool<strides = [3, 3], kernel_shape = [3, 3]>(p) }""")
+    x = np.zeros((1, 1, 3, 3))
+    x[0, 0, 0, 2] = np.nan
+    strict = eqsat.optimize(source, strict=True, target="launches").model
+    before, after = (OnnxRuntimeSession(proto.SerializeToString()).run({"x": x})[0] for proto in (source, strict))
+    np.testing.assert_array_equal(before, after)
+    assert eqsat.optimize(source, target="launches").report["finite"] == ["maxpool-pad-relu"]
+
+
 def test_integers_are_finite() -> None:
     rules = """
 # A choice by a mask is a product by it.
