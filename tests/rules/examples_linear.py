@@ -308,13 +308,4 @@ EXAMPLES = {
         (13, 17, 21),
         "onnxruntime-cpu",
     ),
-    "products over rows of more axes share a Reshape, and merge theirs with those of neighbors": Example(
-        """g (float[2, 8, 16] x) => (float[2, 8, 4, 4] y, float[2, 8, 4, 4] z)
-        <float[16, 16] v, float[16, 16] w, float[16] b, float[16] c, int64[4] heads = {0, 0, 4, 4}> {
-            p = MatMul(x, v)  q = Add(p, b)  y = Reshape(q, heads)
-            r = MatMul(x, w)  s = Add(r, c)  z = Reshape(s, heads) }""",
-        {"Reshape": 3, "Gemm": 2},
-        "matmul-add-rows",
-        (11, 13, 17, 21),
-    ),
 }
