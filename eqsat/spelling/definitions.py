@@ -97,6 +97,8 @@ def _gelu(draft: _Draft) -> None:
         bend = draft.node("Tanh", draft.node("Mul", draft.node("Add", 0, cube), _number((2 / math.pi) ** 0.5)))
         draft.node("Mul", draft.node("Mul", 0, _number(0.5)), draft.node("Add", bend, _number(1.0)))
         return
+    if draft.attributes["approximate"] != b"none":
+        raise _Undefined
     error = draft.node("Erf", draft.node("Div", 0, _number(2**0.5)))
     draft.node("Mul", draft.node("Mul", 0, draft.node("Add", error, _number(1.0))), _number(0.5))
 

@@ -134,13 +134,14 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
         return [nudge(part, units, generator, coarsest) for part in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
         return {key: nudge(part, units, generator, coarsest) for key, part in value.items()}  # pyright: ignore[reportUnknownVariableType]
-    array = np.asarray(value)
-    if value is None or not is_float(array) or array.dtype.kind == "c":
+    if not isinstance(value, np.ndarray):
         return value
+    array = cast(np.ndarray, value)
+    if not is_float(array) or array.dtype.kind == "c":
+        return array
     up = generator.integers(0, 2, array.shape, dtype=np.int8)
     if coarsest is None and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
-        moved = _next(array, np.where(up, units, -units))
-        return moved if isinstance(value, np.ndarray) else value
+        return _next(array, np.where(up, units, -units))
     numbers = np.asarray(plain(array), dtype=np.float64)
     step = ulp(np.abs(numbers), array.dtype) * (units if array.dtype.itemsize >= 4 else 1)
     if coarsest is not None:
@@ -148,7 +149,7 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
     with np.errstate(all="ignore"):
         moved = (numbers + np.where(up, step, -step)).astype(array.dtype)
         keep = (numbers == 0) | ~np.isfinite(plain(moved))
-    return np.where(keep, array, moved) if isinstance(value, np.ndarray) else value
+    return np.where(keep, array, moved)
 
 
 def _next(array: np.ndarray, places: np.ndarray) -> np.ndarray:
