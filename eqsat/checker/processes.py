@@ -42,15 +42,28 @@ def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Generator[None, None, None]:
-    """Processes that start in this block never see an interrupt, which a terminal sends to children
-    as well.
+    """An interrupt in this block takes effect at its end. Processes that start in the block never
+    see an interrupt, which a terminal sends to children as well.
+
+    To block the signal is not enough: another thread may receive it, one of a native library for
+    instance, and Python then interrupts the main thread. A process whose start is interrupted
+    complains, since it is sent only a part of what it needs.
     """
     resource_tracker.ensure_running()  # starting it later would let interrupts through again
+    usual = signal.getsignal(signal.SIGINT)
+    replaced = usual is not None and threading.current_thread() is threading.main_thread()
+    heard: list[int] = []
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    if replaced:
+        signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
     try:
         yield
     finally:
+        if replaced:
+            signal.signal(signal.SIGINT, usual)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if heard:
+            signal.raise_signal(signal.SIGINT)
 
 
 def _begin(ended: Connection) -> None:
