@@ -19,6 +19,7 @@ from eqsat.choose.dump import save_dump
 from eqsat.cost.target import load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
+from eqsat.errors import InputError
 from eqsat.language.library import Library, built_in
 from eqsat.language.library import load as load_rules
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
@@ -80,6 +81,8 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
     target, library = load_target(settings.target), settings.custom_operators
+    if strange := target.leaves_out - {group.name for group in everything.groups}:
+        raise InputError(f"target {target.name}: leaves_out: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")
     valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_limit, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 

@@ -23,6 +23,15 @@ Objective = Literal["time", "launches", "bytes", "size", "memory"]
 METHODS = ("exact", "greedy", "tree")
 """The methods of `eqsat.extract`, by name. The package is imported only when it runs."""
 
+_GROWTH = 2048
+"""The bytes that constants of shapes may add to the file of a small model."""
+
+_GROWTH_SHARE = 0.05
+"""The part of the original's bytes that folded constants may add. What a constant is computed from
+often stays, since something else reads it, such as the weights that every layer applies to the same
+positions.
+"""
+
 _LARGEST_SIZE = (1 << 63) - 1
 
 
@@ -70,8 +79,8 @@ class Settings:
     time_limit: float | None = field(default=None, metadata=_option("stop searching after S seconds; the result is valid, and the report names the limit", "S"))
     node_limit: int = field(default=2_000_000, metadata=_option("stop when the e-graph has N nodes", "N"))
     memory_limit: int = field(default=1 << 30, metadata=_option("memory for evaluating constants, for prices and for verification (1G by default)", "BYTES"))
-    max_growth: int = field(
-        default=2048, metadata=_option("how much larger than the original the file may become (2k by default, for shape constants)", "BYTES")
+    max_growth: int | None = field(
+        default=None, metadata=_option("how much larger than the original the file may become (by default 2k, and 5 percent of the original)", "BYTES")
     )
     opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest, or a number", "OPSET"))
     inline: bool = field(default=False, metadata=_option("inline the model's own functions; otherwise they are optimized where they are"))
@@ -105,6 +114,10 @@ class Settings:
     tune_seconds: float = field(default=30.0, metadata=_option("time models for about S seconds under --tune (30 by default)", "S"))
     progress: Callable[[str], None] = silent
     """Called with the name of each stage as it begins."""
+
+    def growth(self, size: int) -> float:
+        """Returns the bytes by which the file of an original of `size` bytes may grow."""
+        return _GROWTH + _GROWTH_SHARE * size if self.max_growth is None else self.max_growth
 
     @property
     def custom_operators(self) -> str | None:

@@ -81,6 +81,8 @@ class Target:
     fusions: tuple[Fusion, ...] = ()
     # Operators that the runtime assembles from the nodes of their definition
     assembles: frozenset[str] = frozenset()
+    # Groups of rules that never pay on it
+    leaves_out: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -216,6 +218,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         None if blocked is None else Blocked(blocked["block"], blocked["multiple"], frozenset(DTYPES[dtype] for dtype in blocked["dtypes"])),
         tuple(fusions),
         frozenset(table.get("assembles", ())),
+        frozenset(table.get("leaves_out", ())),
     )
 
 

@@ -161,6 +161,7 @@ _FILE = _table(
         ),
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
+        "leaves_out": _list(_TEXT, "a list of groups of rules"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),
     }

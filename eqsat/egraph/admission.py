@@ -63,10 +63,6 @@ class Admission:
             group = ruleset.group(number)
             if group not in self._kinds:
                 self._kinds[group] = kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in ruleset.phases), len(kinds))
-        if not ruleset.trial:
-            for kind in range(len(kinds)):
-                for name in (SIMPLIFY, SETTLE, SEARCH):
-                    program.ruleset(f"{name}_{kind}")
 
     def admit(self) -> bool:
         """Lets in the rules whose operators are all there. Tells whether any rule entered."""
@@ -92,13 +88,13 @@ class Admission:
             emit_apply(self._program, self.firings[number], number, self.candidates[number].halves)
 
     def shrinking(self, phase: Phase) -> list[str]:
-        """Returns the rulesets that a phase runs until nothing changes."""
+        """Returns the families of rulesets that a phase runs until nothing changes."""
         groups = [group for group in self._kinds if phase.has(group)]
         settling = [group for group in groups if phase.settles(group)]
         return list(dict.fromkeys([*(f"{SIMPLIFY}_{self._kinds[group]}" for group in groups), *(f"{SETTLE}_{self._kinds[group]}" for group in settling)]))
 
     def searching(self, phase: Phase) -> list[str]:
-        """Returns the rulesets that a phase uses to search."""
+        """Returns the families of rulesets that a phase uses to search."""
         return list(dict.fromkeys(f"{SEARCH}_{kind}" for group, kind in self._kinds.items() if phase.has(group)))
 
     def growing(self, phase: Phase) -> dict[int, Candidates]:

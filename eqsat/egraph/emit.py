@@ -22,7 +22,7 @@ from eqsat.language.construction import Construction, Existing, Item, Loop, Made
 from eqsat.language.differing import differing
 from eqsat.language.firing import Firing
 from eqsat.language.halves import Half, halves
-from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, OutputAtom
+from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, NodeAtom, OutputAtom
 from eqsat.model.model import Graph
 from eqsat.model.tensors import ContentIndex
 from eqsat.operators import AttributeValue
@@ -132,30 +132,35 @@ class _Emission:
         self.column = f"py-call {program.callback(firing.column, f'column:{firing.compiled.title}')} firing"
         self.loops = 0  # the number of lists built item by item
         self.declared: set[str] = set()
+        self.tables: set[str] = set()  # that the query reads
+        self.unread = 0  # columns that nothing reads
 
     def emit(self, fire: Callable[..., int], ruleset: str, trial: bool) -> None:
         pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
-        query = " ".join([*map(self.atom, pattern.atoms), *self.differing(range(len(pattern.sources)))])
+        query = " ".join([*self.query(pattern.atoms), *self.differing(range(len(pattern.sources)))])
         pairs = self.construct()
         if trial:
             self.program.add(f"(relation {trial_name(self.number)} ({' '.join('T' for _ in (*pairs, *pairs))}))")
             self.actions.append(f"({trial_name(self.number)} {' '.join(left for left, _ in pairs)} {' '.join(right for _, right in pairs)})")
         else:
             self.actions += [f"(union {left} {right})" for left, right in pairs]
-        self.program.rule(ruleset, f"rule {self.number}", f"{query} (= firing {call}) (!= firing {NOTHING})", " ".join(self.actions))
+        self.program.rule(
+            ruleset if trial else self.apart(ruleset), f"rule {self.number}", f"{query} (= firing {call}) (!= firing {NOTHING})", " ".join(self.actions)
+        )
 
     def search(self, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
         pattern, title = self.firing.compiled.pattern, self.firing.compiled.title
         noted = self.program.callback(note, f"note:{title}")
         for index, half in enumerate(parts):
+            self.tables.clear()
             sorts = " ".join("L" if variable in half.lists else "T" for variable in half.variables)
             self.program.add(f"(relation {half_name(self.number, index)} (PyObject {sorts}))")
-            query = " ".join([*map(self.atom, half.atoms), *self.differing(half.sources)])
+            query = " ".join([*self.query(half.atoms), *self.differing(half.sources)])
             call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
             head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
-            self.program.rule(ruleset, f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
+            self.program.rule(self.apart(ruleset), f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
 
     def apply(self, parts: Sequence[Half]) -> None:
         numbers = " ".join(f"found_{index}" for index in range(len(parts)))
@@ -202,24 +207,50 @@ class _Emission:
                 other = f"(py-from-int {self.terms.attribute(pair.value)})" if pair.second is None else columns[pair.second]
                 yield f"(!= {columns[pair.first]} {other})"
 
-    def atom(self, atom: Atom) -> str:
-        if isinstance(atom, FactAtom):
-            return f"(= {atom.source} ({'facts' if atom.listed else 'fact'} {atom.variable}))"
+    def apart(self, family: str) -> str:
+        """Returns the ruleset for the rules of a family that read the tables of this query."""
+        return self.program.changes.ruleset(family, frozenset(self.tables))
+
+    def query(self, atoms: Sequence[Atom]) -> Iterator[str]:
+        """Yields the conditions of a query. Rows of nodes have the facts of their classes, so that
+        most facts take no condition of their own.
+        """
+        facts = {atom.variable: atom.source for atom in atoms if isinstance(atom, FactAtom)}
+        for atom in atoms:
+            if isinstance(atom, NodeAtom):
+                yield self.row(atom, facts)
+            elif not isinstance(atom, FactAtom):
+                yield self.other(atom)
+        for atom in atoms:
+            if isinstance(atom, FactAtom) and atom.variable in facts:
+                yield f"(= {atom.source} ({'facts' if atom.listed else 'fact'} {atom.variable}))"
+
+    def other(self, atom: OutputAtom | MappedAtom) -> str:
         if isinstance(atom, OutputAtom):
+            self.tables.add(self.program.watch("Projection", "(= o (Projection i n))"))
             return f"(= {atom.variable} (Projection {atom.index} {atom.node}))"
-        if isinstance(atom, MappedAtom):
-            return self.mapped(atom)
+        return self.mapped(atom)
+
+    def row(self, atom: NodeAtom, facts: dict[str, str]) -> str:
+        """Returns the condition for a row of a node. Takes the facts that the row has."""
         index = self.terms.signature(atom.signature)
         inputs = [variable or "(Absent)" for variable in atom.inputs]
-        if atom.view:
-            return f"({self.program.view(index)} {' '.join(inputs)} {atom.variable})"
-        if atom.signature.rest:
+        table = self.program.rows(index, atom.view)
+        self.tables.add(table)
+        if atom.signature.rest and not atom.view:
             tail = atom.rest or "(Nil)"
+            if atom.items:
+                self.tables.add(self.program.watch("Cons", "(= o (Cons h t))"))
             for item in reversed(atom.items):
                 tail = f"(Cons {item or '(Absent)'} {tail})"
             inputs.append(tail)
         columns = [f"(py-from-int {self.terms.attribute(a.value)})" if isinstance(a, Fixed) else a for a in atom.attributes]
-        return f"(= {atom.variable} ({self.program.constructor(index)} {' '.join([*columns, *inputs])}))"
+        classes = [*inputs, atom.variable]
+        known: list[str] = []
+        for variable in classes:
+            self.unread += 1
+            known.append(facts.pop(variable, f"unread_{self.unread}"))
+        return f"({table} {' '.join([*columns, *classes, *known])})"
 
     def reference(self, reference: Reference) -> str:
         match reference:
@@ -266,11 +297,13 @@ class _Emission:
             self.program.add(f"(constructor lists_{name} ({' '.join('L' for _ in lists)}) Lists :unextractable)")
             self.program.add(f"(function items_{name} ({sorts}) Lists :merge old)")
             call = f"(py-call {self.program.callback(self.firing.check(atom), f'item:{self.firing.compiled.title}')} {' '.join(atom.sources)})"
-            query = f"(= whole (Cons {atom.item} tail)) {' '.join(map(self.atom, atom.atoms))} (!= {NOTHING} {call})"
+            query = f"(= whole (Cons {atom.item} tail)) {' '.join(self.query(atom.atoms))} (!= {NOTHING} {call})"
             ends = {"last": ("(= tail (Nil))", ["(Nil)" for _ in lists]), "item": (_items(name, "tail", keys, lists), list(lists))}
             for kind, (end, tails) in ends.items():
                 found = " ".join(f"(Cons {part} {tail})" for (part, _), tail in zip(atom.parts, tails, strict=True))
                 self.program.rule("laws", f"{kind} {name}", f"{query} {end}", f"(set (items_{name} whole {' '.join(keys)}) (lists_{name} {found}))")
+        self.tables.add(self.program.watch(f"items_{name}", f"(= w (items_{name} whole {' '.join(keys)}))"))
+        self.tables.add(self.program.watch(f"lists_{name}", f"(= w (lists_{name} {' '.join(lists)}))"))
         return _items(name, atom.variable, keys, lists)
 
     def loop(self, node: int, loop: Loop) -> str:

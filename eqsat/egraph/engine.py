@@ -6,7 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from eqsat.egraph.program import EACH, Program
+from eqsat.egraph.changes import LOOK
+from eqsat.egraph.program import CLEAN, EACH, Program
 from eqsat.egraph.record import Iteration, Record
 from eqsat.language.compile import Direction
 
@@ -23,6 +24,7 @@ class Engine:
         self._rules = rules
         self._record = record
         self._given = 0  # the number of commands that egglog has
+        self._combined: dict[tuple[str, ...], str] = {}
         self.extend()
         self.run("(run-schedule (saturate (run load)))")
         self._measure()
@@ -39,11 +41,24 @@ class Engine:
         """Runs commands and returns egglog's answer."""
         return self._bindings.run_program(*self._bindings.parse_program(text))
 
-    def step(self, ruleset: str, phase: str = "", step: str = LAWS) -> bool:
-        """Runs a ruleset once. Tells whether anything changed."""
+    def due(self, families: Sequence[str]) -> list[str]:
+        """Returns the rulesets of these families whose rules can find more."""
+        self.extend()
+        changes = self.program.changes
+        if changes.refined:
+            self.program.clean()
+            self.extend()
+        if changes.refined and CLEAN in self.program.rulesets:
+            self.run(f"(run-schedule (run {CLEAN}))")
+        if LOOK in self.program.rulesets:
+            changes.look(self.run(f"(run-schedule (run {LOOK}))")[0].report.num_matches_per_rule)
+        return changes.due(families)
+
+    def step(self, rulesets: Sequence[str], phase: str = "", step: str = LAWS) -> bool:
+        """Runs the rules of these rulesets once. Tells whether anything changed."""
         self.extend()
         clock = time.perf_counter()
-        report = self.run(f"(run-schedule (run {ruleset}))")[0].report
+        report = self.run(f"(run-schedule (run {self._together(rulesets)}))")[0].report
         self.complete()
         self._measure()
         self._record.iterations.append(Iteration(phase, step, self.nodes, self.classes, time.perf_counter() - clock))
@@ -55,6 +70,17 @@ class Engine:
             elif kind != "search":
                 self._record.matches[kind] = self._record.matches.get(kind, 0) + count
         return bool(report.updated)
+
+    def _together(self, rulesets: Sequence[str]) -> str:
+        """Returns one ruleset with the rules of several."""
+        if len(rulesets) == 1:
+            return rulesets[0]
+        key = tuple(rulesets)
+        name = self._combined.get(key)
+        if name is None:
+            name = self._combined[key] = f"together_{len(self._combined)}"
+            self.run(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})")
+        return name
 
     def complete(self) -> None:
         """Completes the lists that rules have begun item by item."""

@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
@@ -32,6 +33,9 @@ NOTHING = "$nothing"
 
 A query compares with it, because each further call of Python would cost more than most callbacks do.
 """
+
+CLEAN = "clean"
+"""The ruleset that deletes rows with old facts."""
 
 EACH = "each"
 """The ruleset that completes lists item by item, right after a rule begins one."""
@@ -63,13 +67,16 @@ class Program:
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
+        self.changes = Changes(self.ruleset)
         self._watched = watched
         self._folder = folder
         self._text: list[str] = []
         self._names: dict[str, str] = {}  # readable name, by token
         self._references: dict[Callable[..., object], str] = {}
         self._own: list[int] = []
-        self._views: set[int] = set()
+        self._row_tables: dict[str, list[str]] = {}  # with the classes whose facts their rows have
+        self._cleaned: set[str] = set()  # those whose old rows a law deletes
+        self._watched_tables: set[str] = set()
         self._start()
 
     @property
@@ -174,7 +181,7 @@ class Program:
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
-        merge = self._pointer(derivation.merge)
+        merge = self._pointer(self._merge)
         self.add(f"""
             (sort T) (sort L)
             (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
@@ -217,6 +224,18 @@ class Program:
         project = self.callback(derivation.project, "project")
         self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
 
+    def _merge(self, old: int, new: int) -> int:
+        if old != new:
+            self.changes.refined = True
+        return self.encoding.derivation.merge(old, new)
+
+    def watch(self, table: str, row: str) -> str:
+        """Watches a table for changes. `row` is a query for its rows. Returns the table."""
+        if table not in self._watched_tables:
+            self._watched_tables.add(table)
+            self.rule(LOOK, watch(table), row, "")
+        return table
+
     def _is_lawless(self, entry: Term) -> bool:
         return entry.head >= 0 and self.encoding.terms.signatures[entry.head].lawless
 
@@ -247,20 +266,50 @@ class Program:
             self._parameter(index, signature, name, term)
         return name
 
-    def view(self, index: int) -> str:
-        """Returns the relation (left, right, term) of a commutative operator's terms.
+    def rows(self, index: int, view: bool) -> str:
+        """Returns the relation of a signature's terms: the columns of a term, its class, and the
+        facts of its inputs and of its class. First use declares it and its law.
 
-        It has each term in both operand orders.
+        As a `view` it has each term of a commutative operator in both orders of its operands.
+
+        A rule that reads it joins fewer tables than one that reads terms and facts. After two facts
+        have merged, a row with an old one stays until `clean`: what it says is still true.
         """
         constructor = self.constructor(index)
-        name = f"either_{constructor}"
-        if index not in self._views:
-            self._views.add(index)
-            listed = self.encoding.terms.signatures[index].operator.name in SYMMETRIC
-            operands = "(Cons a (Cons b (Nil)))" if listed else "a b"
-            self.add(f"(relation {name} (T T T))")
-            self.rule("laws", f"either {constructor}", f"(= e ({constructor} {operands}))", f"({name} a b e) ({name} b a e)")
+        name = f"{'either' if view else 'row'}_{constructor}"
+        if name not in self._row_tables:
+            signature = self.encoding.terms.signatures[index]
+            attributes, inputs, rest = _columns(signature)
+            operands = [*inputs, *rest]
+            term = " ".join(operands)
+            if view:
+                operands = ["a", "b"]
+                term = "(Cons a (Cons b (Nil)))" if signature.operator.name in SYMMETRIC else "a b"
+            known = [f"(= f{x} ({'facts' if x in rest else 'fact'} {x}))" for x in (*operands, "o")]
+            sorts = ["PyObject"] * len(attributes) + ["L" if x in rest else "T" for x in operands] + ["T"] + ["PyObject"] * (len(operands) + 1)
+            self.add(f"(relation {name} ({' '.join(sorts)}))")
+            orders = [operands, operands[::-1]] if view else [operands]
+            found = [f"({name} {' '.join([*attributes, *order, 'o', *(f'f{x}' for x in order), 'fo'])})" for order in orders]
+            self.rule(
+                "laws",
+                f"{'either' if view else 'row'} {constructor}",
+                f"(= o ({' '.join([constructor, *attributes, term])})) {' '.join(known)}",
+                " ".join(found),
+            )
+            self.watch(name, found[0])
+            self._row_tables[name] = [found[0], *known]
         return name
+
+    def clean(self) -> None:
+        """Declares the rules that delete rows with old facts."""
+        for name, (row, *known) in self._row_tables.items():
+            if name not in self._cleaned:
+                if not self._cleaned:
+                    self.add("(sort Row (Vec PyObject))")
+                self._cleaned.add(name)
+                new = " ".join(fact.replace("(= f", "(= g", 1) for fact in known)
+                old, now = (" ".join(initial + fact[4:].split()[0] for fact in known) for initial in "fg")
+                self.rule(CLEAN, f"clean {name}", f"{row} {new} (!= (vec-of {old}) (vec-of {now}))", f"(delete {row})")
 
     def _deriver(self, index: int) -> Callable[..., int]:
         derivation = self.encoding.derivation

@@ -39,10 +39,10 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
             engine = Engine(bindings, program, folder, ruleset.rules, record)
             try:
                 if ruleset.trial:
-                    while engine.step(LAWS):
+                    while engine.step([LAWS]):
                         pass
                     if GROW in program.rulesets:
-                        engine.step(GROW)
+                        engine.step([GROW])
                 else:
                     record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(
                         ruleset.phases, lambda: simplified(read_egraph(engine, program, {}))

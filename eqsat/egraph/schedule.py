@@ -58,31 +58,30 @@ class Schedule:
     def _phase(self, number: int, phase: Phase) -> str | None:
         begin = self._engine.nodes
         most, firings = phase.most_nodes(begin), phase.most_firings(begin)
-        simplify = self._together(f"{SIMPLIFY}_phase_{number}", self._admission.shrinking(phase))
-        search = self._together(f"{SEARCH}_phase_{number}", self._admission.searching(phase))
+        simplify, search = self._admission.shrinking(phase), self._admission.searching(phase)
         for turn in range(phase.rounds + 1):
             limit = self._simplify(simplify, phase, most)
             if limit is not None:
                 return limit
             growing = self._admission.growing(phase)
-            if search is None or not growing or self._watch.full:
+            if not growing or self._watch.full:
                 break
             # The search after the last round tells whether another round would find candidates.
-            self._engine.step(search, phase.name, SEARCH)
+            self._step(search, phase, SEARCH)
             self._look(growing)
             share = max(0, most - self._engine.nodes) // max(1, phase.rounds - turn)
             if turn == phase.rounds or not self._grow(phase, growing, share, firings):
                 break
         return None
 
-    def _together(self, name: str, rulesets: Sequence[str]) -> str | None:
-        """Combines several rulesets into one; None if there are none."""
-        if len(rulesets) < 2:
-            return rulesets[0] if rulesets else None
-        self._engine.run(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})")
-        return name
+    def _step(self, families: Sequence[str], phase: Phase, step: str) -> bool:
+        """Runs the rulesets of these families that can find more, as one step. Tells whether
+        anything changed.
+        """
+        due = self._engine.due(families)
+        return bool(due) and self._engine.step(due, phase.name, step)
 
-    def _simplify(self, ruleset: str | None, phase: Phase, most: int) -> str | None:
+    def _simplify(self, families: Sequence[str], phase: Phase, most: int) -> str | None:
         """Runs laws and shrinking rules until nothing changes.
 
         Returns the limit that ended them, or None.
@@ -90,7 +89,7 @@ class Schedule:
         changed = True
         left = _STEPS + self._size
         while changed:
-            while (limit := self._watch.reached(self._engine.nodes)) is None and self._engine.step(LAWS, phase.name):
+            while (limit := self._watch.reached(self._engine.nodes)) is None and self._engine.step([LAWS], phase.name):
                 pass
             if limit is not None:
                 return limit
@@ -99,7 +98,7 @@ class Schedule:
             # Rules can unfold a class that contains itself (a Concat of it and nothing) forever.
             self._watch.allowance = most - self._engine.nodes if left > 0 else -1
             left -= 1
-            changed = ruleset is not None and self._admission.shrinks and self._engine.step(ruleset, phase.name, SIMPLIFY)
+            changed = self._step(families, phase, SIMPLIFY)
         return None
 
     def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:
@@ -120,7 +119,7 @@ class Schedule:
         if not picked:
             return False
         self._engine.run("(run-schedule (run picked))")
-        return self._engine.step(GROW, phase.name, GROW)
+        return self._engine.step([GROW], phase.name, GROW)
 
     def _look(self, growing: Mapping[int, Candidates]) -> None:
         """Gives each growing rule the matches that its searches recorded."""

@@ -59,6 +59,13 @@ class Job:
         far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
         return Sizes(far * least, far * most)
 
+    def allowed(self, library: Library) -> Library:
+        """Returns the rules without those that the target leaves out. Rules that the settings name
+        stay all the same.
+        """
+        out = () if self.settings.only else self.valuation.target.leaves_out
+        return library.select((), tuple(group.name for group in library.groups if group.name in out))
+
     @property
     def least(self) -> Label:
         """Returns the weakest label that a rule may have."""
@@ -82,7 +89,9 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
 
     The nodes of the main graph that compute a `kept` value stay as they are.
     """
-    most = job.settings.max_growth + written_bytes(model.proto.graph)
+    size = written_bytes(model.proto.graph)
+    most = size + job.settings.growth(size)
+    library = job.allowed(library)
     found = _begun(model, job, most, library, kept)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, so rules can find more in the branch that is taken.

@@ -104,6 +104,7 @@ def test_launching_and_the_longer_of_moving_and_computing(tmp_path: Path) -> Non
 
 WRONG = [
     ("launch = 1.0\nspeed = 3\n", "speed: there is no such key; allowed are about, assembles, bandwidth, base"),
+    ('launch = 1.0\nleaves_out = "rows"\n', "leaves_out: 'rows' is not allowed there; it must be a list of groups of rules"),
     ("launch = -1.0\n", "launch: -1.0 is not allowed there; it must be a number of seconds, 0 or more"),
     ('launch = "fast"\n', "launch: 'fast' is not allowed there; it must be a number of seconds, 0 or more"),
     ("launch = true\n", "launch: True is not allowed"),

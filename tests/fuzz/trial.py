@@ -20,6 +20,7 @@ from eqsat.cost.target import load_target
 from eqsat.rewriting.valuation import EQUALLY_DEAR, SLIGHT
 from eqsat.runtime.session import ONNXRUNTIME, ReferenceSession, open_runtime
 from eqsat.runtime.unwritten import under_fills
+from eqsat.settings import Settings
 from eqsat.traits import NEWEST
 from eqsat.verification import tolerance as compare
 from tests.support.models import same
@@ -210,7 +211,7 @@ def malformed(model: onnx.ModelProto, optimized: onnx.ModelProto) -> str:
         return "the outputs are not those of the original"
     if [value.name for value in model.graph.input] != [value.name for value in optimized.graph.input]:
         return "the inputs are not those of the original"
-    if optimized.ByteSize() > model.ByteSize() + 2048:
+    if optimized.ByteSize() > model.ByteSize() + Settings().growth(model.ByteSize()):
         return "the model is larger than before"
     try:
         onnx.checker.check_model(model, full_check=True)
