@@ -112,6 +112,6 @@ class Admission:
         elif firing.compiled.growth < 0 or (not firing.compiled.growth and any(phase.settles(group) for phase in ruleset.phases)):
             self.shrinks = True
             emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY if firing.compiled.growth else SETTLE}_{kind}")
-        else:
+        elif any(phase.rounds for phase in ruleset.phases if phase.has(group)):
             one = self.candidates[number] = Candidates(firing)
             emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{kind}")

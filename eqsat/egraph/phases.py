@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
@@ -32,6 +32,10 @@ class Phase:
     groups: tuple[str, ...] = (EVERYTHING,)
     settle: tuple[str, ...] = ()
     rounds: int = 0
+    # Rounds in the regions of a graph that is cut; None: as many as in one that is solved whole
+    fewer: int | None = None
+    # Whether it runs over the whole of a graph that is cut, and not in the regions
+    before: bool = False
     firings: tuple[float, float] = (0, 0)
     nodes: tuple[float, float] = UNLIMITED
 
@@ -63,6 +67,22 @@ class Plan:
     turns: int = 1
     # The least and the most nodes of a region of a larger graph; None: no graph is cut.
     regions: tuple[int, int] | None = None
+
+    @property
+    def simplifying(self) -> Plan:
+        """The plan of the first phase alone, which only simplifies."""
+        return Plan(self.phases[:1])
+
+    @property
+    def before_cut(self) -> Plan:
+        """The plan for the whole of a graph that is cut afterwards."""
+        return Plan(tuple(phase for phase in self.phases if phase.before))
+
+    @property
+    def in_regions(self) -> Plan:
+        """The plan for the regions of a graph that is cut."""
+        phases = (replace(phase, rounds=phase.rounds if phase.fewer is None else phase.fewer) for phase in self.phases if not phase.before)
+        return replace(self, phases=tuple(phases))
 
     def check(self, groups: Iterable[str]) -> None:
         """Raises `InputError` if a phase names a group that is not among these."""
@@ -115,17 +135,31 @@ def _phase(where: str, row: object) -> Phase:
     if not isinstance(row, dict):
         raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
     fields = cast(dict[str, Any], row)
-    wanted = {"name", "groups", "settle", "rounds", "firings", "nodes"}
+    wanted = {"name", "groups", "settle", "rounds", "before", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
-    name, rounds = fields.get("name", ""), fields.get("rounds", 0)
+    name, rounds, before = fields.get("name", ""), fields.get("rounds", 0), fields.get("before", False)
+    if isinstance(rounds, list) and len(cast(list[Any], rounds)) == 2:
+        rounds, fewer = cast(list[Any], rounds)
+    else:
+        fewer = None
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
-    if not isinstance(rounds, int) or isinstance(rounds, bool) or not 0 <= rounds <= 1000:
-        raise InputError(f"{where}: rounds is a whole number from 0 to 1000")
+    for number in (rounds, fewer):
+        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 1000):
+            raise InputError(f"{where}: rounds is a whole number from 0 to 1000, or two: [in a graph that is solved whole, in regions]")
+    if not isinstance(before, bool):
+        raise InputError(f"{where}: before is true or false")
     return Phase(
-        name, groups, settle, rounds, _pair(where, "firings", fields.get("firings", [0, 0])), _pair(where, "nodes", fields.get("nodes", list(UNLIMITED)))
+        name,
+        groups,
+        settle,
+        rounds,
+        fewer,
+        before,
+        _pair(where, "firings", fields.get("firings", [0, 0])),
+        _pair(where, "nodes", fields.get("nodes", list(UNLIMITED))),
     )
 
 

@@ -66,6 +66,10 @@ class Job:
         out = () if self.settings.only else self.valuation.target.leaves_out
         return library.select((), tuple(group.name for group in library.groups if group.name in out))
 
+    def cuts(self, model: onnx.ModelProto) -> bool:
+        """Tells whether a model is so large that it is cut into regions."""
+        return self.regions is not None and sum(node.op_type != "Constant" for node in model.graph.node) > self.regions.most
+
     @property
     def least(self) -> Label:
         """Returns the weakest label that a rule may have."""
@@ -92,15 +96,18 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     size = written_bytes(model.proto.graph)
     most = size + job.settings.growth(size)
     library = job.allowed(library)
-    found = _begun(model, job, most, library, kept)
+    found = _at_seams(_begun(model, job, most, library, kept), model.folder, job, most, library, kept, True)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, so rules can find more in the branch that is taken.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
-        if not opens and not (found.hit in UNFINISHED and turn < job.plan.turns):
+        # In regions, rounds end a turn on purpose: more of them would find little for their time.
+        unfinished = UNFINISHED if not job.cuts(found.model) else ("growth",)
+        if not opens and not (found.hit in unfinished and turn < job.plan.turns):
             break
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
-        again = _turn(normalize(found.model, model.folder, None), job, most, library, now, found.closed, turn % 2 == 1)
+        here = replace(job, plan=job.plan.in_regions) if job.cuts(found.model) else job
+        again = _turn(normalize(found.model, model.folder, None), here, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
@@ -108,7 +115,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
             break
         again.trace.follow(found.trace)
         again.notes[:0] = [note for note in found.notes if note not in again.notes]
-        found = again
+        found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
     return found
 
 
@@ -119,21 +126,43 @@ def _so_far(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -
 
 
 def _begun(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
-    """Runs the first turn. Regions may share the nodes that compute their constants, so the
-    constants of a large model are folded before it is cut.
+    """Runs the first turn. A large model takes a turn as a whole before it is cut: its constants are
+    folded, since regions may share the nodes that compute them, and rules run that move nodes over
+    long ways.
     """
-    if job.regions is None or len(model.graph.nodes) <= job.regions.most:
+    if not job.cuts(model.proto):
         return _turn(model, job, most, library, kept)
-    folded = _turn(model, replace(job, plan=Plan(job.plan.phases[:1])), most, Library(()), kept)
+    plan, regions = job.plan.before_cut, replace(job, plan=job.plan.in_regions)
+    groups = {group for phase in plan.phases for group in phase.groups}
+    far = Library(tuple(group for group in library.groups if group.name in groups))
+    folded = _turn(model, replace(job, plan=plan if plan.phases else job.plan.simplifying), most, far, kept)
     if folded.model is model.proto or folded.hit in _STOPS:
-        return _turn(model, job, most, library, kept)
+        return _turn(model, regions, most, library, kept)
     now = frozenset(folded.trace.became.get(name, name) for name in kept)
-    found = _turn(normalize(folded.model, model.folder, None), job, most, library, now, folded.closed)
+    found = _turn(normalize(folded.model, model.folder, None), regions, most, library, now, folded.closed)
     found.trace.follow(folded.trace)
     if found.hit not in _STOPS and job.valuation.is_worse(found.model, model.proto, model.folder):
         found.model = model.proto
         found.notes = ["the rewritten model was no better than the original, which stays as it is"]
     return found
+
+
+def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str], shifted: bool) -> Attempt:
+    """Simplifies a model that was cut into regions once more, in regions with other seams. Returns
+    the result if it is better.
+    """
+    if found.hit in _STOPS or not job.cuts(found.model):
+        return found
+    now = frozenset(found.trace.became.get(name, name) for name in kept)
+    again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
+    if not job.valuation.is_better(again.model, found.model, folder):
+        found.trace.looked(again.trace)
+        found.hit = again.hit if again.hit in _STOPS else found.hit
+        return found
+    again.trace.follow(found.trace)
+    again.hit = again.hit or found.hit
+    again.notes[:0] = [note for note in found.notes if note not in again.notes]
+    return again
 
 
 def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset[str], closed: bool = False, shifted: bool = False) -> Attempt:
