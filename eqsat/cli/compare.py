@@ -38,6 +38,7 @@ def add_compare(commands: Any) -> None:
     compare.add_argument("--seconds", type=seconds, default=30.0, metavar="S", help="time each model for about S seconds at most (default: 30)")
     compare.add_argument("--rounds", type=count, default=1000, metavar="N", help="run each result at most N times (default: 1000)")
     compare.add_argument("--threads", type=count, default=1, metavar="N", help="threads of ONNX Runtime (default: 1)")
+    compare.add_argument("--clock", choices=("wall", "cpu"), default="wall", help="processor time suits a machine that others use as well (default: wall)")
     compare.add_argument("--time-limit", type=seconds, default=600.0, metavar="S", help="at most so long for one optimizer and one model (default: 600)")
     compare.add_argument("--memory-limit", type=size, metavar="SIZE", help="memory of one optimizer (default: three quarters of the available memory)")
     compare.add_argument("--keep", metavar="DIR", help="keep the results: DIR/MODEL/OPTIMIZER.onnx")
@@ -51,6 +52,8 @@ def _compare(options: argparse.Namespace) -> int:
     _check_places(options, models)
     if options.as_is:
         _check_as_is(options)
+    if options.clock == "cpu" and options.threads > 1:
+        raise InputError("--clock cpu shows the time of one thread; it needs --threads 1")
 
     from eqsat.comparing.child import Limits
     from eqsat.comparing.comparison import Conditions
@@ -63,6 +66,7 @@ def _compare(options: argparse.Namespace) -> int:
         options.rounds,
         options.seconds,
         options.threads,
+        options.clock,
         given.get("assume_dims", {}),
         given.get("inputs"),
         None if options.inputs is None else Path(options.inputs),

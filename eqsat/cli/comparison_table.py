@@ -67,7 +67,9 @@ def _print(table: Table) -> None:
     """Prints a table whole: a narrow terminal breaks its lines, and no figure is left out."""
     console = Console(highlight=False)
     console.width = max(console.width, Measurement.get(console, console.options.update(width=1000), table).maximum)
-    console.print(table, crop=False)
+    with console.capture() as capture:
+        console.print(table, crop=False)
+    print("\n".join(line.rstrip() for line in capture.get().splitlines()))
 
 
 def _remarks(model: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
@@ -86,7 +88,8 @@ def _remarks(model: Mapping[str, Any], record: Mapping[str, Any]) -> list[str]:
         lines.append(f"not timed: {model['not_timed']}")
     else:
         threads = f"{record['threads']} thread{'s' if record['threads'] > 1 else ''} of ONNX Runtime {record['versions']['onnxruntime']}"
-        lines.append(f"latency: medians of {model['rounds']} rounds on {threads}; inputs: {inputs}; half of the runs are within the spread")
+        clock = "" if record["clock"] == "wall" else " in processor time"
+        lines.append(f"latency: medians of {model['rounds']} rounds{clock} on {threads}; inputs: {inputs}; half of the runs are within the spread")
     if model["spread"] >= _UNSETTLED:
         lines.append(f"noise: two halves of the rounds disagree by {model['spread']:.1%}; --seconds gives more rounds")
     return lines

@@ -21,6 +21,7 @@ from eqsat.comparing.variant import Variant
 from eqsat.model.prepare import dimension_names
 from eqsat.model.read import read_proto
 from eqsat.runtime.interleaved import NotTimed
+from eqsat.runtime.worker import Worker
 from eqsat.tuning.runnable import runnable_inputs
 
 Figure = Callable[[Measured], float]
@@ -60,14 +61,16 @@ class Comparison:
 class Conditions:
     """The conditions that hold for all variants.
 
-    `assumed` are sizes of named dimensions. `inputs` are the caller's, from the file `inputs_path`;
-    without them, inputs are drawn. `target` prices the models.
+    `clock` is one of the stopwatch's, and `assumed` are sizes of named dimensions. `inputs` are
+    the caller's, from the file `inputs_path`; without them, inputs are drawn. `target` prices the
+    models.
     """
 
     limits: Limits
     rounds: int
     seconds: float
     threads: int = 1
+    clock: str = "wall"
     assumed: Mapping[str, int] = field(default_factory=dict[str, int])
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = None
     inputs_path: Path | None = None
@@ -81,12 +84,13 @@ def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Pat
     Raises `InputError` if the model is not one, or if the given inputs are not its own.
     """
     original = as_it_is(model)
-    trial = _Trial(model, conditions, progress)
-    variants = [original]
-    for optimizer in optimizers:
-        progress(f"{name}: {optimizer.name}")
-        variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path))
-    return trial.comparison(name, variants)
+    with own_worker() as worker:
+        trial = _Trial(model, conditions, worker, progress)
+        variants = [original]
+        for optimizer in optimizers:
+            progress(f"{name}: {optimizer.name}")
+            variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path))
+        return trial.comparison(name, variants)
 
 
 def compare_as_is(first: Path, second: Path, conditions: Conditions, progress: Callable[[str], None]) -> Comparison:
@@ -95,36 +99,34 @@ def compare_as_is(first: Path, second: Path, conditions: Conditions, progress: C
     Raises `InputError` if one of them is not a model, or if the given inputs are not the original's.
     """
     original, other = as_it_is(first, str(first)), as_it_is(second, str(second))
-    trial = _Trial(first, conditions, progress)
-    progress("verify")
-    return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.inputs_path)])
+    with own_worker() as worker:
+        trial = _Trial(first, conditions, worker, progress)
+        progress("verify")
+        return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.inputs_path)])
 
 
 class _Trial:
     """The inputs of a comparison, and what can be measured with them."""
 
-    def __init__(self, original: Path, conditions: Conditions, progress: Callable[[str], None]) -> None:
+    def __init__(self, original: Path, conditions: Conditions, worker: Worker, progress: Callable[[str], None]) -> None:
         self._conditions = conditions
+        self._worker = worker
         self._progress = progress
         self._failure = ""
         self._feeds: Mapping[str, Any] = {}
         proto = read_proto(original)
         names = dimension_names(proto)
-        self._assumed = {name: size for name, size in conditions.assumed.items() if name in names}
+        sizes: Mapping[str, int] = {name: size for name, size in conditions.assumed.items() if name in names}
         progress("inputs")
-        with own_worker() as worker:
-            try:
-                self._feeds, sizes = runnable_inputs(
-                    proto, conditions.inputs, self._assumed, lambda feeds: launches(str(original), self._asked({}, feeds), worker)
-                )
-            except NotTimed as error:
-                sizes = self._assumed
-                self._failure = f"the original does not run: {error}"
+        try:
+            self._feeds, sizes = runnable_inputs(proto, conditions.inputs, sizes, lambda feeds: launches(str(original), self._asked({}, feeds), worker))
+        except NotTimed as error:
+            self._failure = f"the original does not run: {error}"
         self._sizes = {name: size for name, size in sizes.items() if name in names}
 
     def _asked(self, paths: Mapping[str, str], feeds: Mapping[str, Any]) -> Request:
         its = self._conditions
-        return Request(paths, feeds, its.rounds, its.seconds, threads=its.threads, patience=its.limits.seconds, memory=its.limits.memory)
+        return Request(paths, feeds, its.rounds, its.seconds, its.clock, its.threads, its.limits.seconds, its.limits.memory)
 
     def comparison(self, name: str, variants: Sequence[Variant]) -> Comparison:
         """Returns the comparison of verified variants."""
@@ -136,5 +138,5 @@ class _Trial:
             guess = predicted(Path(path), self._sizes, limits, target)
             if guess is not None:
                 guesses[variant] = guess
-        found = Measurement() if self._failure else measure(self._asked(paths, self._feeds), self._progress)
+        found = Measurement() if self._failure else measure(self._asked(paths, self._feeds), self._worker, self._progress)
         return Comparison(name, {variant.name: variant for variant in variants}, found, self._failure, guesses, self._sizes)

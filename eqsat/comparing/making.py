@@ -49,7 +49,7 @@ def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limit
     try:
         made = verified(_described(replace(made, path=str(target), stages=_stages(report_path(target))), target), source, limits, inputs)
     except InputError as error:
-        made = _unreadable(made, str(error))
+        made = _unreadable(replace(made, path=str(target)), str(error))
     if not made.path:
         target.unlink()
     return made

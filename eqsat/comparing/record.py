@@ -41,6 +41,7 @@ def recorded(comparisons: Sequence[Comparison], conditions: Conditions, optimize
         "versions": {EQSAT: __version__, "onnxruntime": installed_version("onnxruntime"), **{each.name: each.version for each in optimizers if each.version}},
         "machine": {"processor": platform.machine(), "system": platform.system(), "cores": os.cpu_count()},
         "threads": conditions.threads,
+        "clock": conditions.clock,
         "inputs": None if conditions.inputs_path is None else str(conditions.inputs_path),
         "limits": asdict(conditions.limits),
         "models": [comparison_record(each) for each in comparisons],

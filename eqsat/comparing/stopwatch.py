@@ -33,6 +33,7 @@ from eqsat.comparing.child import one_line
 from eqsat.runtime.interleaved import NotTimed, users_session
 from eqsat.runtime.session import feed
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+from eqsat.settings import silent
 
 BATCH = 8  # rounds with the same sessions
 FEWEST = 8  # batches; a handful of loads may be lucky
@@ -101,20 +102,19 @@ def _halves(times: Sequence[float]) -> tuple[slice, slice]:
     return slice(half), slice(half, None)
 
 
-def measure(request: Request, progress: Callable[[str], None] = lambda stage: None) -> Measurement:
+def measure(request: Request, worker: Worker, progress: Callable[[str], None] = silent) -> Measurement:
     """Times all variants that load and run. No variant can take this process down."""
     launched: dict[str, int] = {}
     failures: dict[str, str] = {}
-    with own_worker() as worker:
-        for name, path in request.variants.items():
-            progress(f"run {name}")
-            try:
-                launched[name] = launches(path, request, worker)
-            except NotTimed as error:
-                failures[name] = str(error)
-                worker.stop()  # the next one must not suffer from what this one left in the process
+    for name, path in request.variants.items():
+        progress(f"run {name}")
+        try:
+            launched[name] = launches(path, request, worker)
+        except NotTimed as error:
+            failures[name] = str(error)
+            worker.stop()  # the next one must not suffer from what this one left in the process
     progress(f"time {len(launched)} models, for {request.seconds:.0f} s at most")
-    times = _timed({name: request.variants[name] for name in launched}, request, failures)
+    times = timed({name: request.variants[name] for name in launched}, request, worker, failures)
     measured = {name: _measured([one / 1e6 for one in each], launched[name]) for name, each in times.items()}
     return Measurement(measured, failures, min(map(len, times.values()), default=0), spread(times))
 
@@ -132,11 +132,11 @@ def _measured(times: Sequence[float], launched: int) -> Measured:
     return Measured(middle, min(times), launched, low, high)
 
 
-def _timed(paths: Mapping[str, str], request: Request, failures: dict[str, str]) -> dict[str, list[float]]:
+def timed(paths: Mapping[str, str], request: Request, worker: Worker, failures: dict[str, str]) -> dict[str, list[float]]:
     """Returns the nanoseconds of each timed run. A variant that fails goes to `failures`."""
     left = dict(paths)
     while left:
-        with tempfile.NamedTemporaryFile() as turn, own_worker() as worker:
+        with tempfile.NamedTemporaryFile() as turn:
             asked = (left, dict(request.feeds), request.rounds, request.seconds, request.clock, request.threads, turn.name)
             try:
                 return _called(worker, request.patience + request.seconds, request.memory, "run_rounds", *asked)
@@ -145,6 +145,7 @@ def _timed(paths: Mapping[str, str], request: Request, failures: dict[str, str])
                 guilty = list(left)[number[0] if number else 0]
                 failures[guilty] = str(error)
                 del left[guilty]
+                worker.stop()
     return {}
 
 
