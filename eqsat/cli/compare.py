@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from eqsat.cli.memory import available_memory
+from eqsat.cli.available_memory import available_memory
 from eqsat.cli.options import add_settings, count, given_settings, seconds, size
 from eqsat.cli.progress import shown_progress
 from eqsat.errors import InputError
@@ -129,7 +129,7 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
 def _shown(found: Sequence[Comparison], conditions: Conditions, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> dict[str, Any]:
     """Returns the record of all comparisons. Writes it as CSV and prints the last one, if asked."""
     from eqsat.cli.comparison_table import print_comparison
-    from eqsat.comparing.record import recorded
+    from eqsat.comparing.comparison_record import recorded
 
     record = recorded(found, conditions, optimizers)
     if options.csv is not None:
@@ -140,7 +140,7 @@ def _shown(found: Sequence[Comparison], conditions: Conditions, optimizers: Sequ
 
 
 def _write_csv(path: Path, record: Mapping[str, Any]) -> None:
-    from eqsat.comparing.record import COLUMNS, csv_rows
+    from eqsat.comparing.comparison_record import COLUMNS, csv_rows
 
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from eqsat.cli.memory import available_memory
+from eqsat.cli.available_memory import available_memory
 from eqsat.cli.options import seconds
 from eqsat.cli.progress import shown_progress
 from eqsat.errors import InputError

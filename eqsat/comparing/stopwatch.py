@@ -25,16 +25,17 @@ import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from eqsat.comparing.child import one_line
-from eqsat.runtime.interleaved import NotTimed, users_session
+from eqsat.runtime.interleaved import NotTimed, TooSlow, users_session
 from eqsat.runtime.session import feed
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from eqsat.settings import silent
 
+LEAST = 2  # rounds, whose halves can be compared
 BATCH = 8  # rounds with the same sessions
 FEWEST = 8  # batches; a handful of loads may be lucky
 STEADY = 3  # batches after each of which the halves agree; agreeing once may be luck
@@ -45,9 +46,9 @@ _MODULE = "eqsat.comparing.stopwatch"
 
 @dataclass(frozen=True)
 class Request:
-    """The models to time, by name, and their inputs. `rounds` and `seconds` are limits, which the
-    last batch of rounds may exceed. One call of the runtime may take `patience` seconds and
-    `memory` bytes beyond them.
+    """The models to time, by name, and their inputs. `rounds` and `seconds` are limits, which
+    the last round may exceed. The first run of a model may take `patience` seconds, and the runtime
+    may take `memory` bytes.
     """
 
     variants: Mapping[str, str]
@@ -106,6 +107,7 @@ def measure(request: Request, worker: Worker, progress: Callable[[str], None] = 
     """Times all variants that load and run. No variant can take this process down."""
     launched: dict[str, int] = {}
     failures: dict[str, str] = {}
+    begun = time.monotonic()
     for name, path in request.variants.items():
         progress(f"run {name}")
         try:
@@ -114,7 +116,9 @@ def measure(request: Request, worker: Worker, progress: Callable[[str], None] = 
             failures[name] = str(error)
             worker.stop()  # the next one must not suffer from what this one left in the process
     progress(f"time {len(launched)} models, for {request.seconds:.0f} s at most")
-    times = timed({name: request.variants[name] for name in launched}, request, worker, failures)
+    # Only a variant that hangs may be late: a round takes less than all first runs.
+    patient = replace(request, patience=request.patience + 2 * (LEAST + 1) * (time.monotonic() - begun))
+    times = timed({name: request.variants[name] for name in launched}, patient, worker, failures)
     measured = {name: _measured([one / 1e6 for one in each], launched[name]) for name, each in times.items()}
     return Measurement(measured, failures, min(map(len, times.values()), default=0), spread(times))
 
@@ -164,8 +168,10 @@ def _called(worker: Worker, seconds: float, memory: int | None, function: str, *
         return worker.call(f"{_MODULE}:{function}", *arguments, timeout=seconds, memory=memory)
     except RemoteError as error:
         raise NotTimed(one_line(error.message or error.kind)) from None
-    except (WorkerDied, WorkerTimeout) as error:
+    except WorkerDied as error:
         raise NotTimed(f"ONNX Runtime {error}") from None
+    except WorkerTimeout as error:
+        raise TooSlow(f"ONNX Runtime {error}") from None
 
 
 # The rest of this module runs in the worker.
@@ -198,7 +204,7 @@ def run_rounds(paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, 
             for name in order:
                 os.pwrite(file.fileno(), number[name], 0)
                 runs[name] = _session(paths[name], threads).run
-            for _ in range(BATCH):
+            for done in range(BATCH * (batch - 1) + 1, BATCH * batch + 1):
                 shuffle.shuffle(order)
                 for name in order:
                     os.pwrite(file.fileno(), number[name], 0)
@@ -206,10 +212,12 @@ def run_rounds(paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, 
                     begin = now()
                     runs[name](None, ready)
                     times[name].append(now() - begin)
+                if done >= LEAST and (done >= rounds or time.monotonic() > end):
+                    return times
             steady = steady + 1 if spread(times) < SETTLED else 0
-            if (batch >= FEWEST and steady >= STEADY) or batch * BATCH >= rounds or (batch > 1 and time.monotonic() > end):
-                break
-    return times
+            if batch >= FEWEST and steady >= STEADY:
+                return times
+    raise AssertionError("the batches have no end of their own")
 
 
 def _session(path: str, threads: int, profile: str | None = None) -> Any:

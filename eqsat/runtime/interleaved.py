@@ -29,13 +29,17 @@ class NotTimed(Exception):
     """ONNX Runtime refuses a model or its inputs, crashes on it, or takes too long."""
 
 
+class TooSlow(NotTimed):
+    """A call took longer than it may. Another one would hardly be faster."""
+
+
 def time_rounds(
     models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]], worker: Worker
 ) -> dict[str, list[float]]:
     """Returns the seconds of a run of each model in each round.
 
     A round lists the names of models in the order in which they run. All sessions are new. `folder`
-    holds external data, and `library` custom operators. Raises `NotTimed`.
+    holds external data, and `library` custom operators. Raises `NotTimed`, or `TooSlow`.
     """
     asked = {name: models[name] for name in dict.fromkeys(name for order in rounds for name in order)}
     try:
@@ -44,8 +48,10 @@ def time_rounds(
         )
     except RemoteError as error:
         raise NotTimed(error.message) from None
-    except (WorkerDied, WorkerTimeout) as error:
+    except WorkerDied as error:
         raise NotTimed(f"ONNX Runtime {error}") from None
+    except WorkerTimeout as error:
+        raise TooSlow(f"ONNX Runtime {error}") from None
     return found
 
 

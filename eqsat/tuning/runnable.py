@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 
 from eqsat.cost.shaped import USUAL_SIZE
-from eqsat.runtime.interleaved import NotTimed
+from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
 from eqsat.verification.runs import attempts
 from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan
@@ -25,7 +25,7 @@ def runnable_inputs(
     are drawn as verification draws them, at the `assumed` sizes if the original runs at these.
 
     `run` runs the original, and raises `NotTimed` if it refuses the inputs; so does this function
-    if it refuses all. Raises `InputError` if the given inputs are not the original's.
+    if it refuses all, or takes too long once. Raises `InputError` if the given inputs are not the original's.
     """
     try:
         plan = make_plan(original)
@@ -41,6 +41,8 @@ def runnable_inputs(
         try:
             run(feeds)
             return feeds, choice.sizes
+        except TooSlow:
+            raise
         except NotTimed as error:
             refusal = refusal or error
     assert refusal is not None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from eqsat.comparing.child import Done, Limits, one_line, run
+from eqsat.comparing.child import Done, Limits, importing, one_line, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX processes")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes")
@@ -73,3 +74,27 @@ def test_a_file_can_not_fill_the_disk(tmp_path: Path) -> None:
 
 def test_a_command_that_ends_its_supervisor_has_failed() -> None:
     assert python("import os, time; os.kill(os.getppid(), 9); time.sleep(600)").failure == "its supervisor was ended"
+
+
+def test_nothing_outlives_a_caller_that_is_killed(tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); os.rename({str(note)!r}, {str(note)!r} + '.done'); time.sleep(600)"
+    caller = "import sys; from eqsat.comparing.child import Limits, run; run([sys.executable, '-c', sys.argv[1]], Limits(600))"
+    with subprocess.Popen([sys.executable, "-c", caller, code], env={**os.environ, **importing()}) as process:
+        done = note.with_name("pid.done")
+        while not done.exists():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.kill()
+    end = time.monotonic() + 30
+    while _lives(int(done.read_text())) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not _lives(int(done.read_text()))
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

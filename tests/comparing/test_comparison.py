@@ -11,13 +11,13 @@ import pytest
 
 from eqsat.comparing.child import Limits
 from eqsat.comparing.comparison import Comparison, Conditions, compare, compare_as_is
+from eqsat.comparing.comparison_record import COLUMNS, csv_rows, recorded
 from eqsat.comparing.making import as_it_is, make_variant
 from eqsat.comparing.means import geometric_mean, means
 from eqsat.comparing.optimizers import PACKAGES, Optimizer, chosen_optimizers, left_out, make_optimizer
 from eqsat.comparing.prediction import predicted
-from eqsat.comparing.record import COLUMNS, csv_rows, recorded
 from eqsat.comparing.stopwatch import Measured, Measurement
-from eqsat.comparing.variant import DIFFERENT, FAILED, MISSING, STOPPED, Variant
+from eqsat.comparing.variant import DIFFERENT, EQUAL, FAILED, MISSING, STOPPED, Variant
 from eqsat.errors import InputError
 from eqsat.settings import silent
 from tests.support.fake_peers import fake
@@ -89,6 +89,7 @@ def test_optimizers_are_compared_side_by_side(model: Path, tmp_path: Path) -> No
     assert timed == {"copies": 1, "lies": 0, "crashes": 0, "eqsat": 1, "nobody": 0}
 
 
+@pytest.mark.slow
 def test_given_inputs_decide(tmp_path: Path) -> None:
     first, second, inputs = tmp_path / "first.onnx", tmp_path / "second.onnx", tmp_path / "inputs.npz"
     first.write_bytes(parse("g (float[2] x) => (float[2] y) { y = Abs (x) }").SerializeToString())
@@ -119,7 +120,7 @@ def test_a_model_that_can_not_be_priced_has_no_prediction(model: Path, tmp_path:
 
 
 def comparison(name: str, times: dict[str, float], wrong: str = "") -> Comparison:
-    variants = {each: Variant(each, f"{each}.onnx", int(10 * time), 2.0, *((DIFFERENT, "y") if each == wrong else ())) for each, time in times.items()}
+    variants = {each: Variant(each, f"{each}.onnx", int(10 * time), 2.0, DIFFERENT if each == wrong else EQUAL) for each, time in times.items()}
     measured = {each: Measured(time, time, int(4 * time)) for each, time in times.items()}
     return Comparison(name, variants, Measurement(measured), predicted=times)
 

@@ -20,7 +20,7 @@ from eqsat.comparing.child import Limits
 from eqsat.comparing.means import geometric_mean, kernels, median
 from eqsat.comparing.optimizers import Optimizer
 from eqsat.comparing.stopwatch import Measured, Measurement
-from eqsat.comparing.variant import DIFFERENT, FAILED, STOPPED, Variant
+from eqsat.comparing.variant import DIFFERENT, EQUAL, FAILED, STOPPED, Variant
 
 TEXT = Description(
     {
@@ -158,8 +158,13 @@ def test_the_command_prints_a_table_and_writes_all_figures(
     assert set(figures["measurement"]["measured"]) == set(figures["predicted"]) == {"original", "eqsat", "control"}
 
 
+def wrong(really: bool) -> tuple[str, str]:
+    """Returns the status of a result, and its reason."""
+    return (DIFFERENT, "it is wrong") if really else (EQUAL, "")
+
+
 def row(name: str, times: dict[str, float], launches: dict[str, int], different: str = "") -> Row:
-    variants = {variant: Variant(variant, f"{variant}.onnx", 10, 1.5, *((DIFFERENT, "it is wrong") if variant == different else ())) for variant in times}
+    variants = {variant: Variant(variant, f"{variant}.onnx", 10, 1.5, *wrong(variant == different)) for variant in times}
     return Row(name, variants, Measurement({variant: Measured(taken, taken / 2, launches[variant]) for variant, taken in times.items()}, rounds=8))
 
 
