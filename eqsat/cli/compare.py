@@ -6,9 +6,11 @@ import argparse
 import csv
 import json
 import shlex
+import sys
 import tempfile
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -48,6 +50,8 @@ def add_compare(commands: Any) -> None:
 
 
 def _compare(options: argparse.Namespace) -> int:
+    if sys.platform == "win32":
+        raise InputError("eqsat compare needs Linux or macOS: it limits and measures other programs by POSIX processes")
     models = [Path(model) for model in options.models]
     _check_places(options, models)
     if options.as_is:
@@ -111,10 +115,11 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
         with shown_progress(options.json) as progress:
             progress("warm up")
             warm_up(optimizers, conditions.limits)
-        for model in models:
+        for number, model in enumerate(models, 1):
             place = _new_folder(folder, model.stem)
             with shown_progress(options.json) as progress:
-                found.append(compare(str(model), _fixed(model, dims, place), optimizers, place, conditions, progress))
+                show = partial(_show_stage, progress, f"{number} of {len(models)}: " if len(models) > 1 else "")
+                found.append(compare(str(model), _fixed(model, dims, place), optimizers, place, conditions, show))
             record = _shown(found, conditions, optimizers, options)
     if options.json:
         print(json.dumps(record))
@@ -124,6 +129,10 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
     if missing := left_out(optimizers, options.against):
         print(f"{', '.join(missing)}: {REMEDY}")
     return 0
+
+
+def _show_stage(progress: Callable[[str], None], begin: str, stage: str) -> None:
+    progress(begin + stage)
 
 
 def _shown(found: Sequence[Comparison], conditions: Conditions, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> dict[str, Any]:

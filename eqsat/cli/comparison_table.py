@@ -12,6 +12,7 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from eqsat.cli.summary import scaled
+from eqsat.comparing.child import printable
 
 Show: TypeAlias = Callable[[Mapping[str, Any]], str]
 """Shows a figure of a row."""
@@ -33,7 +34,7 @@ def print_comparison(model: Mapping[str, Any], record: Mapping[str, Any], made: 
         table.add_row(escape(row["optimizer"]), status, *cells, style=_STYLES.get(row["status"], "yellow"))
     _print(table)
     for line in _remarks(model, record):
-        print(line)
+        print(printable(line))
     print()
 
 
@@ -43,7 +44,7 @@ def print_operators(model: Mapping[str, Any]) -> None:
     table = _table("operators", "operator", "first", "second", "change")
     kinds = sorted({*before, *after}, key=lambda kind: (-max(before.get(kind, 0), after.get(kind, 0)), kind))
     for kind in kinds:
-        table.add_row(escape(kind), *_change(before.get(kind, 0), after.get(kind, 0)))
+        table.add_row(escape(printable(kind)), *_change(before.get(kind, 0), after.get(kind, 0)))
     table.add_row("all", *_change(sum(before.values()), sum(after.values())), style="bold")
     _print(table)
 
@@ -107,8 +108,9 @@ def _milliseconds(key: str) -> Show:
     return lambda row: _NONE if row[key] is None else f"{row[key]:.4g} ms"
 
 
-def _latency(row: Mapping[str, Any]) -> str:
-    return _milliseconds("median_ms")(row) + ("*" if row["median_ms"] is not None and _wrong(row) else "")
+def _marked(show: Show) -> Show:
+    """Shows a measured figure with a mark if the result is not known to be right."""
+    return lambda row: show(row) + ("*" if row["median_ms"] is not None and _wrong(row) else "")
 
 
 def _spread(row: Mapping[str, Any]) -> str:
@@ -139,9 +141,9 @@ _FIGURES: dict[str, Show] = {
     "nodes": _number("nodes"),
     "launches": _number("launches"),
     "predicted": _milliseconds("predicted_ms"),
-    "latency": _latency,
+    "latency": _marked(_milliseconds("median_ms")),
     "spread": _spread,
-    "ratio": _ratio("latency_ratio"),
+    "ratio": _marked(_ratio("latency_ratio")),
     "file": _scaled("bytes", "B"),
 }
 _EFFORT: dict[str, Show] = {"processor": _seconds("cpu_seconds"), "wall": _seconds("wall_seconds"), "memory": _scaled("peak_bytes", "B")}

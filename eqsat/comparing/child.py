@@ -19,7 +19,6 @@ from pathlib import Path
 
 from eqsat.comparing import supervisor
 from eqsat.comparing.supervisor import MEMORY, OUTPUT, TIME, Account, Order
-from eqsat.errors import InputError
 
 _LONGEST = 300  # characters of a reason
 
@@ -57,10 +56,8 @@ class Done:
 
 def run(command: Sequence[str], limits: Limits, text: str = "", environment: Mapping[str, str] | None = None, folder: Path | None = None) -> Done:
     """Runs a command with `text` as its input, in `folder`. When it returns, nothing that the
-    command started is left. Raises `InputError` on a system without POSIX processes.
+    command started is left.
     """
-    if sys.platform == "win32":
-        raise InputError("a comparison needs Linux or macOS: it limits and measures other programs by POSIX processes")
     with tempfile.TemporaryFile() as given:
         given.write(text.encode())
         given.seek(0)
@@ -103,9 +100,14 @@ def importing() -> dict[str, str]:
     return {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path), "PYTHONSAFEPATH": "1"}
 
 
+def printable(text: str) -> str:
+    """Returns a text of an untrusted program or model as one line without control characters."""
+    return " ".join("".join(each if each.isprintable() else " " for each in text).split())
+
+
 def one_line(text: str) -> str:
-    """Returns a text of an untrusted program as one short line without control characters."""
-    line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
+    """Returns the same as `printable`, at most as long as a reason should be."""
+    line = printable(text)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 

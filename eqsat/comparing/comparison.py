@@ -88,7 +88,7 @@ def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Pat
         trial = _Trial(model, conditions, worker, progress)
         variants = [original]
         for optimizer in optimizers:
-            progress(f"{name}: {optimizer.name}")
+            progress(optimizer.name)
             variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path))
         return trial.comparison(name, variants)
 

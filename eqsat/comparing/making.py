@@ -7,6 +7,7 @@ the same way. Whatever the optimizer does, the result is a `Variant`.
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import replace
@@ -16,14 +17,16 @@ from typing import Any
 import onnx
 
 from eqsat.comparing.child import Done, Limits, importing, one_line, python, run
-from eqsat.comparing.optimizers import ORIGINAL, REMEDY, Optimizer, report_path
+from eqsat.comparing.optimizers import EQSAT, ORIGINAL, REMEDY, Optimizer, report_path
 from eqsat.comparing.variant import FAILED, MISSING, STOPPED, UNCHECKED, Variant
 from eqsat.errors import InputError
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import count_nodes, count_operators
-from eqsat.model.read import read_proto
+from eqsat.model.read import load, read_proto
+from eqsat.model.write import has_external_data, save
 
 _CALLERS_FAULT = 2  # the exit code of eqsat for a model that it cannot read
+_COMPLAINT = "eqsat: error: "
 _LONGEST_START = 60.0  # seconds for a model of one node
 
 
@@ -43,11 +46,11 @@ def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limit
     done = _optimized(optimizer, source, target, limits)
     made = Variant(optimizer.name, "", 0, done.cpu_seconds, wall_seconds=done.wall_seconds, peak_bytes=done.peak_bytes)
     if done.failure:
-        return replace(made, status=STOPPED if done.stopped else FAILED, reason=done.failure)
+        return replace(made, status=STOPPED if done.stopped else FAILED, reason=done.failure.removeprefix(_COMPLAINT))
     if not target.is_file():
         return replace(made, status=FAILED, reason="it wrote no file")
     try:
-        made = verified(_described(replace(made, path=str(target), stages=_stages(report_path(target))), target), source, limits, inputs)
+        made = verified(_described(replace(made, path=str(target), stages=_stages(optimizer, target)), target), source, limits, inputs)
     except InputError as error:
         made = _unreadable(replace(made, path=str(target)), str(error))
     if not made.path:
@@ -60,7 +63,7 @@ def verified(made: Variant, original: Path, limits: Limits, inputs: Path | None 
     given = [] if inputs is None else ["--inputs", str(inputs)]
     done = run(python("-m", "eqsat", "verify", str(original), made.path, "--json", *given), limits, environment=importing())
     if done.code == _CALLERS_FAULT:
-        return _unreadable(made, done.failure.removeprefix("eqsat: error: "))
+        return _unreadable(made, done.failure.removeprefix(_COMPLAINT))
     try:
         verdict: dict[str, Any] = json.loads(done.output)
     except ValueError:
@@ -83,10 +86,24 @@ def warm_up(optimizers: Iterable[Optimizer], limits: Limits) -> None:
 
 
 def _optimized(optimizer: Optimizer, source: Path, target: Path, limits: Limits) -> Done:
-    """Runs an optimizer. Files that it leaves in the temporary folder are removed."""
+    """Runs an optimizer on a copy of the model, so that none can change the user's file or the
+    other optimizers' input. Files that it leaves in the temporary folder are removed.
+    """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        command = optimizer.command(source.absolute(), target.absolute())
+        own = _copied(source, Path(scratch))
+        command = optimizer.command(own, target.absolute())
         return run(command, limits, environment={**importing(), "TMPDIR": scratch}, folder=None if optimizer.at_home else Path(scratch))
+
+
+def _copied(source: Path, folder: Path) -> Path:
+    """Copies a model, with its external data, into a folder. Returns its path there."""
+    target = folder / source.name
+    proto, home = load(source)
+    if has_external_data(proto):
+        save(proto, home, target, None, True)
+    else:
+        shutil.copyfile(source, target)
+    return target
 
 
 def _described(made: Variant, path: Path) -> Variant:
@@ -99,6 +116,6 @@ def _unreadable(made: Variant, reason: str) -> Variant:
     return replace(made, path="", status=FAILED, reason=one_line(f"no valid model: {reason.removeprefix(f'{made.path}: ')}"))
 
 
-def _stages(report: Path) -> dict[str, float]:
-    """Returns the seconds of each stage in a report, or none if the optimizer writes no report."""
-    return json.loads(report.read_text(encoding="utf-8"))["seconds"] if report.is_file() else {}
+def _stages(optimizer: Optimizer, target: Path) -> dict[str, float]:
+    """Returns the seconds of each stage in eqsat's report; others have none."""
+    return json.loads(report_path(target).read_text(encoding="utf-8"))["seconds"] if optimizer.name == EQSAT else {}

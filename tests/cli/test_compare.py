@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from eqsat.cli.comparison_table import print_operators
 from eqsat.cli.main import main
 from tests.support.fake_peers import command_of
 from tests.support.models import parse
@@ -144,3 +145,8 @@ def test_wrong_input_is_one_clear_line(
     out, err = capsys.readouterr()
     assert not out and message in err and err.startswith("eqsat: error: ") and err.count("\n") == 1
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_names_of_a_model_can_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    print_operators({"results": [{"operators": {"a.\x1b[2J[red]Op": 2}}, {"operators": {}}]})
+    assert ["a.", "[2J[red]Op", "2", "0", "-2"] in [line.split() for line in capsys.readouterr().out.splitlines()]

@@ -9,6 +9,7 @@ from eqsat.comparing.optimizers import Optimizer
 
 CODES = {
     "copies": "open(target, 'wb').write(open(source, 'rb').read())",
+    "overwrites its input": "data = open(source, 'rb').read(); open(target, 'wb').write(data); open(source, 'wb').write(b'gone')",
     "lies": "import onnx; m = onnx.load(source); m.graph.node[0].op_type = 'Neg'; onnx.save(m, target)",
     "crashes": "import os; os.abort()",
     "hangs": "import time; time.sleep(600)",
