@@ -14,6 +14,10 @@ from typing import Any
 
 import onnx
 
+from eqsat.model.write import has_external_data
+
+_LARGE = 1024  # bytes of weights that become external, as with onnx's own function
+
 
 def onnxsim(source: Path, target: Path) -> None:
     simplified, _ = _module("onnxsim").simplify(_load(source))
@@ -47,6 +51,10 @@ def _by_onnxruntime(source: Path, target: Path, level: str) -> None:
     options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
     options.optimized_model_filepath = str(target)
     options.log_severity_level = 3  # it warns that files of these levels are for this machine
+    if has_external_data(onnx.load(source, load_external_data=False)):  # pyright: ignore[reportUnknownMemberType]
+        # Otherwise the result refers to the data of the original, as if they lay beside it.
+        options.add_session_config_entry("session.optimized_model_external_initializers_file_name", f"{target.name}.data")
+        options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", str(_LARGE))
     runtime.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
 
 

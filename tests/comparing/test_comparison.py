@@ -7,7 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from eqsat.comparing.child import Limits
 from eqsat.comparing.comparison import Comparison, Conditions, compare, compare_as_is
@@ -166,6 +168,21 @@ def test_a_real_peer_makes_an_equal_model(name: str, model: Path, tmp_path: Path
         pytest.skip(f"{name} is not installed")
     made = make_variant(peer, model, tmp_path / "result.onnx", LIMITS)
     assert made.right and made.nodes == 3, made
+
+
+@pytest.mark.slow
+def test_external_data_are_part_of_a_result(tmp_path: Path) -> None:
+    weight = numpy_helper.from_array(np.arange(4096, dtype=np.float32).reshape(64, 64), "w")
+    made = parse("g (float[2, 64] x) => (float[2, 64] y) { a = MatMul (x, w)  b = Identity (a)  y = Relu (b) }")
+    made.graph.initializer.append(weight)
+    path = tmp_path / "large.onnx"
+    onnx.save_model(made, path, save_as_external_data=True, location="large.data")
+    before = path.read_bytes()
+    found = compare("large", path, [make_optimizer("eqsat"), make_optimizer("ort-basic"), fake("copies")], tmp_path, QUICK, silent)
+    for name in ("eqsat", "ort-basic"):
+        assert found.variants[name].right and found.variants[name].bytes > 1 << 14 and found.measurement.measured[name].launches == 2
+    assert found.variants["copies"].status == FAILED and "can not read external data" in found.variants["copies"].reason
+    assert path.read_bytes() == before
 
 
 def test_a_model_and_its_description(model: Path) -> None:
