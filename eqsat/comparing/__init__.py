@@ -1,1 +1,1 @@
-"""Comparing: models beside one another: those that optimizers make, each in a process of its own, or two given ones."""
+"""Comparing: measures models side by side: the results of several optimizers, or two given models."""

@@ -21,6 +21,7 @@ from eqsat.comparing import supervisor
 from eqsat.comparing.supervisor import MEMORY, OUTPUT, TIME, Account, Order
 
 _LONGEST = 300  # characters of a reason
+_BOOT = "import json, runpy, sys; sys.path[:] = json.loads(sys.argv.pop(1)); runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,11 @@ def run(command: Sequence[str], limits: Limits, text: str = "", environment: Map
     return Done(account.output, failure, None if stopped or code < 0 else code, account.cpu, account.wall, account.peak, stopped)
 
 
-def python(*arguments: str) -> list[str]:
-    """Returns the command that runs this interpreter."""
-    return [sys.executable, *arguments]
-
-
-def importing() -> dict[str, str]:
-    """Returns an environment in which a command of Python imports the modules that this process
-    does, and none from its current folder.
+def module(name: str, *arguments: str) -> list[str]:
+    """Returns the command that runs a module in another process, which imports the modules that
+    this one does, whatever its current folder and environment are.
     """
-    return {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path), "PYTHONSAFEPATH": "1"}
+    return [sys.executable, "-c", _BOOT, json.dumps([os.path.abspath(path) for path in sys.path]), name, *arguments]
 
 
 def printable(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 import onnx
 
-from eqsat.comparing.child import Done, Limits, importing, one_line, python, run
+from eqsat.comparing.child import Done, Limits, module, one_line, run
 from eqsat.comparing.optimizers import EQSAT, ORIGINAL, REMEDY, Optimizer, report_path
 from eqsat.comparing.variant import FAILED, MISSING, STOPPED, UNCHECKED, Variant
 from eqsat.errors import InputError
@@ -61,7 +61,7 @@ def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limit
 def verified(made: Variant, original: Path, limits: Limits, inputs: Path | None = None) -> Variant:
     """Returns the variant with the verdict of `eqsat verify`."""
     given = [] if inputs is None else ["--inputs", str(inputs)]
-    done = run(python("-m", "eqsat", "verify", str(original), made.path, "--json", *given), limits, environment=importing())
+    done = run(module("eqsat", "verify", str(original), made.path, "--json", *given), limits)
     if done.code == _CALLERS_FAULT:
         return _unreadable(made, done.failure.removeprefix(_COMPLAINT))
     try:
@@ -92,7 +92,7 @@ def _optimized(optimizer: Optimizer, source: Path, target: Path, limits: Limits)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         own = _copied(source, Path(scratch))
         command = optimizer.command(own, target.absolute())
-        return run(command, limits, environment={**importing(), "TMPDIR": scratch}, folder=None if optimizer.at_home else Path(scratch))
+        return run(command, limits, environment={"TMPDIR": scratch}, folder=None if optimizer.at_home else Path(scratch))
 
 
 def _copied(source: Path, folder: Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from eqsat.comparing.child import python
+from eqsat.comparing.child import module
 from eqsat.errors import InputError
 from eqsat.version import __version__
 
@@ -49,9 +49,9 @@ class Optimizer:
 def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
     """Returns the optimizer of this name. `options` go to the command `eqsat optimize`."""
     if name == EQSAT:
-        optimize = python("-m", "eqsat", "optimize", "--quiet", *options)
+        optimize = module("eqsat", "optimize", "--quiet", *options)
         return Optimizer(name, __version__, lambda source, target: [*optimize, str(source), "-o", str(target), "--report", str(report_path(target))], True)
-    peer = python("-m", "eqsat.comparing.peer", name)
+    peer = module("eqsat.comparing.peer", name)
     return Optimizer(name, installed_version(PACKAGES[name]), lambda source, target: [*peer, str(source), str(target)])
 
 

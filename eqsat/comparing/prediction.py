@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from eqsat.comparing.child import Limits, importing, python, run
+from eqsat.comparing.child import Limits, module, run
 from eqsat.errors import InputError
 from eqsat.model.prepare import dimension_names
 from eqsat.model.read import read_proto
@@ -23,5 +23,5 @@ def predicted(model: Path, sizes: Mapping[str, int], limits: Limits, target: str
         return None
     options = [option for name, size in sizes.items() if name in known for option in ("--assume-dim", f"{name}={size}")]
     options += [] if target is None else ["--target", target]
-    done = run(python("-m", "eqsat", "cost", str(model), "--json", *options), limits, environment=importing())
+    done = run(module("eqsat", "cost", str(model), "--json", *options), limits)
     return None if done.failure else 1000 * json.loads(done.output)["total"]["seconds"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eqsat.comparing.child import Done, Limits, importing, one_line, run
+from eqsat.comparing.child import Done, Limits, module, one_line, run
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX processes")
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of other processes")
@@ -33,6 +33,14 @@ def test_a_failure_has_one_line_without_control_characters() -> None:
     assert (python("import os; os.abort()").failure, python("import os; os.kill(os.getpid(), 11)").code) == ("crashed (SIGABRT)", None)
     assert len(one_line("x" * 1000)) == 300 and one_line("a\r\nb\0c") == "a b c"
     assert run(["/no/such/program"], Limits(60)).failure == "/no/such/program: can not start it: No such file or directory"
+
+
+def test_a_module_runs_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "onnx.py").write_text("raise SystemExit('not this one')")
+    done = run(module("eqsat", "--version"), Limits(60), environment={"PYTHONPATH": ""}, folder=tmp_path)
+    assert not done.failure and done.output.startswith("eqsat ")
+    shown = run([sys.executable, "-c", "import os; print(os.environ['PYTHONPATH'])"], Limits(60), environment={"PYTHONPATH": "mine"})
+    assert shown.output == "mine\n", "a command of the user keeps its environment"
 
 
 def test_a_hanging_command_ends_with_all_that_it_started() -> None:
@@ -80,7 +88,7 @@ def test_nothing_outlives_a_caller_that_is_killed(tmp_path: Path) -> None:
     note = tmp_path / "pid"
     code = f"import os, time; open({str(note)!r}, 'w').write(str(os.getpid())); os.rename({str(note)!r}, {str(note)!r} + '.done'); time.sleep(600)"
     caller = "import sys; from eqsat.comparing.child import Limits, run; run([sys.executable, '-c', sys.argv[1]], Limits(600))"
-    with subprocess.Popen([sys.executable, "-c", caller, code], env={**os.environ, **importing()}) as process:
+    with subprocess.Popen([sys.executable, "-c", caller, code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}) as process:
         done = note.with_name("pid.done")
         while not done.exists():
             assert process.poll() is None
