@@ -9,21 +9,23 @@ beside it, as the zoo writes it. Run it on an idle machine.
 from __future__ import annotations
 
 import argparse
-import importlib.metadata
 import json
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from benchmarks.inputs import Description, read_description
-from benchmarks.latency.child import adopt_orphans, run
-from benchmarks.latency.optimizers import AGAINST, CONTROL, EQSAT, ORIGINAL, Optimizer, make_optimizer
-from benchmarks.latency.prediction import predicted
+from benchmarks.latency.optimizers import AGAINST, CONTROL, KNOWN, chosen_optimizers
 from benchmarks.latency.table import Row, header, line, remarks, summary
-from benchmarks.latency.timing import CLOCKS, Measurement, Request
-from benchmarks.latency.variants import Variant, make_variant, the_original
+from benchmarks.latency.variants import kept_variant
+from eqsat.comparing.child import Limits
+from eqsat.comparing.making import as_it_is
+from eqsat.comparing.optimizers import ORIGINAL, Optimizer, installed_version
+from eqsat.comparing.prediction import predicted
+from eqsat.comparing.stopwatch import CLOCKS, Request, measure, own_worker
+from eqsat.comparing.variant import Variant
 
 WRONG_USE = 2
 
@@ -36,7 +38,6 @@ def main() -> int:
     except ValueError as error:
         print(f"error: {error}", file=sys.stderr)
         return WRONG_USE
-    adopt_orphans()
     rows: list[Row] = []
     names = [ORIGINAL, *(optimizer.name for optimizer in optimizers), *([CONTROL] if options.control else [])]
     print(header(names), flush=True)
@@ -54,7 +55,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.latency", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", type=Path, metavar="FOLDER|MODEL", help="models, or folders with models")
     parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER", help="the folder that keeps the optimizers' results")
-    parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"the optimizers to compare (default: {','.join(AGAINST)})")
+    parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"some of {','.join(KNOWN)} (default: {','.join(AGAINST)})")
     parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat "--effort low"')
     parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most so many runs of each variant (default: 1000)")
     parser.add_argument("--seconds", type=float, default=60, metavar="S", help="about so long at most for the runs of one model (default: 60)")
@@ -77,57 +78,30 @@ def find_models(paths: Sequence[Path]) -> list[Path]:
     return models
 
 
-def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
-    """Returns the optimizers of a list of names, in its order. Raises ValueError for an unknown
-    name.
-    """
-    found: list[Optimizer] = []
-    for name in names.split(","):
-        if name not in AGAINST:
-            raise ValueError(f"no optimizer is called {name!r}; there are {', '.join(AGAINST)}")
-        if name != ORIGINAL:
-            try:
-                found.append(make_optimizer(name, options))
-            except importlib.metadata.PackageNotFoundError:
-                raise ValueError(f"{name} is not installed; install the extra: pip install -e '.[compare]'") from None
-    if options and EQSAT not in names.split(","):
-        raise ValueError("--eqsat has options, but eqsat is not compared")
-    return found
-
-
 def make_row(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Row:
     """Returns the variants of one model and their measurements."""
-    variants = {variant.name: variant for variant in make_all(model, description, optimizers, options)}
-    paths = {name: variant.path for name, variant in variants.items() if variant.path}
-    request = Request(paths, description.to_json(), options.rounds, options.seconds, options.clock)
-    done = run([sys.executable, "-m", "benchmarks.latency.timing"], options.time_limit + options.seconds, json.dumps(asdict(request)))
-    measurement = Measurement() if done.failure else Measurement.from_json(done.output)
-    guesses = {name: predicted(Path(path), description.sizes, options.time_limit) for name, path in paths.items()}
-    return Row(model.stem, variants, measurement, done.failure, {name: guess for name, guess in guesses.items() if guess is not None})
-
-
-def make_all(model: Path, description: Description, optimizers: Sequence[Optimizer], options: argparse.Namespace) -> Iterator[Variant]:
-    original = the_original(model)
-    yield original
-    for optimizer in optimizers:
-        yield make_variant(model, description, optimizer, options.cache, options.time_limit)
+    limits = Limits(options.time_limit)
+    variants = {variant.name: variant for variant in make_all(model, description, optimizers, options.cache, limits)}
     if options.control:
-        yield Variant(CONTROL, original.path, original.nodes)
+        variants[CONTROL] = replace(variants[ORIGINAL], name=CONTROL)
+    paths = {name: variant.path for name, variant in variants.items() if variant.path}
+    with own_worker() as worker:
+        measurement = measure(Request(paths, description.draw(), options.rounds, options.seconds, options.clock, patience=options.time_limit), worker)
+    guesses = {name: predicted(Path(path), description.sizes, limits) for name, path in paths.items()}
+    return Row(model.stem, variants, measurement, predicted={name: guess for name, guess in guesses.items() if guess is not None})
+
+
+def make_all(model: Path, description: Description, optimizers: Sequence[Optimizer], cache: Path, limits: Limits) -> Iterator[Variant]:
+    yield as_it_is(model)
+    for optimizer in optimizers:
+        yield kept_variant(model, description, optimizer, cache, limits)
 
 
 def record(rows: Sequence[Row], options: argparse.Namespace) -> dict[str, object]:
     """Returns all figures as JSON data, with the versions and options that they depend on."""
     packages = ("onnxruntime", "onnxsim", "onnxslim", "onnxscript", "onnx")
-    versions = {package: importlib.metadata.version(package) for package in packages if _installed(package)}
+    versions = {package: version for package in packages if (version := installed_version(package))}
     return {"versions": versions, "eqsat": options.eqsat, "clock": options.clock, "models": [asdict(row) for row in rows]}
-
-
-def _installed(package: str) -> bool:
-    try:
-        importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -1,54 +1,48 @@
-"""Optimizers: the command of each, and the key of its results.
+"""Optimizers of the benchmark: those of `eqsat compare`, with a version that names their results.
 
-The key of a result says which optimizer made it: name, version and options. A checkout of eqsat
-changes while its version stays, so its key includes a digest of the package's files.
+A checkout of eqsat changes while its version stays, so its version here includes a digest of the
+package's files and of the options.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import eqsat
 import eqsat.extract
 import eqsat.shipped
-from benchmarks.latency.peer import PEERS
+from eqsat.comparing.optimizers import EQSAT, NAMES, ORIGINAL, Optimizer, make_optimizer
 
-ORIGINAL = "original"
-EQSAT = "eqsat"
 CONTROL = "control"  # the original once more; it shows how noisy the times are
-AGAINST = (ORIGINAL, *PEERS, EQSAT)
+KNOWN = (ORIGINAL, *NAMES)
+AGAINST = (ORIGINAL, "onnxsim", "onnxslim", "onnxscript", EQSAT)
+"""The optimizers that are compared unless others are named."""
 
 
-@dataclass(frozen=True)
-class Optimizer:
-    """An optimizer as a command from one file to another. `key` names a folder."""
-
-    name: str
-    key: str
-    command: Callable[[Path, Path], list[str]]
-
-
-def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
-    """Returns the optimizer of this name. `options` go to the command `eqsat optimize`."""
-    if name == EQSAT:
-        optimize = [sys.executable, "-m", "eqsat", "optimize", "--quiet", *options]
-        return Optimizer(
-            name,
-            f"{name}-{eqsat.__version__}-{_digest(_sources(), *options)}",
-            lambda source, target: [*optimize, str(source), "-o", str(target), "--report", str(report_path(target))],
-        )
-    version = importlib.metadata.version(name)
-    return Optimizer(name, f"{name}-{version}", lambda source, target: [sys.executable, "-m", "benchmarks.latency.peer", name, str(source), str(target)])
+def chosen_optimizers(names: str, options: Sequence[str]) -> list[Optimizer]:
+    """Returns the optimizers of a list of names, in its order. Raises ValueError for an unknown
+    name.
+    """
+    found: list[Optimizer] = []
+    for name in names.split(","):
+        if name not in KNOWN:
+            raise ValueError(f"no optimizer is called {name!r}; there are {', '.join(KNOWN)}")
+        if name != ORIGINAL:
+            found.append(_with_exact_version(make_optimizer(name, options), options))
+            if not found[-1].version:
+                raise ValueError(f"{name} is not installed; install the extra: pip install -e '.[compare]'")
+    if options and EQSAT not in names.split(","):
+        raise ValueError("--eqsat has options, but eqsat is not compared")
+    return found
 
 
-def report_path(target: Path) -> Path:
-    """Returns the path of eqsat's report of a result."""
-    return target.with_suffix(".report")
+def _with_exact_version(optimizer: Optimizer, options: Sequence[str]) -> Optimizer:
+    if optimizer.name != EQSAT:
+        return optimizer
+    return replace(optimizer, version=f"{optimizer.version}-{_digest(_sources(), *options)}")
 
 
 def _sources() -> str:

@@ -1,4 +1,4 @@
-"""Prediction: the time that eqsat predicts for a model, and how often it tells the faster of two.
+"""Prediction: how often eqsat predicts the faster of two variants.
 
 Variants of one model compute the same, so which of two is faster is the question that eqsat's cost
 model has to answer. Pairs whose measured times are close do not count: noise decides them.
@@ -7,13 +7,8 @@ model has to answer. Pairs whose measured times are close do not count: noise de
 from __future__ import annotations
 
 import itertools
-import json
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-from benchmarks.latency.child import run
 
 APART = 0.05
 """The measured times of a pair that counts differ by more than this share of the smaller one."""
@@ -28,13 +23,6 @@ class Pairs:
 
     def __add__(self, other: Pairs) -> Pairs:
         return Pairs(self.apart + other.apart, self.told + other.told)
-
-
-def predicted(model: Path, sizes: Mapping[str, int], time_limit: float) -> float | None:
-    """Returns the milliseconds that `eqsat cost` predicts for a model, or None if it fails."""
-    assumed = [option for name, size in sizes.items() for option in ("--assume-dim", f"{name}={size}")]
-    done = run([sys.executable, "-m", "eqsat", "cost", str(model), "--json", *assumed], time_limit)
-    return None if done.failure else 1000 * json.loads(done.output)["total"]["seconds"]
 
 
 def compared(measured: Sequence[float], guessed: Sequence[float]) -> Pairs:

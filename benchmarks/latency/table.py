@@ -7,14 +7,16 @@ the peers that count. The smallest of several noisy figures is biased low.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
-from benchmarks.latency.optimizers import CONTROL, EQSAT, ORIGINAL
+from benchmarks.latency.optimizers import CONTROL
 from benchmarks.latency.prediction import APART, Pairs, compared
-from benchmarks.latency.timing import SETTLED, Measured, Measurement
-from benchmarks.latency.variants import Variant
+from eqsat.comparing.comparison import Comparison, Figure
+from eqsat.comparing.means import geometric_mean, kernels, median
+from eqsat.comparing.optimizers import EQSAT, ORIGINAL
+from eqsat.comparing.stopwatch import SETTLED, Measured
+from eqsat.comparing.variant import Variant
 
 NONE = "-"
 DIFFERENT = "≠"
@@ -22,32 +24,20 @@ STAGES = ("saturate", "extract", "verify")
 
 
 @dataclass(frozen=True)
-class Row:
-    """One model: its variants by name, the original first, and how they ran. `failure` is the
-    reason if none of them did. `predicted` has the milliseconds that eqsat predicts.
-    """
+class Row(Comparison):
+    """One model: its variants, which may have the control among them."""
 
-    model: str
-    variants: dict[str, Variant]
-    measurement: Measurement
-    failure: str = ""
-    predicted: Mapping[str, float] = field(default_factory=dict[str, float])
-
-    def counting(self, name: str) -> Measured | None:
-        """Returns the measurement of a variant if it counts."""
-        variant = self.variants.get(name)
-        return self.measurement.measured.get(name) if variant and not variant.different else None
-
-    def best(self, figure: Callable[[Measured], float]) -> float | None:
+    def best(self, figure: Figure) -> float | None:
         """Returns the smallest figure of the original and the peers."""
         found = [figure(measured) for name in self.variants if name not in (EQSAT, CONTROL) and (measured := self.counting(name))]
         return min(found) if found else None
 
-    def ratio(self, name: str, figure: Callable[[Measured], float], other: str = "") -> float | None:
+    def ratio(self, name: str, figure: Figure, other: str = "") -> float | None:
         """Returns the variant's figure divided by another's, or by the best."""
-        mine, base = self.counting(name), self.counting(other)
-        against = self.best(figure) if not other else figure(base) if base else None
-        return figure(mine) / against if mine and against else None
+        if other:
+            return super().ratio(name, figure, other)
+        mine, best = self.counting(name), self.best(figure)
+        return figure(mine) / best if mine and best else None
 
     def pairs(self) -> Pairs:
         """Returns the pairs of variants that count, with their predictions."""
@@ -55,16 +45,8 @@ class Row:
         return compared([median for median, _ in found], [guess for _, guess in found])
 
 
-def time(measured: Measured) -> float:
-    return measured.median
-
-
 def least_time(measured: Measured) -> float:
     return measured.minimum
-
-
-def kernels(measured: Measured) -> float:
-    return measured.launches
 
 
 def header(names: Sequence[str]) -> str:
@@ -80,7 +62,7 @@ def line(row: Row) -> str:
     """Returns the line of one model."""
     cells = [row.model, _cell(row, _nodes), *(_cell(row, _measured(row, show)) for show in (_launches, _median, _minimum))]
     if EQSAT in row.variants:
-        cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", time))))
+        cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", median))))
     cells.append(" / ".join(_strong(name, _seconds(variant)) for name, variant in row.variants.items() if variant.cpu_seconds) or NONE)
     return f"| {' | '.join(cells)} |"
 
@@ -91,11 +73,11 @@ def remarks(rows: Iterable[Row]) -> Iterator[str]:
         if row.failure:
             yield f"- {row.model}: not measured: {row.failure}"
         for name, variant in row.variants.items():
-            failure = variant.failure or row.measurement.failures.get(name, "")
+            failure = row.measurement.failures.get(name, "") if variant.path else variant.reason
             if failure:
                 yield f"- {row.model}, {name}: failed: {failure}"
-            if variant.different:
-                yield f"- {row.model}, {name}: {variant.different}"
+            if _wrong(variant):
+                yield f"- {row.model}, {name}: {variant.status}: {variant.reason}"
         if row.measurement.spread >= SETTLED:
             yield f"- {row.model}: the halves of {row.measurement.rounds} rounds disagree by {row.measurement.spread:.1%}"
 
@@ -108,8 +90,8 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     yield "| geometric means | models | launches | time | least time | slower on | by more than 1 % |\n|---|---|---|---|---|---|---|"
     for name in names:
         for other in ([] if name == ORIGINAL else [ORIGINAL]) + ([""] if name == EQSAT else []):
-            times = _ratios(rows, name, time, other)
-            means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, time, least_time))
+            times = _ratios(rows, name, median, other)
+            means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, median, least_time))
             slower, clearly = (sum(ratio > limit for ratio in times) for limit in (1, 1 + SETTLED))
             yield f"| {name} / {other or 'best'} | {len(times)} | {means} | {slower} | {clearly} |"
     pairs = sum((row.pairs() for row in rows), Pairs())
@@ -118,21 +100,21 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
         yield f"Of {pairs.apart} pairs that differ by more than {APART:.0%}, eqsat predicts the faster one of {pairs.told} ({pairs.told / pairs.apart:.1%})."
 
 
-def geometric_mean(ratios: Sequence[float]) -> float | None:
-    """Returns the geometric mean, or None for no ratios."""
-    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios)) if ratios else None
-
-
-def _ratios(rows: Iterable[Row], name: str, figure: Callable[[Measured], float], other: str) -> list[float]:
+def _ratios(rows: Iterable[Row], name: str, figure: Figure, other: str) -> list[float]:
     return [ratio for row in rows if (ratio := row.ratio(name, figure, other)) is not None]
 
 
 def _cell(row: Row, show: Callable[[Variant], str]) -> str:
-    return " / ".join(_strong(name, show(variant) + (DIFFERENT if variant.different else "")) for name, variant in row.variants.items())
+    return " / ".join(_strong(name, show(variant) + (DIFFERENT if _wrong(variant) else "")) for name, variant in row.variants.items())
 
 
 def _strong(name: str, text: str) -> str:
     return f"**{text}**" if name == EQSAT else text
+
+
+def _wrong(variant: Variant) -> bool:
+    """Tells whether there is a model that does not count."""
+    return bool(variant.path) and not variant.right
 
 
 def _nodes(variant: Variant) -> str:

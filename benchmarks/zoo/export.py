@@ -18,10 +18,10 @@ import numpy as np
 import onnx
 
 from benchmarks.inputs import Description, Input, description_path
-from benchmarks.runtime import open_session
 from benchmarks.zoo.architectures import ARCHITECTURES, Architecture
 from benchmarks.zoo.names import Export
 from benchmarks.zoo.weights import calibrate, perturb
+from eqsat.runtime.interleaved import users_session
 
 torch: Any = importlib.import_module("torch")
 
@@ -129,7 +129,7 @@ def _agreement(module: Any, path: Path, description: Description) -> str:
     with torch.no_grad():
         expected = module(*map(torch.from_numpy, inputs.values())).numpy()
     try:
-        (found,) = open_session(str(path)).run(None, inputs)
+        (found,) = users_session(path.read_bytes(), None, None).run(None, inputs)
     except Exception as error:  # the runtime has an exception of its own for each status
         return f"does not run: {str(error).splitlines()[0]}"
     if found.shape != expected.shape:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 from typing import Any
 
+from eqsat.cli.available_memory import available_memory
 from eqsat.cli.options import seconds
 from eqsat.cli.progress import shown_progress
 from eqsat.errors import InputError
@@ -39,25 +39,12 @@ def _gigabytes(text: str) -> int:
     return int(number * 1e9)
 
 
-def _available() -> int:
-    """The bytes of memory that are available without swapping. If the system does not tell, all
-    memory of the machine.
-    """
-    statistics = Path("/proc/meminfo")
-    if statistics.exists():
-        for line in statistics.read_text().splitlines():
-            name, _, amount = line.partition(":")
-            if name == "MemAvailable":
-                return int(amount.split()[0]) << 10
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
 def _extract(options: argparse.Namespace) -> int:
     from eqsat.extract import ExtractionError, extract
     from eqsat.extract.serialize import read
 
     path = Path(options.graph)
-    memory = options.memory_limit or _available() * 3 // 4
+    memory = options.memory_limit or available_memory() * 3 // 4
     with shown_progress(options.json) as progress:
         try:
             progress("read")

@@ -1,5 +1,5 @@
-"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `extract`, `rules`, `cost` and
-`calibrate` have files of their own.
+"""The command line: `eqsat optimize MODEL`, `eqsat verify A B`; `compare`, `extract`, `rules`, `cost`
+and `calibrate` have files of their own.
 
 Results go to standard output, progress and errors to standard error. Exit codes: 0 done, 1 our
 fault or models that differ, 2 the caller's fault. Heavy modules are imported only when a command
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from eqsat.cli.calibration import add_calibrate
+from eqsat.cli.compare import add_compare
 from eqsat.cli.cost import add_cost
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.options import add_settings, given_settings
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     add_settings(verify, ("inputs", "memory_limit", "custom_op_library"))
     verify.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     verify.set_defaults(command=_verify)
+    add_compare(commands)
     add_extract(commands)
     add_rules(commands)
     add_cost(commands)

@@ -19,10 +19,15 @@ _OPSET = re.compile("[0-9]{1,9}")
 
 def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
     """Raise an `InputError` if `dims` names a dimension that the model does not have."""
-    known = {size.dim_param for size in _declared(proto) if size.HasField("dim_param")}
+    known = dimension_names(proto)
     unknown = sorted(set(dims) - known)
     if unknown:
         raise InputError(f"the model has no dimension named '{unknown[0]}'; it has: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+def dimension_names(proto: onnx.ModelProto) -> set[str]:
+    """Return the names of dimensions that the model declares."""
+    return {size.dim_param for size in _declared(proto) if size.HasField("dim_param")}
 
 
 def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:

@@ -29,13 +29,17 @@ class NotTimed(Exception):
     """ONNX Runtime refuses a model or its inputs, crashes on it, or takes too long."""
 
 
+class TooSlow(NotTimed):
+    """A call took longer than it may. Another one would hardly be faster."""
+
+
 def time_rounds(
     models: Mapping[str, bytes], folder: str | None, library: str | None, feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]], worker: Worker
 ) -> dict[str, list[float]]:
     """Returns the seconds of a run of each model in each round.
 
     A round lists the names of models in the order in which they run. All sessions are new. `folder`
-    holds external data, and `library` custom operators. Raises `NotTimed`.
+    holds external data, and `library` custom operators. Raises `NotTimed`, or `TooSlow`.
     """
     asked = {name: models[name] for name in dict.fromkeys(name for order in rounds for name in order)}
     try:
@@ -44,8 +48,10 @@ def time_rounds(
         )
     except RemoteError as error:
         raise NotTimed(error.message) from None
-    except (WorkerDied, WorkerTimeout) as error:
+    except WorkerDied as error:
         raise NotTimed(f"ONNX Runtime {error}") from None
+    except WorkerTimeout as error:
+        raise TooSlow(f"ONNX Runtime {error}") from None
     return found
 
 
@@ -58,7 +64,7 @@ def run_rounds(
     """Does what `time_rounds` promises. Raises ONNX Runtime's exceptions."""
     clock = _clock(library)
     ready = {name: feed(value) for name, value in feeds.items()}
-    sessions = {name: with_known_versions(model, lambda data: _session(data, folder, library)) for name, model in models.items()}
+    sessions = {name: users_session(model, folder, library) for name, model in models.items()}
     times = {name: _runs(session, ready) for name, session in sessions.items()}
     found: dict[str, list[float]] = {name: [] for name in models}
     for order in rounds:
@@ -89,12 +95,24 @@ def _runs(session: Any, feeds: Mapping[str, Any]) -> int:
     return min(max(int(_SLICE / max(time.perf_counter() - begin, 1e-9)), 1), _MOST_RUNS)
 
 
-def _session(model: bytes, folder: str | None, library: str | None) -> Any:
-    """Returns a session as users have it, except for its one thread."""
+def users_session(model: bytes, folder: str | None, library: str | None, threads: int = THREADS, profile: str | None = None) -> Any:
+    """Returns a session as users have it, except for its number of threads.
+
+    `folder` holds external data, and `library` custom operators. `profile` is the beginning of the
+    name of the file to which it writes its profile. Raises ONNX Runtime's exceptions.
+    """
+    return with_known_versions(model, lambda known: _session(known, folder, library, threads, profile))
+
+
+def _session(model: bytes, folder: str | None, library: str | None, threads: int, profile: str | None) -> Any:
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    options.intra_op_num_threads = options.inter_op_num_threads = THREADS
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    # Threads of an idle session would disturb the others.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    if profile is not None:
+        options.enable_profiling, options.profile_file_prefix = True, profile
     if folder is not None:
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", os.path.abspath(folder))
     if library is not None:

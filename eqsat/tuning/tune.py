@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from eqsat.cost.shaped import USUAL_SIZE
 from eqsat.language.library import Library
 from eqsat.model.model import Model, count_nodes
 from eqsat.model.write import has_external_data
@@ -25,15 +23,12 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.interleaved import THREADS, NotTimed, time_rounds
 from eqsat.runtime.worker import shared
 from eqsat.tuning.race import FEWEST, Race, run_race
+from eqsat.tuning.runnable import runnable_inputs
 from eqsat.tuning.variants import Candidate, make_candidates
-from eqsat.verification.interface import checked_inputs
 from eqsat.verification.loaded_model import weight_bytes
 from eqsat.verification.mend import Mended
-from eqsat.verification.runs import attempts
-from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan
 
 _COPIES = 3  # copies of the weights: the message, the session, and the kernels' packed ones
-_DRAWS = 12  # draws that the runtime may refuse
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +93,7 @@ def _raced(candidates: Sequence[Candidate], original: onnx.ModelProto, folder: P
         return time_rounds(models, place, job.valuation.library, feeds, rounds, shared())
 
     settings.progress("tune: inputs")
-    feeds, sizes = _inputs(original, job, lambda feeds: timed(feeds, [[last]]))
+    feeds, sizes = runnable_inputs(original, settings.inputs, settings.assume_dims, lambda feeds: timed(feeds, [[last]]))
     for candidate in candidates:
         if candidate.name in models and candidate.name != last:
             try:
@@ -143,34 +138,3 @@ def _serialized(candidates: Sequence[Candidate], memory: int) -> tuple[dict[str,
             raise NotTimed(f"the model {candidate.reason}")
         left += 1
     return found, left
-
-
-def _inputs(original: onnx.ModelProto, job: Job, run: Callable[[Mapping[str, Any]], object]) -> tuple[Mapping[str, Any], Mapping[str, int]]:
-    """Returns inputs that the original takes, and their sizes. The caller gives them, or they are
-    drawn as verification draws them, at the assumed sizes if the original runs at these. `run`
-    raises `NotTimed`.
-    """
-    try:
-        plan = make_plan(original)
-    except NotImplementedError as error:
-        raise NotTimed(str(error)) from None
-    if job.settings.inputs is not None:
-        feeds = checked_inputs(job.settings.inputs, plan)
-        run(feeds)
-        return feeds, {}
-    refusal: NotTimed | None = None
-    for choice in islice(_draws(plan, job.settings.assume_dims), _DRAWS):
-        feeds = draw(plan, choice)
-        try:
-            run(feeds)
-            return feeds, choice.sizes
-        except NotTimed as error:
-            refusal = refusal or error
-    assert refusal is not None
-    raise refusal
-
-
-def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
-    yield Draw({name: assumed.get(name, USUAL_SIZE) for name in plan.symbols}, NORMAL, 0)
-    for sizes, style in attempts(plan):
-        yield Draw({name: assumed.get(name, size) for name, size in sizes.items()}, style, 0)

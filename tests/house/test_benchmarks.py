@@ -1,5 +1,6 @@
 """The benchmarks are right: inputs as described, counted launches, kept results, sums of tables."""
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -9,13 +10,17 @@ import onnx
 import pytest
 
 from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
-from benchmarks.latency.child import run
-from benchmarks.latency.optimizers import Optimizer
-from benchmarks.latency.prediction import Pairs, compared, predicted
-from benchmarks.latency.table import Row, geometric_mean, kernels, line, remarks, summary, time
-from benchmarks.latency.timing import Measured, Measurement, Request, measure, spread
-from benchmarks.latency.variants import Variant, make_variant
+from benchmarks.latency.__main__ import main
+from benchmarks.latency.optimizers import chosen_optimizers
+from benchmarks.latency.prediction import Pairs, compared
+from benchmarks.latency.table import Row, line, remarks, summary
+from benchmarks.latency.variants import kept_variant
 from benchmarks.zoo.names import exports
+from eqsat.comparing.child import Limits
+from eqsat.comparing.means import geometric_mean, kernels, median
+from eqsat.comparing.optimizers import Optimizer
+from eqsat.comparing.stopwatch import Measured, Measurement
+from eqsat.comparing.variant import DIFFERENT, EQUAL, FAILED, STOPPED, Variant
 
 TEXT = Description(
     {
@@ -90,57 +95,76 @@ def test_names_select_exports_and_static_ones_come_first() -> None:
         exports(["bert"], ["ber", "bert", "gpt2"])
 
 
-def test_the_runtime_measures_all_that_load(model: Path, tmp_path: Path) -> None:
-    (tmp_path / "broken.onnx").write_bytes(b"no model")
-    paths = {"original": str(model), "broken": str(tmp_path / "broken.onnx"), "again": str(model)}
-    found = measure(Request(paths, FLOATS.to_json(), rounds=1, seconds=0))
-    assert set(found.measured) == {"original", "again"} and set(found.failures) == {"broken"}
-    assert all(measured.launches == 3 and 0 < measured.minimum <= measured.median for measured in found.measured.values())
-    assert Measurement.from_json(found.to_json()) == found
-
-
-def test_halves_agree_on_ratios_and_not_on_times() -> None:
-    assert spread({"original": [1, 1, 3, 3], "other": [2, 2, 6, 6]}) == 0
-    assert spread({"original": [1, 1, 1, 1], "other": [2, 2, 3, 3], "best": [1, 1, 1, 1]}) == pytest.approx(0.5)
-    assert spread({"original": [2, 2, 3, 3]}) == pytest.approx(0.5)
-    assert spread({}) == 0
-
-
-def test_a_child_tells_why_it_failed() -> None:
-    assert run([sys.executable, "-c", "print(input())"], 60, "said").output == "said\n"
-    assert run([sys.executable, "-c", "raise SystemExit('the last line')"], 60).failure == "the last line"
-    assert run([sys.executable, "-c", "import os; os.abort()"], 60).failure == "ended by SIGABRT"
-    hanging = run([sys.executable, "-c", "import subprocess; subprocess.run(['sleep', '600'])"], 0.5)
-    assert hanging.timed_out and hanging.failure.startswith("longer than")
-
-
-def optimizer(code: str, key: str) -> Optimizer:
+def optimizer(code: str, version: str) -> Optimizer:
     """Returns an optimizer that runs `code` with the paths `source` and `target`."""
     start = "import sys, onnx; source, target = sys.argv[1:];"
-    return Optimizer("peer", key, lambda source, target: [sys.executable, "-c", start + code, str(source), str(target)])
+    return Optimizer("peer", version, lambda source, target: [sys.executable, "-c", start + code, str(source), str(target)])
+
+
+LIMITS = Limits(60)
 
 
 def test_a_result_is_made_once_and_compared(model: Path, tmp_path: Path) -> None:
-    same = make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "same"), tmp_path, 60)
-    assert (same.nodes, same.failure, same.different) == (3, "", "") and Path(same.path).is_file()
-    assert make_variant(model, FLOATS, optimizer("raise SystemExit('not called')", "same"), tmp_path, 60) == same
+    same = kept_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "same"), tmp_path, LIMITS)
+    assert (same.nodes, same.right, same.reason) == (3, True, "") and Path(same.path) == next((tmp_path / "peer-same").glob("*.onnx"))
+    assert kept_variant(model, FLOATS, optimizer("raise SystemExit('not called')", "same"), tmp_path, LIMITS) == same
 
     wrong = "m = onnx.load(source); m.graph.node[0].op_type = 'Neg'; onnx.save(m, target)"
-    assert make_variant(model, FLOATS, optimizer(wrong, "wrong"), tmp_path, 60).different.startswith("different: ")
+    assert kept_variant(model, FLOATS, optimizer(wrong, "wrong"), tmp_path, LIMITS).status == DIFFERENT
 
-    crashed = make_variant(model, FLOATS, optimizer("raise SystemExit('it can not')", "crash"), tmp_path, 60)
-    assert (crashed.path, crashed.failure) == ("", "it can not")
-    assert make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "crash"), tmp_path, 60) == crashed
-    assert make_variant(model, FLOATS, optimizer("pass", "nothing"), tmp_path, 60).failure == "it wrote no file"
+    crashed = kept_variant(model, FLOATS, optimizer("raise SystemExit('it can not')", "crash"), tmp_path, LIMITS)
+    assert (crashed.path, crashed.status, crashed.reason) == ("", FAILED, "it can not")
+    assert kept_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "crash"), tmp_path, LIMITS) == crashed
+    assert kept_variant(model, FLOATS, optimizer("pass", "nothing"), tmp_path, LIMITS).reason == "it wrote no file"
 
-    late = make_variant(model, FLOATS, optimizer("import time; time.sleep(600)", "late"), tmp_path, 0.5)
-    assert late.failure.startswith("longer than")
-    assert not make_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "late"), tmp_path, 60).failure, "another time may be enough"
+    late = kept_variant(model, FLOATS, optimizer("import time; time.sleep(600)", "late"), tmp_path, Limits(0.5))
+    assert late.status == STOPPED and late.reason.startswith("longer than")
+    assert kept_variant(model, FLOATS, optimizer("onnx.save(onnx.load(source), target)", "late"), tmp_path, LIMITS).right, "another time may be enough"
     assert not list(tmp_path.glob("*/.*")), "nothing half-made stays"
 
 
+def test_results_of_an_older_cache_are_read(model: Path, tmp_path: Path) -> None:
+    peer = optimizer("onnx.save(onnx.load(source), target)", "1.0")
+    kept_variant(model, FLOATS, peer, tmp_path, LIMITS)
+    (record,) = (tmp_path / "peer-1.0").glob("*.json")
+    older = {"name": "peer", "nodes": 3, "cpu_seconds": 1.5, "failure": "", "different": "", "stages": {}}
+    for texts, status, reason in (
+        ({}, "equal", ""),
+        ({"different": "different: y: off by 2"}, "different", "y: off by 2"),
+        ({"failure": "ended by SIGSEGV"}, "failed", "ended by SIGSEGV"),
+    ):
+        record.write_text(json.dumps(older | texts))
+        found = kept_variant(model, FLOATS, peer, tmp_path, LIMITS)
+        assert (found.status, found.reason, found.nodes, found.cpu_seconds) == (status, reason, 3, 1.5)
+
+
+def test_the_version_of_eqsat_tells_its_options_apart() -> None:
+    (plain,), (low,) = (chosen_optimizers("eqsat", options) for options in ((), ("--effort", "low")))
+    assert plain.version != low.version and chosen_optimizers("eqsat", ())[0].version == plain.version
+    with pytest.raises(ValueError, match="no optimizer is called 'onnxsimm'"):
+        chosen_optimizers("onnxsimm", ())
+
+
+def test_the_command_prints_a_table_and_writes_all_figures(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    description_path(model).write_text(FLOATS.to_json())
+    given = [str(model), "--cache", str(tmp_path / "cache"), "--against", "original,eqsat", "--control", "--rounds", "1", "--json", str(tmp_path / "all.json")]
+    monkeypatch.setattr(sys, "argv", ["latency", *given])
+    assert main() == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[2].startswith("| tiny | 3 / **3** / 3 |") and any(text.startswith("| control / original | 1 | 1.000 |") for text in table)
+    (figures,) = json.loads((tmp_path / "all.json").read_text())["models"]
+    assert set(figures["measurement"]["measured"]) == set(figures["predicted"]) == {"original", "eqsat", "control"}
+
+
+def wrong(really: bool) -> tuple[str, str]:
+    """Returns the status of a result, and its reason."""
+    return (DIFFERENT, "it is wrong") if really else (EQUAL, "")
+
+
 def row(name: str, times: dict[str, float], launches: dict[str, int], different: str = "") -> Row:
-    variants = {variant: Variant(variant, f"{variant}.onnx", 10, 1.5, different="it is wrong" if variant == different else "") for variant in times}
+    variants = {variant: Variant(variant, f"{variant}.onnx", 10, 1.5, *wrong(variant == different)) for variant in times}
     return Row(name, variants, Measurement({variant: Measured(taken, taken / 2, launches[variant]) for variant, taken in times.items()}, rounds=8))
 
 
@@ -149,8 +173,8 @@ SECOND = row("second", {"original": 1, "onnxsim": 0.1, "eqsat": 2}, {"original":
 
 
 def test_ratios_leave_out_what_computes_something_else() -> None:
-    assert (FIRST.best(time), FIRST.ratio("eqsat", time), FIRST.ratio("eqsat", time, "original"), FIRST.ratio("eqsat", kernels)) == (4, 0.5, 0.25, 2)
-    assert (SECOND.best(time), SECOND.ratio("eqsat", time), SECOND.ratio("onnxsim", time, "original")) == (1, 2, None)
+    assert (FIRST.best(median), FIRST.ratio("eqsat", median), FIRST.ratio("eqsat", median, "original"), FIRST.ratio("eqsat", kernels)) == (4, 0.5, 0.25, 2)
+    assert (SECOND.best(median), SECOND.ratio("eqsat", median), SECOND.ratio("onnxsim", median, "original")) == (1, 2, None)
     assert geometric_mean([0.5, 2, 8]) == pytest.approx(2) and geometric_mean([]) is None
 
 
@@ -165,13 +189,6 @@ def test_the_faster_of_two_is_predicted_or_not() -> None:
     assert last == "Of 3 pairs that differ by more than 5%, eqsat predicts the faster one of 2 (66.7%)."
 
 
-def test_a_model_that_can_not_be_priced_has_no_prediction(model: Path, tmp_path: Path) -> None:
-    few, many = (predicted(model, {"N": size}, 60) for size in (4, 4_000_000))
-    assert few is not None and many is not None and 0 < few < many
-    (tmp_path / "broken.onnx").write_bytes(b"no model")
-    assert predicted(tmp_path / "broken.onnx", {}, 60) is None
-
-
 def test_the_table_shows_marks_and_means() -> None:
     assert line(SECOND) == (
         "| second | 10 / 10≠ / **10** | 10 / 1≠ / **10** | 1.00 / 0.10≠ / **2.00** | 0.50 / 0.05≠ / **1.00** "
@@ -183,9 +200,14 @@ def test_the_table_shows_marks_and_means() -> None:
         "| eqsat / best | 2 | 1.414 | 1.000 | 1.000 | 1 | 1 |",
         "| control / original | 1 | 0.100 | 0.125 | 0.125 | 0 | 0 |",
     ]
-    lost = Row("third", {"original": Variant("original", "third.onnx"), "onnxsim": Variant("onnxsim", failure="it can not")}, Measurement(), "ended by SIGSEGV")
+    lost = Row(
+        "third",
+        {"original": Variant("original", "third.onnx"), "onnxsim": Variant("onnxsim", status=FAILED, reason="it can not")},
+        Measurement(),
+        "ended by SIGSEGV",
+    )
     assert list(remarks([SECOND, lost])) == [
-        "- second, onnxsim: it is wrong",
+        "- second, onnxsim: different: it is wrong",
         "- third: not measured: ended by SIGSEGV",
         "- third, onnxsim: failed: it can not",
     ]

@@ -28,7 +28,7 @@ FLOORS = [
     ["rewriting"],
     ["verification", "why"],
     ["report", "tuning"],
-    ["pipeline"],
+    ["comparing", "pipeline"],
     ["__init__", "cli"],
     ["__main__"],
 ]

@@ -1,0 +1,1 @@
+"""Comparing: measures models side by side: the results of several optimizers, or two given models."""

@@ -1,0 +1,55 @@
+"""Runnable inputs: inputs that a model takes in ONNX Runtime, for timing it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import onnx
+
+from eqsat.cost.shaped import USUAL_SIZE
+from eqsat.runtime.interleaved import NotTimed, TooSlow
+from eqsat.verification.interface import checked_inputs
+from eqsat.verification.runs import attempts
+from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan
+
+_DRAWS = 12  # draws that the runtime may refuse
+
+
+def runnable_inputs(
+    original: onnx.ModelProto, given: Mapping[str, np.ndarray[Any, Any]] | None, assumed: Mapping[str, int], run: Callable[[Mapping[str, Any]], object]
+) -> tuple[Mapping[str, Any], Mapping[str, int]]:
+    """Returns inputs that the original takes, and their sizes. They are the `given` ones, or they
+    are drawn as verification draws them, at the `assumed` sizes if the original runs at these.
+
+    `run` runs the original, and raises `NotTimed` if it refuses the inputs; so does this function
+    if it refuses all, or takes too long once. Raises `InputError` if the given inputs are not the original's.
+    """
+    try:
+        plan = make_plan(original)
+    except NotImplementedError as error:
+        raise NotTimed(str(error)) from None
+    if given is not None:
+        feeds = checked_inputs(given, plan)
+        run(feeds)
+        return feeds, {}
+    refusal: NotTimed | None = None
+    for choice in islice(_draws(plan, assumed), _DRAWS):
+        feeds = draw(plan, choice)
+        try:
+            run(feeds)
+            return feeds, choice.sizes
+        except TooSlow:
+            raise
+        except NotTimed as error:
+            refusal = refusal or error
+    assert refusal is not None
+    raise refusal
+
+
+def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
+    yield Draw({name: assumed.get(name, USUAL_SIZE) for name in plan.symbols}, NORMAL, 0)
+    for sizes, style in attempts(plan):
+        yield Draw({name: assumed.get(name, size) for name, size in sizes.items()}, style, 0)

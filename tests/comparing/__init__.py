@@ -1,0 +1,1 @@
+"""Comparisons: every optimizer is a row, whatever it does."""

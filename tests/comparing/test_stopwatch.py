@@ -1,0 +1,67 @@
+"""Variants that run are timed, the others have a reason, and none disturbs the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from eqsat.comparing.stopwatch import Request, measure, own_worker, spread, timed
+from eqsat.runtime.worker import Worker
+from tests.support.models import parse
+
+FEEDS = {"x": np.ones((4, 3), np.float32)}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Generator[Worker]:
+    with own_worker() as found:
+        yield found
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> str:
+    path = tmp_path / "tiny.onnx"
+    path.write_bytes(parse("g (float[N, 3] x) => (float[N, 3] y) { a = Relu (x)  b = Tanh (a)  y = Mul (b, a) }").SerializeToString())
+    return str(path)
+
+
+def test_all_that_load_are_timed(model: str, worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    paths = {"original": model, "broken": str(tmp_path / "broken.onnx"), "again": model}
+    found = measure(Request(paths, FEEDS, rounds=3, seconds=60), worker)
+    assert set(found.measured) == {"original", "again"} and set(found.failures) == {"broken"}
+    assert found.rounds == 3
+    for each in found.measured.values():
+        assert each.launches == 3 and 0 < each.minimum <= each.low <= each.median <= each.high
+
+
+def test_inputs_that_do_not_fit_are_a_reason(model: str, worker: Worker) -> None:
+    found = measure(Request({"original": model}, {"x": np.ones((4, 5), np.float32)}, rounds=1, seconds=0), worker)
+    assert not found.measured and "x" in found.failures["original"]
+
+
+def test_timing_goes_on_without_one_that_fails_late(model: str, worker: Worker, tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"no model")
+    failures: dict[str, str] = {}
+    paths = {"original": model, "broken": str(tmp_path / "broken.onnx"), "again": model}
+    times = timed(paths, Request(paths, FEEDS, rounds=1000, seconds=0), worker, failures)
+    assert {name: len(each) for name, each in times.items()} == {"original": 2, "again": 2} and set(failures) == {"broken"}
+
+
+def test_timing_goes_on_without_one_that_hangs_late(model: str, worker: Worker, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.onnx")
+    failures: dict[str, str] = {}
+    paths = {"original": model, "pipe": str(tmp_path / "pipe.onnx"), "again": model}
+    times = timed(paths, Request(paths, FEEDS, rounds=2, seconds=0, patience=2), worker, failures)
+    assert set(times) == {"original", "again"} and failures == {"pipe": "ONNX Runtime took longer than 2 s"}
+
+
+def test_halves_agree_on_ratios_and_not_on_times() -> None:
+    assert spread({"original": [1, 1, 3, 3], "other": [2, 2, 6, 6]}) == 0
+    assert spread({"original": [1, 1, 1, 1], "other": [2, 2, 3, 3], "best": [1, 1, 1, 1]}) == pytest.approx(0.5)
+    assert spread({"original": [2, 2, 3, 3]}) == pytest.approx(0.5)
+    assert spread({}) == 0

@@ -1,0 +1,37 @@
+"""Inputs for timing are those that the runtime takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from eqsat.runtime.interleaved import NotTimed, TooSlow
+from eqsat.tuning.runnable import runnable_inputs
+from tests.support.models import parse
+
+MODEL = parse("g (float[N, 4] x) => (float[N, 4] y) { y = Relu (x) }")
+
+
+def test_inputs_are_drawn_until_the_runtime_takes_them() -> None:
+    def run(feeds: Mapping[str, Any]) -> None:
+        if len(feeds["x"]) != 1:
+            raise NotTimed(f"not {len(feeds['x'])}")
+
+    feeds, sizes = runnable_inputs(MODEL, None, {}, run)
+    assert feeds["x"].shape == (1, 4) and sizes == {"N": 1}
+    with pytest.raises(NotTimed, match="not 5"):
+        runnable_inputs(MODEL, None, {"N": 5}, run)
+
+
+def test_a_model_that_takes_too_long_is_tried_once() -> None:
+    tried: list[int] = []
+
+    def run(feeds: Mapping[str, Any]) -> None:
+        tried.append(len(feeds["x"]))
+        raise TooSlow("too long")
+
+    with pytest.raises(TooSlow):
+        runnable_inputs(MODEL, None, {}, run)
+    assert len(tried) == 1
