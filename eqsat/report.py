@@ -40,6 +40,8 @@ class Original:
     """The folder of its external data."""
     path: str | None
     """The file it was read from, or None."""
+    given: object = None
+    """The object that the caller gave."""
 
 
 @dataclass(slots=True)
