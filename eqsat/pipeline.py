@@ -24,6 +24,8 @@ from eqsat.errors import InputError
 from eqsat.language.library import Library, built_in
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
+from eqsat.model.file_bytes import model_bytes
+from eqsat.model.metadata import strip_metadata
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
@@ -100,6 +102,11 @@ def run(source: Source, settings: Settings) -> Result:
     return _reported(this)
 
 
+def check_settings(settings: Settings) -> None:
+    """Raises `InputError` if some rule, phase or target of the settings cannot be used."""
+    _read_rules(Run(settings))
+
+
 def _read_rules(this: Run) -> tuple[Library, Job]:
     """Returns the rules that the settings name, and the plan by which they run."""
     settings = this.settings
@@ -117,11 +124,19 @@ def _read_model(source: Source, settings: Settings) -> Original:
     """Returns the model in normal form, prepared as the settings ask."""
     path = path_of(source)
     proto, folder = load(source)
+    stripped = _stripped(proto) if settings.strip_metadata else 0
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
     model = normalize(proto, folder, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset)
-    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source)
+    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped)
+
+
+def _stripped(proto: onnx.ModelProto) -> int:
+    """Drops the metadata of a model, and returns how many bytes they took."""
+    before = model_bytes(proto)
+    strip_metadata(proto)
+    return before - model_bytes(proto)
 
 
 def _tune(this: Run) -> None:

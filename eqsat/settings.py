@@ -64,6 +64,7 @@ _KINDS: Mapping[str, Callable[[str, object], object]] = {
     "NAME": value_types.texts,
     "OPSET": value_types.text_or_number,
     "FILE": value_types.path,
+    "LIBRARY": value_types.existing_file,
     "FILE.toml": value_types.path,
     "NAME|FILE.toml": value_types.path,
 }
@@ -104,6 +105,9 @@ class Settings:
     )
     opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest, or a number", "OPSET"))
     inline: bool = field(default=False, metadata=_option("inline the model's own functions; otherwise they are optimized where they are"))
+    strip_metadata: bool = field(
+        default=False, metadata=_option("drop documentation, metadata_props and the producer's name; names, types and the interface stay")
+    )
     dims: Mapping[str, int] = field(
         default_factory=dict[str, int], metadata=_option("give a named dimension its size for good", "NAME=SIZE", "--dim", repeats=True)
     )
@@ -129,7 +133,9 @@ class Settings:
         default=None,
         metadata=_option("write the main graph's e-graph in the egraph-serialize format, compressed if FILE ends in .gz", "FILE"),
     )
-    custom_op_library: str | Path | None = field(default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "FILE"))
+    custom_op_library: str | Path | None = field(
+        default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "LIBRARY")
+    )
     tune: bool = field(default=False, metadata=_option("make several good models, time them on ONNX Runtime in turn, and keep the fastest"))
     tune_seconds: float = field(default=30.0, metadata=_option("time models for about S seconds under --tune (30 by default)", "S"))
     progress: Callable[[str], None] = silent

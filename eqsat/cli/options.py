@@ -78,6 +78,16 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
         )
 
 
+def prints_help(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
+    """Returns the command of a parser that was given no command: it prints the help."""
+
+    def command(options: argparse.Namespace) -> int:
+        parser.print_help()
+        return 0
+
+    return command
+
+
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:
     """The keyword arguments of `Settings` that the options give. Raises `InputError` for a value
     that can not be used.

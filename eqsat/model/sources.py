@@ -57,10 +57,10 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
     """
     if (line := file_kinds.address(str(path))) is not None:
         raise InputError(line)
+    if os.path.isdir(path):
+        raise InputError(file_kinds.folder(Path(path)))
     path = Path(path)
     try:
-        if path.is_dir():
-            raise InputError(file_kinds.folder(path))
         with path.open("rb") as file:
             beginning = file.read(file_kinds.BEGINNING)
     except FileNotFoundError:

@@ -108,6 +108,14 @@ def path(name: str, value: object) -> str | Path:
     raise wrong_type(name, cast(object, value), "a path (str or pathlib.Path)")
 
 
+def existing_file(name: str, value: object) -> str | Path:
+    """Returns the path of a file that is there."""
+    found = path(name, value)
+    if not os.path.isfile(found):
+        raise InputError(f"{name}: {found}: " + ("is a folder, not a file" if os.path.isdir(found) else "no such file"))
+    return found
+
+
 def text_or_number(name: str, value: object) -> str | int:
     """Returns a text, or an integer of 0 or more."""
     if isinstance(value, str):

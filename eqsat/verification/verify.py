@@ -119,7 +119,7 @@ def verify_files(
         inputs=None if inputs is None else value_types.arrays("inputs", inputs),
         seed=value_types.whole_number("seed", seed),
         memory_limit=value_types.size_in_bytes("memory_limit", memory_limit),
-        custom_op_library=None if custom_op_library is None else value_types.path("custom_op_library", custom_op_library),
+        custom_op_library=None if custom_op_library is None else value_types.existing_file("custom_op_library", custom_op_library),
         time_limit=value_types.seconds("time_limit", time_limit),
     )
 
