@@ -8,7 +8,7 @@ model that computes what the original computes. In doubt it is the original itse
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -31,6 +31,7 @@ from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import has_external_data, save
 from eqsat.parameters import value_types
+from eqsat.picture.notebook import verdict, view
 from eqsat.report import Original, Report, Run, report_of
 from eqsat.rewriting.turns import Job, attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
@@ -76,9 +77,12 @@ class Result:
         return to_onnx_ir(self.model, self.original.folder)
 
     def __repr__(self) -> str:
-        nodes, status = self.report["nodes"], self.report["verify"]["status"]
-        verified = {"equal": "verified equal", "skipped": "not verified, as asked"}.get(status, status)
-        return f"<eqsat.Result: {nodes['before']} -> {nodes['after']} nodes, {verified}>"
+        nodes = self.report["nodes"]
+        return f"<eqsat.Result: {nodes['before']} -> {nodes['after']} nodes, {verdict(self.report)}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the view of the result in a notebook."""
+        return view(self.original.proto, self.model, self.report)
 
 
 def run(source: Source, settings: Settings) -> Result:
@@ -166,16 +170,31 @@ def _with_settings(make: Callable[Options, Settings]) -> Callable[Concatenate[So
     """Returns `run` with the settings as keyword arguments, typed as `Settings` has them."""
 
     def optimize(source: Source, *arguments: Options.args, **settings: Options.kwargs) -> Result:
-        known = signature(make).parameters
-        for name in settings:
-            if name not in known:
-                raise InputError(f"optimize takes no argument '{name}'{nearest(name, known)}")
+        _check_names(settings)
         return run(source, make(*arguments, **settings))
 
     optimize.__doc__ = _DOCUMENTATION.format(settings=described_settings())
     parameters = (Parameter("source", Parameter.POSITIONAL_OR_KEYWORD), *signature(make).parameters.values())
     optimize.__signature__ = Signature(parameters, return_annotation="Result")  # pyright: ignore[reportFunctionMemberAccess]
     return optimize
+
+
+def _check_names(given: Iterable[str]) -> None:
+    known = signature(Settings).parameters
+    for name in given:
+        if name not in known:
+            raise InputError(f"optimize takes no argument '{name}'{nearest(name, known)}")
+
+
+def settings_of(**given: Any) -> Settings:
+    """Returns the settings that keyword arguments of `optimize` make.
+
+    Raises `InputError` for one that cannot be used, or is not known.
+    """
+    _check_names(given)
+    settings = Settings(**given)
+    check_settings(settings)
+    return settings
 
 
 _DOCUMENTATION = """Returns a model that computes the same and runs faster, and the report of the run.

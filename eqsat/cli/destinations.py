@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,7 +49,7 @@ def destinations(options: argparse.Namespace) -> list[Destination]:
         # A model that is not there is reported as such, in its turn.
         if destination.result is not None and (options.output is not None or Path(destination.model).is_file()):
             _check_place(destination.result, options)
-    for path in _extra_files(options).values():
+    for _, path in _extra_files(options):
         _check_place(path, options)
     _keep_apart(options, found)
     return found
@@ -108,10 +108,10 @@ def _result(model: str, options: argparse.Namespace) -> Path | None:
     return Path(options.output) / ("model.onnx" if model == STANDARD else Path(model).with_suffix(".onnx").name if Path(model).name else model)
 
 
-def _extra_files(options: argparse.Namespace) -> dict[str, Path]:
-    """Returns the other files that a run writes, by their purpose."""
-    asked: Mapping[str, str | None] = {"the report": options.report, "the e-graph": options.dump_egraph}
-    return {what: Path(path) for what, path in asked.items() if path}
+def _extra_files(options: argparse.Namespace) -> list[tuple[str, Path]]:
+    """Returns the other files that a run writes, each with its purpose."""
+    asked = [("the report", path) for path in options.report] + [("the e-graph", options.dump_egraph)]
+    return [(what, Path(path)) for what, path in asked if path]
 
 
 def _keep_apart(options: argparse.Namespace, found: list[Destination]) -> None:
@@ -121,7 +121,7 @@ def _keep_apart(options: argparse.Namespace, found: list[Destination]) -> None:
         kept.setdefault(_real(path), (what, ""))
     for destination in found:
         _claim(kept, destination.result, "the result", destination.model)
-    for what, path in _extra_files(options).items():
+    for what, path in _extra_files(options):
         _claim(kept, path, what, "")
 
 

@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqsat.cli.destinations import Destination, destinations, make_folder
@@ -37,7 +38,7 @@ def add_optimize(commands: Any) -> None:
     optimize.add_argument("--in-place", action="store_true", help="replace each model by its result")
     optimize.add_argument("--require-verified", action="store_true", help="write nothing and exit with 3 if the result could not be verified")
     add_settings(optimize)
-    optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
+    optimize.add_argument("--report", metavar="FILE.json", action="append", default=[], help="write the report there (repeatable)")
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
     optimize.add_argument("-v", "--verbose", action="store_true", help="print the figures of each step and of each rule, too")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -58,7 +59,7 @@ def _optimize(options: argparse.Namespace) -> int:
     if len(found) == 1:
         code, report = _one(found[0], options, given, text)
         if code != UNVERIFIED:
-            _write_report(options, report)
+            _write_reports(options, report)
         if options.json:
             print(json.dumps(report), file=text)
         return code
@@ -151,7 +152,7 @@ def _several(found: Sequence[Destination], options: argparse.Namespace, given: M
             reports += [{**_empty(late), "error": "not begun, because of an interrupt", "exit_code": INTERRUPTED} for late in found[number + 1 :]]
             break
     everything = {"models": reports}
-    _write_report(options, everything)
+    _write_reports(options, everything)
     if options.json:
         print(json.dumps(everything))
     failed = [report["input"] for report in reports if report["exit_code"]]
@@ -165,11 +166,9 @@ def _empty(destination: Destination) -> dict[str, Any]:
     return {"input": destination.model, "output": None}
 
 
-def _write_report(options: argparse.Namespace, report: Mapping[str, Any]) -> None:
-    if not options.report:
-        return
-    try:
-        with open(options.report, "w", encoding="utf-8") as file:
-            file.write(json.dumps(report, indent=2) + "\n")
-    except OSError as error:
-        raise InputError(f"{options.report}: can not write it: {error.strerror}") from None
+def _write_reports(options: argparse.Namespace, report: Mapping[str, Any]) -> None:
+    for path in options.report:
+        try:
+            Path(path).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"{path}: can not write it: {error.strerror}") from None

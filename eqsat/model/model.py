@@ -8,6 +8,7 @@ touch.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -157,24 +158,30 @@ class NodeCount:
 
     def __init__(self, functions: Iterable[onnx.FunctionProto]) -> None:
         protos = {function_key(f.domain, f.name, f.overload): f for f in functions}
-        self.inside: dict[FunctionKey, int] = {}
+        self.inside: dict[FunctionKey, Counter[str]] = {}
         for key in callees_first(protos):
-            self.inside[key] = self.nodes(protos[key].node)
+            self.inside[key] = self.operators(protos[key].node)
 
     def nodes(self, nodes: Iterable[onnx.NodeProto]) -> int:
         """Count the leaf nodes of a list of nodes."""
-        total = 0
+        return self.operators(nodes).total()
+
+    def operators(self, nodes: Iterable[onnx.NodeProto]) -> Counter[str]:
+        """Count the leaf nodes of a list of nodes by operator, such as Add or com.microsoft.Gelu."""
+        total: Counter[str] = Counter()
         for node in nodes:
-            if node.op_type == "Constant" and normal_domain(node.domain) == "":
+            domain = normal_domain(node.domain)
+            if node.op_type == "Constant" and domain == "":
                 continue
             key = function_key(node.domain, node.op_type, node.overload)
             bodies = [graph for _, graph in attribute_graphs(node)]
             if key in self.inside:
-                total += self.inside[key]
+                total.update(self.inside[key])
             elif bodies:
-                total += sum(self.nodes(graph.node) for graph in bodies)
+                for graph in bodies:
+                    total.update(self.operators(graph.node))
             else:
-                total += 1
+                total[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
         return total
 
 
@@ -190,7 +197,12 @@ def count_nodes(model: Source) -> int:
     1
     """
     proto: onnx.ModelProto = model if isinstance(model, onnx.ModelProto) else load(model, "model")[0]
-    return NodeCount(proto.functions).nodes(proto.graph.node)
+    return count_operators(proto).total()
+
+
+def count_operators(model: onnx.ModelProto) -> Counter[str]:
+    """Count the leaf nodes of a model by operator, as `NodeCount` does."""
+    return NodeCount(model.functions).operators(model.graph.node)
 
 
 def without_weights(proto: onnx.ModelProto) -> onnx.ModelProto:

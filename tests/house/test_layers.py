@@ -20,7 +20,7 @@ FLOORS = [
     ["parameters"],
     ["facts", "settings", "traits"],
     ["model"],
-    ["control", "terms"],
+    ["control", "picture", "terms"],
     ["spelling"],
     ["cost", "language"],
     ["egraph"],
@@ -30,7 +30,7 @@ FLOORS = [
     ["verification", "why"],
     ["report", "tuning"],
     ["pipeline"],
-    ["__init__", "cli"],
+    ["__init__", "cli", "onnx_ir_pass"],
     ["__main__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
