@@ -31,6 +31,7 @@ from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import has_external_data, save
 from eqsat.parameters import value_types
+from eqsat.parameters.value_types import shown
 from eqsat.picture.notebook import verdict, view
 from eqsat.report import Original, Report, Run, report_of
 from eqsat.rewriting.turns import Job, attempt, needed_rules
@@ -170,10 +171,13 @@ def _with_settings(make: Callable[Options, Settings]) -> Callable[Concatenate[So
     """Returns `run` with the settings as keyword arguments, typed as `Settings` has them."""
 
     def optimize(source: Source, *arguments: Options.args, **settings: Options.kwargs) -> Result:
+        if arguments:
+            raise InputError(f"optimize takes one model, and settings as keywords such as effort='low'; {shown(arguments[0])} has no keyword")
         _check_names(settings)
         return run(source, make(*arguments, **settings))
 
     optimize.__doc__ = _DOCUMENTATION.format(settings=described_settings())
+    optimize.__qualname__ = "optimize"
     parameters = (Parameter("source", Parameter.POSITIONAL_OR_KEYWORD), *signature(make).parameters.values())
     optimize.__signature__ = Signature(parameters, return_annotation="Result")  # pyright: ignore[reportFunctionMemberAccess]
     return optimize

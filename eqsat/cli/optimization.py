@@ -82,15 +82,16 @@ def _one(destination: Destination, options: argparse.Namespace, given: Mapping[s
     source = source_of(destination.model)
     if destination.result is None and isinstance(source, str):
         _check_single_file(source)
+    label = f"{destination.model}: " if len(options.models) > 1 else ""
     with shown_progress(options.quiet) as progress:
-        result = run(source, Settings(**given, progress=progress))
+        result = run(source, Settings(**given, progress=lambda stage: progress(f"{label}{stage}")))
     report = result.report
     report["input"] = destination.model
     refused = options.require_verified and report["verify"]["status"] != "equal"
     if not refused:
         _save(result, destination, options)
     for note in report["notes"]:
-        print(f"eqsat: warning: {note}", file=sys.stderr)
+        print(f"eqsat: warning: {label}{note}", file=sys.stderr)
     if not (options.json or options.quiet):
         print("\n".join(_summary(report, options.verbose)), file=text)
     if refused:

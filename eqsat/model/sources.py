@@ -31,6 +31,8 @@ def load(source: Source, name: str = "source") -> tuple[onnx.ModelProto, Path | 
     The caller may change the message. `name` is the argument that the source was given for.
     """
     if (path := path_of(source)) is not None:
+        if not path:
+            raise InputError(f"{name} is an empty text; it has to be {_WANTED}")
         return read_proto(path), Path(path).parent
     if isinstance(source, onnx.ModelProto):
         proto = onnx.ModelProto()

@@ -100,12 +100,15 @@ def text(name: str, value: object) -> str:
 
 def path(name: str, value: object) -> str | Path:
     """Returns a path; a text stays one, so that names and paths can share an argument."""
-    if isinstance(value, str | Path):
-        return value
-    inside: object = os.fspath(cast("os.PathLike[Any]", value)) if isinstance(value, os.PathLike) else None
-    if isinstance(inside, str):
-        return Path(inside)
-    raise wrong_type(name, cast(object, value), "a path (str or pathlib.Path)")
+    found: object = value
+    if isinstance(value, os.PathLike) and not isinstance(value, Path):
+        inside: object = os.fspath(cast("os.PathLike[Any]", value))
+        found = Path(inside) if isinstance(inside, str) else None
+    if not isinstance(found, str | Path):
+        raise wrong_type(name, cast(object, value), "a path (str or pathlib.Path)")
+    if "\0" in str(found):
+        raise InputError(f"{name} is {shown(found)}; no path has a NUL character")
+    return found
 
 
 def existing_file(name: str, value: object) -> str | Path:

@@ -152,14 +152,18 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     reason = interface_change(original.proto, optimized.proto)
     if reason:
         return Verdict(DIFFERENT, reason)
-    if same_graph(original, optimized):
-        return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
+    # Inputs that do not fit are a mistake even where nothing has to run.
+    same = same_graph(original, optimized)
+    if same and inputs is None:
+        return _unchanged()
     try:
         plan = make_plan(original.proto)
     except NotImplementedError as error:
-        return Verdict(UNVERIFIED, str(error))
+        return _unchanged() if same else Verdict(UNVERIFIED, str(error))
     if inputs is not None:
         inputs = checked_inputs(inputs, plan)
+    if same:
+        return _unchanged()
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > examiner.memory_limit:
         return _by_regions(original, optimized, examiner, "the weights do not fit in the memory limit")
     if inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES:
@@ -175,6 +179,10 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         if verdict.status == UNVERIFIED:
             verdict.reason = f"{reason}; {verdict.reason}"
         return verdict
+
+
+def _unchanged() -> Verdict:
+    return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
 
 
 class _TooMuch(Exception):

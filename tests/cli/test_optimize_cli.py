@@ -244,6 +244,7 @@ def test_a_result_that_is_not_verified_is_not_written(folder: Path, capsys: pyte
     assert files(folder) == before
     assert call(["optimize", "a.onnx", "custom.onnx", "-o", "out/", "--require-verified", "--quiet"]) == 3
     assert os.listdir("out") == ["a.onnx"]
+    assert "eqsat: warning: custom.onnx: not verified: " in capsys.readouterr().err
     assert call(["optimize", "custom.onnx", "bad.onnx", "-o", "out/", "--require-verified", "--quiet"]) == 3
     assert call(["optimize", "custom.onnx", "-o", "c.onnx", "--quiet"]) == 0, "without the option it is written"
     assert call(["optimize", "a.onnx", "-o", "c.onnx", "--require-verified", "--quiet"]) == 0

@@ -41,7 +41,7 @@ SETTINGS = [setting.name for setting in fields(Settings)]
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(value=STRANGE)
 def test_a_setting_of_a_wrong_type_is_named(name: str, value: object) -> None:
     if name == "progress" and callable(value):
@@ -76,7 +76,7 @@ CALLS: list[tuple[str, Callable[[Any], Any]]] = [
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS, ids=[name for name, _ in CALLS])
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(value=STRANGE)
 def test_an_argument_of_a_wrong_type_is_named(name: str, call: Callable[[Any], Any], value: object) -> None:
     with pytest.raises(InputError) as caught:
@@ -85,7 +85,7 @@ def test_an_argument_of_a_wrong_type_is_named(name: str, call: Callable[[Any], A
     assert name in message and "it has to be" in message and "\n" not in message
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(value=STRANGE)
 def test_a_result_is_saved_at_a_path(value: object) -> None:
     result = eqsat.optimize(RELU, verify=False, effort="low")
@@ -114,6 +114,9 @@ def test_a_result_is_saved_at_a_path(value: object) -> None:
         ({"inputs": {"x": [1.0]}}, "inputs['x'] is [1.0] (list); it has to be a numpy array"),
         ({"only": [1]}, "only[0] is 1 (int); it has to be a text (str)"),
         ({"progress": True}, "progress is True (bool); it has to be a function"),
+        ({"inputs": {}}, "the given inputs do not fit the model: missing: x"),
+        ({"inputs": {"x": np.ones((2, 4))}}, "input 'x' must be float32, not float64"),
+        ({"phases": "a\0b"}, "phases is 'a\\x00b' (str); no path has a NUL character"),
         ({"effrot": "low"}, "optimize takes no argument 'effrot'; did you mean effort?"),
         ({"only": "relu-rlu"}, "there is no rule and no group 'relu-rlu'"),
         ({"only": "clip"}, "there is no rule and no group 'clip'"),
@@ -123,6 +126,24 @@ def test_messages_say_what_is_wanted(given_: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as caught:
         eqsat.optimize(RELU, **given_)
     assert str(caught.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: eqsat.optimize(""), "source is an empty text"),
+        (lambda: eqsat.optimize("a\0b"), "can not read it"),
+        (lambda: eqsat.optimize("m" * 5000), "can not read it: File name too long"),
+        (lambda: eqsat.optimize(RELU, "low"), "settings as keywords such as effort='low'; 'low' (str) has no keyword"),  # pyright: ignore[reportCallIssue]
+        (lambda: eqsat.verify(RELU, ""), "optimized is an empty text"),
+        (lambda: eqsat.optimize(RELU, effort="low").save("a\0b"), "no path has a NUL"),
+        (lambda: eqsat.optimize(RELU, effort="low").save("nowhere/m.onnx"), "nowhere: no such folder"),
+    ],
+)
+def test_calls_that_make_no_sense(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        call()
+    assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_bytes_are_no_model_and_the_message_says_how_to_read_them() -> None:
