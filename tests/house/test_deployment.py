@@ -96,9 +96,12 @@ def test_the_action_fails_where_a_result_is_not_verified(tmp_path: Path, path: s
 
 
 def test_the_action_runs_no_input_as_a_command(tmp_path: Path, path: str) -> None:
+    onnx.save(TWICE, tmp_path / "a.onnx")
     for inputs in ({"models": "$(touch pwned)"}, {"models": "a.onnx; touch pwned"}, {"models": "a.onnx", "options": "`touch pwned` * ; touch pwned"}):
         done, _ = run_action(tmp_path, path, **inputs)
         assert done.returncode == 2 and not (tmp_path / "pwned").exists()
+    done, _ = run_action(tmp_path, path, models="a.onnx", options="--only *")
+    assert "there is no rule and no group '*'" in done.stderr, "options are no patterns of files"
     done, _ = run_action(tmp_path, path, models="none/*.onnx")
     assert done.returncode == 2 and done.stdout == "::error::no model matches none/*.onnx\n"
 
