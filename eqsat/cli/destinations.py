@@ -92,6 +92,8 @@ def _result(model: str, options: argparse.Namespace) -> Path | None:
     if options.in_place:
         if options.output is not None or model == STANDARD:
             raise InputError("--in-place replaces each model by its result; it goes with no -o and no '-'")
+        if Path(model).suffix in file_kinds.TEXT_FORMATS:
+            raise InputError(f"{model}: is a text, and results are binary; --in-place would change its format")
         return Path(model)
     if options.output is None:
         return None if model == STANDARD else Path(model).with_suffix(".opt.onnx") if Path(model).name else Path(model)

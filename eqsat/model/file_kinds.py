@@ -13,6 +13,9 @@ from pathlib import Path
 BEGINNING = 512
 """How many bytes of a file tell its kind."""
 
+TEXT_FORMATS = frozenset({".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"})
+"""The endings of models as text."""
+
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _EXPORT = "export the model with torch.onnx.export"
 _NO_MODEL_INSIDE = "holds numbers without a graph"

@@ -20,7 +20,6 @@ from eqsat.parameters.value_types import wrong_type
 
 Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | Any"
 
-_TEXT_FORMATS = {".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"}
 _WANTED = "a path, an onnx.ModelProto, an onnx_ir.Model or a torch.onnx.ONNXProgram"
 _SERIALIZED = "; onnx.load_model_from_string reads the bytes of a file"
 
@@ -69,7 +68,7 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
         raise InputError(f"{path}: no such file") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: can not read it: {getattr(error, 'strerror', None) or error}") from None
-    is_text = path.suffix in _TEXT_FORMATS
+    is_text = path.suffix in file_kinds.TEXT_FORMATS
     if (what := file_kinds.foreign(beginning)) is not None:
         raise InputError(f"{path}: {what}")
     try:

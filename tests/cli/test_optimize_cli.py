@@ -158,6 +158,7 @@ def test_results_replace_the_models_in_place(folder: Path, capsys: pytest.Captur
         (["a.onnx", "b.onnx", "-o", "out/", "--dump-egraph", "e.json"], "--dump-egraph"),
         (["a.onnx", "-o", ""], "-o is empty"),
         (["-", "--in-place"], "--in-place"),
+        (["a.onnx", "m.onnxtxt", "--in-place"], "m.onnxtxt: is a text, and results are binary"),
         (["a.onnx", "./a.onnx", "--in-place"], "the result of ./a.onnx would overwrite the result of a.onnx"),
         (["a.onnx", "--report", "a.onnx"], "the report would overwrite the model"),
         (["a.onnx", "-o", "x.onnx", "--report", "x.onnx"], "the report would overwrite the result"),
