@@ -7,11 +7,12 @@ model that computes what the original computes. In doubt it is the original itse
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec
 
 import onnx
 
@@ -22,9 +23,16 @@ from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
 from eqsat.language.library import Library, built_in
 from eqsat.language.library import load as load_rules
+from eqsat.language.problems import nearest
+from eqsat.model.file_bytes import model_bytes
+from eqsat.model.metadata import strip_metadata
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
-from eqsat.model.read import Source, load, normalize
+from eqsat.model.read import normalize
+from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import has_external_data, save
+from eqsat.parameters import value_types
+from eqsat.parameters.value_types import shown
+from eqsat.picture.notebook import verdict, view
 from eqsat.report import Original, Report, Run, report_of
 from eqsat.rewriting.turns import Job, attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
@@ -36,21 +44,46 @@ from eqsat.verification.passing import passing
 Options = ParamSpec("Options")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Result:
-    """An optimized model and the report of the run."""
+    """An optimized model and the report of the run.
+
+    `model` is an `onnx.ModelProto`, `report` a dictionary (docs/report.md), and `original` the
+    model that was given. A notebook shows a result as a table and two pictures.
+    """
 
     model: onnx.ModelProto
     report: Report
     original: Original
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to `path`, whole or not at all.
 
-        External data go into one file beside it.
+        External data go into one file beside it. Raises `InputError` if it cannot be written.
         """
+        target = Path(value_types.path("path", path))
         source = self.original.path
-        save(self.model, self.original.folder, Path(path), None if source is None else Path(source), has_external_data(self.original.proto))
+        save(self.model, self.original.folder, target, None if source is None else Path(source), has_external_data(self.original.proto))
+
+    def as_given(self) -> Any:
+        """Returns the model as the kind that `optimize` was given.
+
+        This is an `onnx_ir.Model` or a `torch.onnx.ONNXProgram` for one of these, and else `model`
+        itself, an `onnx.ModelProto`.
+        """
+        return same_kind(self.original.given, self.model, self.original.folder)
+
+    def to_onnx_ir(self) -> Any:
+        """Returns the model as an `onnx_ir.Model`; this needs the package onnx-ir."""
+        return to_onnx_ir(self.model, self.original.folder)
+
+    def __repr__(self) -> str:
+        nodes = self.report["nodes"]
+        return f"<eqsat.Result: {nodes['before']} -> {nodes['after']} nodes, {verdict(self.report)}>"
+
+    def _repr_html_(self) -> str:
+        """Returns the view of the result in a notebook."""
+        return view(self.original.proto, self.model, self.report)
 
 
 def run(source: Source, settings: Settings) -> Result:
@@ -74,28 +107,41 @@ def run(source: Source, settings: Settings) -> Result:
     return _reported(this)
 
 
+def check_settings(settings: Settings) -> None:
+    """Raises `InputError` if some rule, phase or target of the settings cannot be used."""
+    _read_rules(Run(settings))
+
+
 def _read_rules(this: Run) -> tuple[Library, Job]:
     """Returns the rules that the settings name, and the plan by which they run."""
     settings = this.settings
-    everything = load_rules(settings.rules, built_in())
+    everything = load_rules(settings.rule_sources, built_in())
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
     target, library = load_target(settings.target), settings.custom_operators
     if strange := target.leaves_out - {group.name for group in everything.groups}:
         raise InputError(f"target {target.name}: leaves_out: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")
-    valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_limit, settings.verify)
+    valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_bytes, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 
 def _read_model(source: Source, settings: Settings) -> Original:
     """Returns the model in normal form, prepared as the settings ask."""
-    path = str(source) if isinstance(source, (str, Path)) else None
+    path = path_of(source)
     proto, folder = load(source)
+    stripped = _stripped(proto) if settings.strip_metadata else 0
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
     model = normalize(proto, folder, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset)
-    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path)
+    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped)
+
+
+def _stripped(proto: onnx.ModelProto) -> int:
+    """Drops the metadata of a model, and returns how many bytes they took."""
+    before = model_bytes(proto)
+    strip_metadata(proto)
+    return before - model_bytes(proto)
 
 
 def _tune(this: Run) -> None:
@@ -125,18 +171,64 @@ def _with_settings(make: Callable[Options, Settings]) -> Callable[Concatenate[So
     """Returns `run` with the settings as keyword arguments, typed as `Settings` has them."""
 
     def optimize(source: Source, *arguments: Options.args, **settings: Options.kwargs) -> Result:
+        if arguments:
+            raise InputError(f"optimize takes one model, and settings as keywords such as effort='low'; {shown(arguments[0])} has no keyword")
+        _check_names(settings)
         return run(source, make(*arguments, **settings))
 
-    optimize.__doc__ = f"""Returns a model of the same function that runs faster, and the report of the run.
-
-    `source` is a path, an `onnx.ModelProto` or an `onnx_ir.Model`. Raises a one-line `InputError`
-    if it cannot use an input. Keyword arguments, with the defaults of `eqsat.settings.Settings`:
-
-{described_settings()}
-    """
+    optimize.__doc__ = _DOCUMENTATION.format(settings=described_settings())
+    optimize.__qualname__ = "optimize"
     parameters = (Parameter("source", Parameter.POSITIONAL_OR_KEYWORD), *signature(make).parameters.values())
     optimize.__signature__ = Signature(parameters, return_annotation="Result")  # pyright: ignore[reportFunctionMemberAccess]
     return optimize
 
+
+def _check_names(given: Iterable[str]) -> None:
+    known = signature(Settings).parameters
+    for name in given:
+        if name not in known:
+            raise InputError(f"optimize takes no argument '{name}'{nearest(name, known)}")
+
+
+def settings_of(**given: Any) -> Settings:
+    """Returns the settings that keyword arguments of `optimize` make.
+
+    Raises `InputError` for one that cannot be used, or is not known.
+    """
+    _check_names(given)
+    settings = Settings(**given)
+    check_settings(settings)
+    return settings
+
+
+_DOCUMENTATION = """Returns a model that computes the same and runs faster, and the report of the run.
+
+    Arguments:
+        source: the model: a path, an `onnx.ModelProto`, an `onnx_ir.Model` or a
+            `torch.onnx.ONNXProgram`. It is not changed.
+
+    The other arguments are keywords, with the defaults of `eqsat.Settings`. One string stands for a
+    list of one, and a size in bytes is an integer or a text such as "2G".
+
+{settings}
+        progress: a function that is called with the name of each stage as it begins
+
+    Returns a `Result`: its `model`, its `report`, and methods that save and show it. Raises
+    `InputError`, a message of one line, for an argument of a wrong type or a model that cannot be
+    read.
+
+    >>> import eqsat
+    >>> from onnx.parser import parse_model
+    >>> head = '<ir_version: 8, opset_import: ["" : 17]> twice (float[N, 4] x) => (float[N, 4] y)'
+    >>> model = parse_model(head + "{{ a = Relu (x)  b = Relu (a)  y = Identity (b) }}")
+    >>> result = eqsat.optimize(model, effort="low")
+    >>> result
+    <eqsat.Result: 3 -> 1 nodes, verified equal>
+    >>> [node.op_type for node in result.model.graph.node]
+    ['Relu']
+    >>> eqsat.optimize(model, effort="fast")
+    Traceback (most recent call last):
+    eqsat.errors.InputError: effort is 'fast'; there are low, normal, high
+    """
 
 optimize = _with_settings(Settings)

@@ -40,6 +40,10 @@ class Original:
     """The folder of its external data."""
     path: str | None
     """The file it was read from, or None."""
+    given: object = None
+    """The object that the caller gave."""
+    stripped: int = 0
+    """The bytes of metadata that were dropped from the message."""
 
 
 @dataclass(slots=True)
@@ -93,7 +97,7 @@ def report_of(run: Run) -> Report:
         "output": None,
         "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
         "cost": _cost(run),
-        "bytes": {"before": model_bytes(original), "after": model_bytes(found.model)},
+        "bytes": {"before": model_bytes(original) + run.original.stripped, "after": model_bytes(found.model), "stripped": run.original.stripped},
         "extraction": _extraction(run.settings.extractor, trace if changed else Trace()),
         "rules": _rules(run),
         "finite": [name for name in fired_rules(trace) if run.library.entry(name).listed.label is Label.FINITE],

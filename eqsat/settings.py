@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from eqsat.errors import InputError
+from eqsat.parameters import value_types
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +33,7 @@ often stays, since something else reads it, such as the weights that every layer
 positions.
 """
 
-_LARGEST_SIZE = (1 << 63) - 1
+_LARGEST_DIMENSION = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Option:
 
     help: str
     form: str = ""
-    """The form of its value on the command line: S, N, BYTES, FILE, ... A flag has none."""
+    """The form of its value on the command line: S, N, SIZE, FILE, ... A flag has none."""
     flag: str = ""
     """The name of the option. By default it is that of the setting."""
     repeats: bool = False
@@ -50,6 +51,24 @@ class Option:
 
 def _option(help: str, form: str = "", flag: str = "", repeats: bool = False, choices: tuple[str, ...] = ()) -> dict[str, Option]:
     return {"option": Option(help, form, flag, repeats, choices)}
+
+
+_KINDS: Mapping[str, Callable[[str, object], object]] = {
+    "": value_types.flag,
+    "S": value_types.seconds,
+    "N": value_types.whole_number,
+    "SIZE": value_types.size_in_bytes,
+    "NAME=SIZE": value_types.sizes,
+    "FILE.npz": value_types.arrays,
+    "FILE.rules": value_types.paths,
+    "NAME": value_types.texts,
+    "OPSET": value_types.text_or_number,
+    "FILE": value_types.path,
+    "LIBRARY": value_types.existing_file,
+    "FILE.toml": value_types.path,
+    "NAME|FILE.toml": value_types.path,
+}
+"""By the form of an option's value, the kind of value that Python gives. Any other form is a text."""
 
 
 def silent(stage: str) -> None:
@@ -78,12 +97,17 @@ class Settings:
     )
     time_limit: float | None = field(default=None, metadata=_option("stop searching after S seconds; the result is valid, and the report names the limit", "S"))
     node_limit: int = field(default=2_000_000, metadata=_option("stop when the e-graph has N nodes", "N"))
-    memory_limit: int = field(default=1 << 30, metadata=_option("memory for evaluating constants, for prices and for verification (1G by default)", "BYTES"))
-    max_growth: int | None = field(
-        default=None, metadata=_option("how much larger than the original the file may become (by default 2k, and 5 percent of the original)", "BYTES")
+    memory_limit: int | str = field(
+        default=1 << 30, metadata=_option("memory for evaluating constants, for prices and for verification (1G by default)", "SIZE")
+    )
+    max_growth: int | str | None = field(
+        default=None, metadata=_option("how much larger than the original the file may become (by default 2k, and 5 percent of the original)", "SIZE")
     )
     opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest, or a number", "OPSET"))
     inline: bool = field(default=False, metadata=_option("inline the model's own functions; otherwise they are optimized where they are"))
+    strip_metadata: bool = field(
+        default=False, metadata=_option("drop documentation, metadata_props and the producer's name; names, types and the interface stay")
+    )
     dims: Mapping[str, int] = field(
         default_factory=dict[str, int], metadata=_option("give a named dimension its size for good", "NAME=SIZE", "--dim", repeats=True)
     )
@@ -91,9 +115,9 @@ class Settings:
         default_factory=dict[str, int],
         metadata=_option("assume a size when prices are compared; the model stays dynamic", "NAME=SIZE", "--assume-dim", repeats=True),
     )
-    rules: Sequence[str | Path] = field(default=(), metadata=_option("use the rules of this file as well", "FILE.rules", repeats=True))
-    only: Sequence[str] = field(default=(), metadata=_option("use only this rule or group of rules", "NAME", repeats=True))
-    skip: Sequence[str] = field(default=(), metadata=_option("do not use this rule or group of rules", "NAME", repeats=True))
+    rules: Sequence[str | Path] | str | Path = field(default=(), metadata=_option("use the rules of this file as well", "FILE.rules", repeats=True))
+    only: Sequence[str] | str = field(default=(), metadata=_option("use only this rule or group of rules", "NAME", repeats=True))
+    skip: Sequence[str] | str = field(default=(), metadata=_option("do not use this rule or group of rules", "NAME", repeats=True))
     needed: bool = field(default=False, metadata=_option("find out which rules the result needs, by running again without each"))
     phases: str | Path | None = field(
         default=None, metadata=_option("which groups of rules run in which order, and how far, instead of rules/phases.toml", "FILE.toml")
@@ -109,7 +133,9 @@ class Settings:
         default=None,
         metadata=_option("write the main graph's e-graph in the egraph-serialize format, compressed if FILE ends in .gz", "FILE"),
     )
-    custom_op_library: str | Path | None = field(default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "FILE"))
+    custom_op_library: str | Path | None = field(
+        default=None, metadata=_option("a library of custom operators for ONNX Runtime, used in verification", "LIBRARY")
+    )
     tune: bool = field(default=False, metadata=_option("make several good models, time them on ONNX Runtime in turn, and keep the fastest"))
     tune_seconds: float = field(default=30.0, metadata=_option("time models for about S seconds under --tune (30 by default)", "S"))
     progress: Callable[[str], None] = silent
@@ -117,25 +143,43 @@ class Settings:
 
     def growth(self, size: int) -> float:
         """Returns the bytes by which the file of an original of `size` bytes may grow."""
-        return _GROWTH + _GROWTH_SHARE * size if self.max_growth is None else self.max_growth
+        return _GROWTH + _GROWTH_SHARE * size if self.max_growth is None else value_types.size_in_bytes("max_growth", self.max_growth)
 
     @property
     def custom_operators(self) -> str | None:
         """The path of the library of custom operators, as the runtimes take it."""
         return None if self.custom_op_library is None else str(self.custom_op_library)
 
+    @property
+    def memory_bytes(self) -> int:
+        """The memory limit as a number."""
+        return value_types.size_in_bytes("memory_limit", self.memory_limit)
+
+    @property
+    def rule_sources(self) -> tuple[str | Path, ...]:
+        """The files, or texts, of the caller's own rules."""
+        return value_types.paths("rules", self.rules)
+
     def __post_init__(self) -> None:
         for setting in fields(self):
-            option, value = option_of(setting), getattr(self, setting.name)
-            if option is not None and option.choices and value not in option.choices:
-                raise InputError(f"{setting.name} is '{value}'; there are {', '.join(option.choices)}")
-            if isinstance(value, int | float) and value < 0:
-                raise InputError(f"{setting.name} is {value}; it can not be negative")
+            value = getattr(self, setting.name)
+            if value is not None or setting.default is not None:
+                object.__setattr__(self, setting.name, _checked(setting, value))
         if self.tune and self.objective != "time":
             raise InputError(f"tune keeps the model that runs fastest; the objective has to be time, not {self.objective}")
         for name, size in (*self.dims.items(), *self.assume_dims.items()):
-            if not 0 <= size <= _LARGEST_SIZE:
-                raise InputError(f"the dimension '{name}' can not have the size {size}; a size is a number from 0 to {_LARGEST_SIZE}")
+            if size > _LARGEST_DIMENSION:
+                raise InputError(f"the dimension '{name}' can not have the size {size}; a size is a number from 0 to {_LARGEST_DIMENSION}")
+
+
+def _checked(setting: Field[Any], value: object) -> object:
+    """Returns the value of a setting in its one form. Raises `InputError` for a wrong type."""
+    option = option_of(setting)
+    if option is None:
+        return value_types.function(setting.name, value)
+    if option.choices:
+        return value_types.one_of(setting.name, value, option.choices)
+    return _KINDS.get(option.form, value_types.text)(setting.name, value)
 
 
 def option_of(setting: Field[Any]) -> Option | None:
@@ -161,5 +205,5 @@ def described_settings() -> str:
     for setting in fields(Settings):
         option = option_of(setting)
         if option is not None:
-            lines.append(f"    {keyword_of(setting)}: {option.help}")
+            lines.append(f"        {keyword_of(setting)}: {option.help}")
     return "\n".join(lines)

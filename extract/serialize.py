@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol, cast
 
 from .graph import ExtractionError, Graph, Node
+from .memory import amount
 
 PER_BYTE = 64
 """The most bytes of memory per byte of text, measured on nested lists; graphs take about 20."""
@@ -108,8 +109,8 @@ def _text(source: BinaryIO, memory_limit: int | None) -> bytearray:
         while piece := stream.read(_PIECE):
             text += piece
             if memory_limit is not None and len(text) * PER_BYTE > memory_limit:
-                held, need = f"more than {len(text) / 1e6:.3g} MB of text", f"{len(text) * PER_BYTE / 1e9:.3g} GB"
-                raise ExtractionError(f"{held}, which could need {need} of memory and more; the limit is {memory_limit / 1e9:.3g} GB")
+                held, need = f"more than {amount(len(text))} of text", amount(len(text) * PER_BYTE)
+                raise ExtractionError(f"{held}, which could need {need} of memory and more; the limit is {amount(memory_limit)}")
     except EOFError:
         raise ExtractionError("the compressed data end too early") from None
     except (gzip.BadGzipFile, zlib.error) as error:

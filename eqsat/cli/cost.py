@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqsat.cli.options import add_settings, count, given_settings
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.streams import source_of
 from eqsat.cli.summary import scaled
 from eqsat.errors import InputError
 
@@ -25,7 +26,7 @@ _RUNS = 50
 def add_cost(commands: Any) -> None:
     """Adds `cost` to the commands of a parser."""
     cost = commands.add_parser("cost", help="show the cost of a model on a target, by operator and by node")
-    cost.add_argument("model", metavar="MODEL", help="an ONNX file")
+    cost.add_argument("model", metavar="MODEL", help="an ONNX file; - reads it from standard input")
     add_settings(cost, ("target", "assume_dims", "custom_op_library"))
     cost.add_argument("--top", type=count, default=10, metavar="N", help="how many of the most expensive nodes are shown (default: 10)")
     cost.add_argument("--measure", action="store_true", help="run the model as well, and put the time of each node beside its prediction")
@@ -43,7 +44,7 @@ def _cost(options: argparse.Namespace) -> int:
 
     settings = Settings(**given_settings(options))
     valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, settings.custom_operators, shared())
-    model = read(Path(options.model))
+    model = read(source_of(options.model))
     check_dimensions(model.proto, settings.assume_dims)
     with shown_progress(options.json) as progress:
         progress("price")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eqsat.cli.available_memory import available_memory
-from eqsat.cli.options import seconds
+from eqsat.cli.options import seconds, size
 from eqsat.cli.progress import shown_progress
 from eqsat.errors import InputError
 from eqsat.settings import METHODS
@@ -21,22 +21,9 @@ def add_extract(commands: Any) -> None:
     extract.add_argument("graph", metavar="GRAPH.json[.gz]", help="the e-graph, plain or compressed by gzip")
     extract.add_argument("--extractor", choices=METHODS, default="exact", help="prove the best choice, or search for a good one, or by the least trees")
     extract.add_argument("--time-limit", metavar="S", type=seconds, help="stop improving after S seconds; the choice is valid anyway")
-    extract.add_argument(
-        "--memory-limit", metavar="GB", type=_gigabytes, help="refuse a graph that needs more (default: three quarters of the available memory)"
-    )
+    extract.add_argument("--memory-limit", metavar="SIZE", type=size, help="refuse a graph that needs more (default: three quarters of the available memory)")
     extract.add_argument("--json", action="store_true", help="print one JSON object, with the chosen node of each class")
     extract.set_defaults(command=_extract)
-
-
-def _gigabytes(text: str) -> int:
-    """A number of gigabytes, in bytes."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < 1e9:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a positive number of gigabytes")
-    return int(number * 1e9)
 
 
 def _extract(options: argparse.Namespace) -> int:
@@ -44,7 +31,7 @@ def _extract(options: argparse.Namespace) -> int:
     from eqsat.extract.serialize import read
 
     path = Path(options.graph)
-    memory = options.memory_limit or available_memory() * 3 // 4
+    memory = available_memory() * 3 // 4 if options.memory_limit is None else options.memory_limit
     with shown_progress(options.json) as progress:
         try:
             progress("read")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqsat.errors import InputError
+from eqsat.parameters.byte_size import byte_size
 from eqsat.settings import Settings, flag_of, option_of
 
 if TYPE_CHECKING:
@@ -20,15 +21,11 @@ if TYPE_CHECKING:
 
 
 def size(text: str) -> int:
-    """A number of bytes: 1000, 64k, 2M, 1.5G."""
-    factor = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30}.get(text[-1:].lower(), 1)
+    """A number of bytes: 4096, 64k, 2M, 1.5GiB."""
     try:
-        number = float(text[:-1] if factor > 1 else text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of bytes such as 1000, 64k, 2M or 1.5G") from None
-    if not 0 <= number * factor < 1 << 62:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a sensible number of bytes")
-    return int(number * factor)
+        return byte_size(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def seconds(text: str) -> float:
@@ -56,7 +53,7 @@ def _dimension(text: str) -> tuple[str, int]:
     return name, int(given)
 
 
-_FORMS: Mapping[str, Callable[[str], Any]] = {"S": seconds, "N": count, "BYTES": size, "NAME=SIZE": _dimension}
+_FORMS: Mapping[str, Callable[[str], Any]] = {"S": seconds, "N": count, "SIZE": size, "NAME=SIZE": _dimension}
 """By the form of an option's value, the function that reads it. Any other form is a text."""
 
 
@@ -79,6 +76,16 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
             action="append" if option.repeats else "store",
             help=option.help + (" (repeatable)" if option.repeats else f" (default: {setting.default})" if option.choices else ""),
         )
+
+
+def prints_help(parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
+    """Returns the command of a parser that was given no command: it prints the help."""
+
+    def command(options: argparse.Namespace) -> int:
+        parser.print_help()
+        return 0
+
+    return command
 
 
 def given_settings(options: argparse.Namespace) -> dict[str, Any]:

@@ -11,8 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eqsat.cli.options import count
+from eqsat.cli.options import count, prints_help
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.streams import source_of
 from eqsat.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ def _seed(text: str) -> int:
 def add_rules(commands: Any) -> None:
     """Adds `rules` and its actions to the commands of a parser."""
     rules = commands.add_parser("rules", help="list, show, check and format rewrite rules")
-    actions = rules.add_subparsers(title="actions", metavar="ACTION", required=True)
+    rules.set_defaults(command=prints_help(rules))
+    actions = rules.add_subparsers(title="actions", metavar="ACTION")
 
     listing = actions.add_parser("list", help="the rules, by group, each with its purpose")
     _add_sources(listing)
@@ -58,7 +60,7 @@ def add_rules(commands: Any) -> None:
 
     why = actions.add_parser("why", help="where a rule fires on a model, and why it does not fire elsewhere")
     why.add_argument("name", metavar="NAME")
-    why.add_argument("model", metavar="MODEL", help="an ONNX file")
+    why.add_argument("model", metavar="MODEL", help="an ONNX file; - reads it from standard input")
     _add_sources(why)
     why.set_defaults(command=_why)
 
@@ -247,9 +249,7 @@ def _rewrite(path: Path, text: str) -> None:
 def _why(options: argparse.Namespace) -> int:
     from eqsat.why.why import why
 
-    source = Path(options.model)
-    if not source.exists():
-        raise InputError(f"{source}: no such file")
+    source = source_of(options.model)
     with shown_progress(options.json) as progress:
         progress("matching")
         library = _library(options)
@@ -266,7 +266,7 @@ def _why(options: argparse.Namespace) -> int:
     return 0
 
 
-def _present(members: Sequence[Resolved], source: Path, library: Library) -> list[Resolved]:
+def _present(members: Sequence[Resolved], source: Any, library: Library) -> list[Resolved]:
     """The members of a family that may match: the model has those of their chosen operators that a
     direction looks for, and a node with as many outputs as the member has results. A rule that is
     no family is always returned.

@@ -18,6 +18,7 @@ import onnx
 from google.protobuf.message import Message
 
 from eqsat.errors import InputError
+from eqsat.model.sources import Source, load
 from eqsat.model.tensors import Tensor
 from eqsat.operators import Operator, normal_domain
 
@@ -184,9 +185,19 @@ class NodeCount:
         return total
 
 
-def count_nodes(model: onnx.ModelProto) -> int:
-    """Count the leaf nodes of a model, as `NodeCount` does."""
-    return count_operators(model).total()
+def count_nodes(model: Source) -> int:
+    """Count the leaf nodes of a model, which is a message or any other kind that `optimize` takes.
+
+    Nodes inside bodies and called functions count instead of their callers; constants do not count.
+
+    >>> import eqsat
+    >>> from onnx.parser import parse_model
+    >>> text = '<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }'
+    >>> eqsat.count_nodes(parse_model(text))
+    1
+    """
+    proto: onnx.ModelProto = model if isinstance(model, onnx.ModelProto) else load(model, "model")[0]
+    return count_operators(proto).total()
 
 
 def count_operators(model: onnx.ModelProto) -> Counter[str]:

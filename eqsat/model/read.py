@@ -1,4 +1,4 @@
-"""Read a model: a path, a `ModelProto` or an `onnx_ir.Model` becomes a `Model` in normal form.
+"""Read a model: a source (eqsat/model/sources.py) becomes a `Model` in normal form.
 
 `read` refuses a model without meaning and says where the defect is, in one line: an undefined
 value, two definitions of one value, a cycle, a number of inputs that the schema forbids, or
@@ -12,46 +12,26 @@ import dataclasses
 import heapq
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import defs
 
 from eqsat.errors import InputError
 from eqsat.facts.inference import is_equation
 from eqsat.model.model import Constant, Function, FunctionKey, Graph, Model, Node, NodeCount, attribute_graphs, callees_first, function_key
 from eqsat.model.names import stored_names
+from eqsat.model.sources import Source, load, path_of
 from eqsat.model.tensors import constant_value, read_tensor
 from eqsat.operators import attribute_spellings, find_operator, may_train, normal_domain, read_attributes
 
 _MOST_UNFOLDED = 1 << 20  # nodes; runtimes need some kilobytes for each
-_TEXT_FORMATS = {".onnxtxt", ".onnxtext", ".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson"}
 
 
-Source: TypeAlias = "str | Path | onnx.ModelProto | Any"  # a path, a message, or an onnx_ir.Model
-
-
-def read(source: Source) -> Model:
-    """Read a model from a path or from memory and bring it into normal form."""
-    proto, folder = load(source)
-    return normalize(proto, folder, str(source) if isinstance(source, (str, Path)) else None)
-
-
-def load(source: Source) -> tuple[onnx.ModelProto, Path | None]:
-    """Return a model's message and the folder of its external data (None: it has none).
-
-    The caller may change the message.
-    """
-    if isinstance(source, (str, Path)):
-        return read_proto(Path(source)), Path(source).parent
-    if isinstance(source, onnx.ModelProto):
-        proto = onnx.ModelProto()
-        proto.CopyFrom(source)
-        return proto, None
-    if type(source).__module__.split(".")[0] == "onnx_ir":
-        return _from_onnx_ir(source)
-    raise InputError(f"a model is a path, an onnx.ModelProto or an onnx_ir.Model, not {type(source).__name__}")
+def read(source: Source, name: str = "source") -> Model:
+    """Read a model and bring it into normal form; `name` is the argument that it was given for."""
+    proto, folder = load(source, name)
+    return normalize(proto, folder, path_of(source))
 
 
 def normalize(proto: onnx.ModelProto, folder: Path | None, label: str | None) -> Model:
@@ -60,39 +40,6 @@ def normalize(proto: onnx.ModelProto, folder: Path | None, label: str | None) ->
         return _Reader(proto, folder).model()
     except InputError as error:
         raise InputError(f"{label}: {error}" if label else str(error)) from None
-
-
-def read_proto(path: Path) -> onnx.ModelProto:
-    """Read the message in a file without its external data.
-
-    Raise `InputError` if the file has no model.
-    """
-    try:
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder, not a model file")
-        proto: onnx.ModelProto = onnx.load(path, load_external_data=False)  # pyright: ignore[reportUnknownMemberType]
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except OSError as error:
-        raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    except (DecodeError, ValueError, UnicodeError, RuntimeError) as error:
-        kind = "not a text model" if path.suffix in _TEXT_FORMATS else "not an ONNX model, or a truncated one"
-        raise InputError(f"{path}: {kind} ({str(error)[:120]})") from None
-    if not proto.HasField("graph"):
-        raise InputError(f"{path}: holds no graph; it is empty or not an ONNX model")
-    return proto
-
-
-def _from_onnx_ir(source: Any) -> tuple[onnx.ModelProto, Path | None]:
-    import onnx_ir
-
-    tensors: list[Any] = [value.const_value for value in source.graph.initializers.values()]
-    folders = {str(tensor.base_dir) for tensor in tensors if type(tensor).__name__ == "ExternalTensor"}
-    if len(folders) > 1:
-        raise InputError(f"the model's external data lie in {len(folders)} folders; save it to one file first")
-    ir: Any = onnx_ir
-    proto: onnx.ModelProto = ir.to_proto(source)
-    return proto, Path(folders.pop()) if folders else None
 
 
 class _Reader:

@@ -87,10 +87,22 @@ def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Pa
         if any(_moves(tensor, outside, in_place) for tensor in tensors_of(model)):
             _save_with_data(model, folder, target, outside, in_place)
         else:
+            data = model.SerializeToString(deterministic=True)
+            if in_place and target.read_bytes() == data:
+                return  # a model that stays as it is keeps its time of change
             with replacing(target) as file:
-                file.write(model.SerializeToString(deterministic=True))
+                file.write(data)
     except OSError as error:
         raise InputError(f"{target}: can not write it: {error.strerror or error}") from None
+
+
+def serialized(model: onnx.ModelProto, target: str) -> bytes:
+    """Returns the bytes of a model without external data, for a `target` that errors name."""
+    if has_external_data(model):
+        raise InputError(f"{target}: takes one file, and the model keeps its weights in another; give a file: -o FILE")
+    if _inline_bytes(model) > _PROTOBUF_LIMIT:
+        raise InputError(f"{target}: the model has more bytes than one message may have; give a file: -o FILE")
+    return model.SerializeToString(deterministic=True)
 
 
 def _same_file(a: Path, b: Path) -> bool:

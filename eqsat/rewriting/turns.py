@@ -238,9 +238,9 @@ def _rewrite(
     proto, settings = model.proto, job.settings
     ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
     options = Options(
-        Limits(job.deadline, settings.node_limit, settings.memory_limit),
+        Limits(job.deadline, settings.node_limit, settings.memory_bytes),
         most - written_bytes(proto.graph),
-        settings.memory_limit,
+        settings.memory_bytes,
         settings.assume_dims,
         job.valuation.target,
         # The peak of memory is no sum over nodes, so extraction counts the bytes moved instead. A

@@ -86,7 +86,7 @@ def _raced(candidates: Sequence[Candidate], original: onnx.ModelProto, folder: P
     """Runs the race. Raises `NotTimed` if the choice or the original cannot be timed."""
     settings = job.settings
     first, last = _standing(candidates[0]), _standing(candidates[-1])
-    models, left = _serialized(candidates, settings.memory_limit)
+    models, left = _serialized(candidates, settings.memory_bytes)
     place = str(folder) if folder is not None and any(has_external_data(candidate.model) for candidate in candidates) else None
 
     def timed(feeds: Mapping[str, Any], rounds: Sequence[Sequence[str]]) -> dict[str, list[float]]:

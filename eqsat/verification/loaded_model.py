@@ -17,6 +17,7 @@ from onnx.external_data_helper import ExternalDataInfo
 
 from eqsat.model.names import stored_names
 from eqsat.model.read import read
+from eqsat.model.sources import Source
 from eqsat.model.tensors import tensor_bytes
 from eqsat.operators import RANDOM
 from eqsat.verification.input_ranges import nodes_in_order
@@ -33,9 +34,12 @@ class LoadedModel:
     folder: Path | None = None
 
 
-def load_model(path: str | Path) -> LoadedModel:
-    """Returns the model at `path`; raises `InputError` if the file is no readable model."""
-    model = read(path)
+def load_model(source: Source, name: str = "source") -> LoadedModel:
+    """Returns the model of a source; raises `InputError` if it holds no readable model.
+
+    `name` is the argument that the source was given for.
+    """
+    model = read(source, name)
     return LoadedModel(model.proto, model.folder)
 
 

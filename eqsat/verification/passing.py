@@ -42,14 +42,14 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
 
 def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
     settings = job.settings
-    examiner = Examiner(settings.memory_limit, settings.custom_operators, shared())
+    examiner = Examiner(settings.memory_bytes, settings.custom_operators, shared())
 
     def verified(result: onnx.ModelProto) -> Verdict:
         return verify(
             LoadedModel(original, folder),
             LoadedModel(result, folder),
             inputs=settings.inputs,
-            memory_limit=settings.memory_limit,
+            memory_limit=settings.memory_bytes,
             custom_op_library=settings.custom_op_library,
             worker=shared(),
         )

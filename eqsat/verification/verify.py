@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from eqsat.model.sources import Source
+from eqsat.parameters import value_types
 from eqsat.runtime.worker import Worker, shared
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.interface import checked_inputs, defaults, interface_change, same_graph
@@ -75,24 +77,50 @@ class Verdict:
 
 
 def verify_files(
-    original: str | Path,
-    optimized: str | Path,
+    original: Source,
+    optimized: Source,
     *,
     inputs: Mapping[str, np.ndarray] | None = None,
     seed: int = 0,
-    memory_limit: int = 1 << 30,
+    memory_limit: int | str = 1 << 30,
     custom_op_library: str | Path | None = None,
     time_limit: float = 60.0,
 ) -> Verdict:
-    """Does what `verify` does for two files. Raises `InputError` if one of them is not a model."""
+    """Tells whether two models compute the same, by running both on the same inputs.
+
+    Arguments:
+        original: the model that sets the standard: a path, an `onnx.ModelProto`, an
+            `onnx_ir.Model` or a `torch.onnx.ONNXProgram`.
+        optimized: the model that is compared with it, in any of these kinds.
+        inputs: the arrays to compare on, by the names of inputs; random ones by default.
+        seed: another seed draws other inputs.
+        memory_limit: models whose weights need more bytes are judged region by region; an integer,
+            or a text such as "2G".
+        custom_op_library: the path of a library of custom operators for ONNX Runtime.
+        time_limit: the seconds after which a call of the runtime is given up.
+
+    Returns a `Verdict`, whose `status` is "equal", "different" or "unverified". Raises `InputError`
+    if an argument is no model, or the original does not take the `inputs`.
+
+    >>> import eqsat
+    >>> from onnx.parser import parse_model
+    >>> head = '<ir_version: 8, opset_import: ["" : 17]> g (float[N, 4] x) => (float[N, 4] y)'
+    >>> twice = parse_model(head + "{ y = Add (x, x) }")
+    >>> square = parse_model(head + "{ y = Mul (x, x) }")
+    >>> eqsat.verify(twice, twice).status
+    'equal'
+    >>> verdict = eqsat.verify(twice, square)
+    >>> verdict.status, verdict.output
+    ('different', 'y')
+    """
     return verify(
-        load_model(original),
-        load_model(optimized),
-        inputs=inputs,
-        seed=seed,
-        memory_limit=memory_limit,
-        custom_op_library=custom_op_library,
-        time_limit=time_limit,
+        load_model(original, "original"),
+        load_model(optimized, "optimized"),
+        inputs=None if inputs is None else value_types.arrays("inputs", inputs),
+        seed=value_types.whole_number("seed", seed),
+        memory_limit=value_types.size_in_bytes("memory_limit", memory_limit),
+        custom_op_library=None if custom_op_library is None else value_types.existing_file("custom_op_library", custom_op_library),
+        time_limit=value_types.seconds("time_limit", time_limit),
     )
 
 
@@ -124,14 +152,18 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     reason = interface_change(original.proto, optimized.proto)
     if reason:
         return Verdict(DIFFERENT, reason)
-    if same_graph(original, optimized):
-        return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
+    # Inputs that do not fit are a mistake even where nothing has to run.
+    same = same_graph(original, optimized)
+    if same and inputs is None:
+        return _unchanged()
     try:
         plan = make_plan(original.proto)
     except NotImplementedError as error:
-        return Verdict(UNVERIFIED, str(error))
+        return _unchanged() if same else Verdict(UNVERIFIED, str(error))
     if inputs is not None:
         inputs = checked_inputs(inputs, plan)
+    if same:
+        return _unchanged()
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > examiner.memory_limit:
         return _by_regions(original, optimized, examiner, "the weights do not fit in the memory limit")
     if inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES:
@@ -147,6 +179,10 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         if verdict.status == UNVERIFIED:
             verdict.reason = f"{reason}; {verdict.reason}"
         return verdict
+
+
+def _unchanged() -> Verdict:
+    return Verdict(EQUAL, notes=["unchanged: the two models are the same graph; nothing was run"])
 
 
 class _TooMuch(Exception):

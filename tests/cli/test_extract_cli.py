@@ -99,7 +99,7 @@ def test_options_reach_the_extractor(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert printed(capsys, path, "--extractor", "tree")["cost"] == 7
     assert printed(capsys, path, "--extractor", "greedy")["cost"] == 5.5
     assert printed(capsys, path, "--time-limit", "0")["cost"] >= 5.5
-    assert "could need" in refusal(capsys, path, "--memory-limit", "0.00001")
+    assert "could need" in refusal(capsys, path, "--memory-limit", "10k")
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,10 @@ def test_options_reach_the_extractor(tmp_path: Path, capsys: pytest.CaptureFixtu
         (["--extractor", "best"], "best"),
         (["--time-limit", "soon"], "soon"),
         (["--time-limit", "-1"], "-1"),
-        (["--memory-limit", "0"], "'0' is not a positive number of gigabytes"),
-        (["--memory-limit", "nan"], "'nan' is not a positive number of gigabytes"),
-        (["--memory-limit", "much"], "'much' is not a positive number of gigabytes"),
+        (["--memory-limit", "4"], "the limit is 4 bytes"),
+        (["--memory-limit", "0"], "the limit is 0 bytes"),
+        (["--memory-limit", "nan"], "'nan' is not a number of bytes"),
+        (["--memory-limit", "4GB"], "write 4G or 4GiB"),
     ],
 )
 def test_wrong_options_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
@@ -208,8 +209,8 @@ def test_files_that_can_not_be_read_are_named(tmp_path: Path, capsys: pytest.Cap
 
 def test_a_bomb_is_refused_while_it_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bomb = file_of(tmp_path, gzip.compress(b" " * 100_000_000))
-    line = refusal(capsys, bomb, "--memory-limit", "0.1")
-    assert re.search(r"more than [123]\.\d+ MB of text, which could need \S+ GB of memory and more; the limit is 0\.1 GB", line)
+    line = refusal(capsys, bomb, "--memory-limit", "100M")
+    assert re.search(r"more than [123](\.\d+)?M of text, which could need \d+M of memory and more; the limit is 100M", line)
 
 
 def test_a_graph_that_needs_more_than_its_text_is_refused() -> None:

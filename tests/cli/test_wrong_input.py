@@ -153,6 +153,56 @@ def test_bad_model(kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) 
         assert "bad.onnx" in assert_refused(folder.parent, capsys, "verify", *(folder / name for name in pair))
 
 
+FOREIGN: dict[str, tuple[bytes, str]] = {
+    "m.onnx": (b"", "is empty"),
+    "lfs.onnx": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "git lfs pull"),
+    "m.pt": (b"PK\x03\x04" + bytes(26) + b"archive/data.pkl", "is a PyTorch file; export the model with torch.onnx.export"),
+    "old.pth": (b"\x80\x02\x8a\nl\xfc\x9cF", "is a pickle"),
+    "m.zip": (b"PK\x03\x04" + bytes(26) + b"model.onnx", "is a zip archive"),
+    "m.safetensors": ((60).to_bytes(8, "little") + b'{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}      ', "is a safetensors file"),
+    "m.tflite": (b"\x1c\0\0\0TFL3\x14\0\x20\0", "is a TensorFlow Lite model"),
+    "m.ort": (b"\x18\0\0\0ORTM\0\0", "ONNX Runtime's own format"),
+    "m.h5": (b"\x89HDF\r\n\x1a\n", "is an HDF5 file"),
+    "m.gguf": (b"GGUF\x03\0\0\0", "is a GGUF file"),
+    "m.onnx.gz": (b"\x1f\x8b\x08\0", "gunzip"),
+    "m.npy": (b"\x93NUMPY\x01\0", "is an array of numpy"),
+    "m.xml": (b'<?xml version="1.0"?>', "is XML"),
+    "page.onnx": (b"\n<!DOCTYPE html><html>", "is a web page"),
+    "m.tar": (bytes(257) + b"ustar\x0000", "is a tar archive"),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_a_file_of_another_kind_is_named(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, said = FOREIGN[name]
+    (folder / name).write_bytes(data)
+    (folder / "good.onnx").write_bytes(SMALL.SerializeToString())
+    for command in (["optimize", folder / name], ["verify", folder / "good.onnx", folder / name], ["cost", folder / name]):
+        message = assert_refused(folder, capsys, *command)
+        assert said in message and str(folder / name) in message
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [("https://example.org/m.onnx", "download it first"), ("s3://bucket/m.onnx", "download it first"), ("file:///m.onnx", "the path alone")],
+)
+def test_an_address_is_no_file(address: str, said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "good.onnx").write_bytes(SMALL.SerializeToString())
+    for command in (["optimize", address], ["verify", folder / "good.onnx", address], ["cost", address], ["rules", "why", "max-relu", address]):
+        message = assert_refused(folder, capsys, *command)
+        assert said in message and address in message
+
+
+def test_a_folder_is_no_model(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "zoo").mkdir()
+    assert "zoo: is a folder, not a model file" in assert_refused(folder, capsys, "optimize", folder / "zoo")
+    (folder / "zoo" / "m.onnx").write_bytes(SMALL.SerializeToString())
+    assert "zoo/m.onnx" in assert_refused(folder, capsys, "optimize", folder / "zoo")
+    assert "zoo/m.onnx" in assert_refused(folder, capsys, "cost", folder / "zoo")
+    (folder / "zoo" / "saved_model.pb").touch()
+    assert "SavedModel" in assert_refused(folder, capsys, "verify", folder / "zoo", folder / "zoo")
+
+
 @pytest.mark.parametrize("name", ["missing.onnx", "folder", "folder/missing.onnx", "short.bin/model.onnx", ""])
 def test_no_model_there(name: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert_refused(folder.parent, capsys, "optimize", f"{folder}/{name}", "-o", folder / "out.onnx")
@@ -201,6 +251,8 @@ def test_read_only_output_folder(folder: Path, capsys: pytest.CaptureFixture[str
         ["--target", "no-such-target"],
         ["--target", "t" * 5000],
         ["--dim", "N"],
+        ["--memory-limit", "2GB"],
+        ["--max-growth", "-1"],
     ],
     ids=lambda options: " ".join(options)[:30],
 )

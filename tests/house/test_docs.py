@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TUTORIAL, REFERENCE, LAWS, README = ROOT / "docs" / "tutorial.md", ROOT / "docs" / "rule-language.md", ROOT / "rules" / "README.md", ROOT / "README.md"
 REPORT = ROOT / "docs" / "report.md"
 OPTIONS = ROOT / "docs" / "options.md"
+PYTHON = ROOT / "docs" / "python.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SAVED = re.compile(r"`([\w.]+)`[^`]*:\n\n\Z")  # the sentence above a file to save ends with its name
 
@@ -176,6 +178,32 @@ def test_readme_shows_a_rule_that_integers_refute() -> None:
     verdict = check_rule(load([rules]).rules[0], 60, 0)
     assert verdict.status == REFUTED
     assert verdict.counterexample is not None and "left (int" in verdict.counterexample.left.replace("uint", "int")
+
+
+def test_the_pass_of_the_python_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import onnx
+
+    from tests.support.models import parse
+
+    monkeypatch.chdir(tmp_path)
+    onnx.save(parse("g (float[N, 4] x) => (float[N, 4] y) { a = Relu (x)  b = Relu (a)  y = Identity (b) }"), "model.onnx")
+    (code,) = (block[2] for block in BLOCK.finditer(text(PYTHON)) if block[1] == "python" and "OptimizePass" in block[2])
+    found: dict[str, Any] = {}
+    exec(compile(code, "docs/python.md", "exec"), found)
+    assert [node.op_type for node in found["result"].model.graph] == ["Relu"]
+
+
+def test_the_python_page_has_all_public_names() -> None:
+    import eqsat
+
+    assert {name for name in dir(eqsat) if f"`{name}" not in text(PYTHON)} == {"__version__"}
+
+
+def test_the_exit_codes_are_all_described() -> None:
+    from eqsat.cli import exit_codes
+
+    codes = {value for name, value in vars(exit_codes).items() if name.isupper()}
+    assert {int(code) for code in re.findall(r"^\| (\d+) \|", text(OPTIONS), re.MULTILINE)} == codes
 
 
 def test_the_options_are_all_described(capsys: pytest.CaptureFixture[str]) -> None:

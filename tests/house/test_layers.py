@@ -17,9 +17,10 @@ ROOT = Path(__file__).resolve().parents[2]
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
     ["deadline", "errors", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
+    ["parameters"],
     ["facts", "settings", "traits"],
     ["model"],
-    ["control", "terms"],
+    ["control", "picture", "terms"],
     ["spelling"],
     ["cost", "language"],
     ["egraph"],
@@ -29,7 +30,7 @@ FLOORS = [
     ["verification", "why"],
     ["report", "tuning"],
     ["comparing", "pipeline"],
-    ["__init__", "cli"],
+    ["__init__", "cli", "onnx_ir_pass"],
     ["__main__"],
 ]
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

@@ -1,0 +1,46 @@
+"""Standard input and output as models: `-` in place of a file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from eqsat.errors import InputError
+
+if TYPE_CHECKING:
+    import onnx
+
+STANDARD = "-"
+
+
+def source_of(text: str) -> Any:
+    """Returns the model that an argument names: a path as it is, and for `-` the message that
+    standard input holds.
+    """
+    if text != STANDARD:
+        return text
+    if sys.stdin is None or sys.stdin.isatty():  # pyright: ignore[reportUnnecessaryComparison]
+        raise InputError("standard input is no file; '-' reads a model from it: eqsat optimize - < model.onnx > small.onnx")
+    from eqsat.model.sources import parse_proto
+
+    return parse_proto(sys.stdin.buffer.read(), "standard input")
+
+
+def once(texts: list[str]) -> None:
+    """Raises `InputError` if more than one of the arguments is standard input."""
+    if texts.count(STANDARD) > 1:
+        raise InputError("standard input can be only one of the models")
+
+
+def check_output() -> None:
+    """Raises `InputError` where the bytes of a model would go to a terminal."""
+    if sys.stdout.isatty():
+        raise InputError("standard output is a terminal; redirect it, or give a file: -o FILE")
+
+
+def print_model(model: onnx.ModelProto) -> None:
+    """Writes the bytes of a model to standard output, and nothing else."""
+    from eqsat.model.write import serialized
+
+    sys.stdout.buffer.write(serialized(model, "standard output"))
+    sys.stdout.buffer.flush()
