@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     optimize.add_argument("model", metavar="MODEL", help="an ONNX file")
     optimize.add_argument("-o", "--output", metavar="OUT", help="where to write the result (default: MODEL with .opt.onnx)")
     add_settings(optimize)
-    optimize.add_argument("--report", metavar="FILE.json", help="write the report there")
+    optimize.add_argument(
+        "--report", metavar="FILE", action="append", default=[], help="write the report there: a page if FILE ends in .html, else JSON (repeatable)"
+    )
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
     optimize.add_argument("-v", "--verbose", action="store_true", help="print the figures of each step and of each rule, too")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -67,57 +69,57 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _keep_apart(source: Path, inputs: str | None, written: Mapping[str, Path]) -> None:
+def _keep_apart(source: Path, inputs: str | None, written: Sequence[tuple[str, Path]]) -> None:
     """A run must not write a file twice, or over a file that it reads. Only the model may be
     replaced by its result.
     """
     kept = {source.resolve(): "the model"}
     if inputs is not None:
         kept[Path(inputs).resolve()] = "the inputs"
-    for what, path in written.items():
+    for what, path in written:
         before = kept.get(path.resolve())
         if before is not None and (what, before) != ("the result", "the model"):
             raise InputError(f"{path}: {what} would overwrite {before}")
         kept[path.resolve()] = what
 
 
-def _files(options: argparse.Namespace, source: Path) -> dict[str, Path]:
-    """The files that a run writes, by their purpose. Raises `InputError` if one can not be
+def _result_file(options: argparse.Namespace, source: Path) -> Path:
+    """The file of the result. Raises `InputError` if a file that the run writes can not be
     written.
     """
-    asked = {"the result": options.output or source.with_suffix(".opt.onnx"), "the report": options.report, "the e-graph": options.dump_egraph}
-    written = {what: Path(path) for what, path in asked.items() if path}
-    for path in written.values():
+    result = Path(options.output or source.with_suffix(".opt.onnx"))
+    written = [("the result", result), *(("the report", Path(path)) for path in options.report)]
+    if options.dump_egraph:
+        written.append(("the e-graph", Path(options.dump_egraph)))
+    for _, path in written:
         if not path.parent.is_dir():
             raise InputError(f"{path.parent}: no such folder")
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
     _keep_apart(source, options.inputs, written)
-    return written
+    return result
 
 
 def _optimize(options: argparse.Namespace) -> int:
     source = Path(options.model)
-    written = _files(options, source)
+    output = _result_file(options, source)
     for path in filter(None, (options.custom_op_library, source)):
         if not Path(path).exists():
             raise InputError(f"{path}: no such file")
     given = given_settings(options)
 
+    from eqsat.cli.report_files import write_reports
     from eqsat.cli.summary import details, summary
     from eqsat.pipeline import run
     from eqsat.settings import Settings
 
     with shown_progress(options.quiet) as progress:
-        result = run(source, Settings(**given, progress=progress))
-    result.save(written["the result"])
-    report = result.report
-    report["output"] = str(written["the result"])
-    if options.report:
-        try:
-            written["the report"].write_text(json.dumps(report, indent=2) + "\n")
-        except OSError as error:
-            raise InputError(f"{options.report}: can not write it: {error.strerror}") from None
+        settings = Settings(**given, progress=progress)
+        result = run(source, settings)
+        result.save(output)
+        report = result.report
+        report["output"] = str(output)
+        write_reports([Path(path) for path in options.report], result, settings)
     for note in report["notes"]:
         print(f"eqsat: warning: {note}", file=sys.stderr)
     if options.json:

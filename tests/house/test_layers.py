@@ -29,6 +29,7 @@ FLOORS = [
     ["verification", "why"],
     ["report", "tuning"],
     ["pipeline"],
+    ["page"],
     ["__init__", "cli"],
     ["__main__"],
 ]

@@ -31,17 +31,39 @@ const layouter = (() => {
     });
 })();
 
-const curve = d3.line((point) => point.x, (point) => point.y).curve(d3.curveBasis);
+const READABLE = 0.7; // the scale below which letters are hard to read
+const curve = d3
+  .line(
+    (point) => point.x,
+    (point) => point.y,
+  )
+  .curve(d3.curveBasis);
 
 /** Makes the pane of a side. `act` has what a click on a node, a closed or an open fold does. */
 function makePane(side, act) {
   const graph = graphs[side];
   const svg = d3.select(`#${side} svg`);
   const stage = svg.append("g").attr("class", "stage");
-  const layers = Object.fromEntries(["boxes", "lines", "nodes"].map((name) => [name, stage.append("g").attr("class", name)]));
-  svg.append("defs").append("marker").attr("id", `arrow-${side}`).attr("viewBox", "0 0 8 8").attr("refX", 7).attr("refY", 4).attr("markerWidth", 7).attr("markerHeight", 7).attr("orient", "auto")
-    .append("path").attr("d", "M0,0.5 L8,4 L0,7.5 z");
-  const zoom = d3.zoom().scaleExtent([0.02, 3]).on("zoom", (event) => stage.attr("transform", event.transform));
+  const layers = Object.fromEntries(
+    ["boxes", "lines", "titles", "nodes"].map((name) => [name, stage.append("g").attr("class", name)]),
+  );
+  svg
+    .append("defs")
+    .append("marker")
+    .attr("id", `arrow-${side}`)
+    .attr("viewBox", "0 0 8 8")
+    .attr("refX", 7)
+    .attr("refY", 4)
+    .attr("markerUnits", "userSpaceOnUse")
+    .attr("markerWidth", 8)
+    .attr("markerHeight", 8)
+    .attr("orient", "auto")
+    .append("path")
+    .attr("d", "M0,0.5 L8,4 L0,7.5 z");
+  const zoom = d3
+    .zoom()
+    .scaleExtent([0.02, 3])
+    .on("zoom", (event) => stage.attr("transform", event.transform));
   svg.call(zoom).on("dblclick.zoom", null);
   const pane = { side, laid: null, asked: 0 };
 
@@ -53,8 +75,8 @@ function makePane(side, act) {
     const was = anchor && pane.laid ? pane.at(anchor) : null;
     const first = pane.laid === null;
     pane.laid = laid;
-    draw(open);
-    if (first) pane.fit();
+    draw();
+    if (first) zoomTo(whole(), READABLE, 1, 0);
     else if (was && pane.at(anchor)) keepAt(was, pane.at(anchor));
     svg.attr("aria-busy", null);
   };
@@ -63,30 +85,47 @@ function makePane(side, act) {
 
   /** Names the item that is seen for a node: itself, or the outermost closed fold around it. */
   pane.itemOf = (id, open) => {
-    const closed = foldsAround(graph.nodes[id].fold).reverse().find((fold) => !open.has(fold));
+    const closed = foldsAround(graph.nodes[id].fold)
+      .reverse()
+      .find((fold) => !open.has(fold));
     return closed === undefined ? "n" + id : "f" + closed;
   };
 
-  pane.fit = () => zoomTo({ x: 0, y: 0, width: pane.laid.width, height: pane.laid.height }, 1, 0);
+  const whole = () => ({ x: 0, y: 0, width: pane.laid.width, height: pane.laid.height });
+  pane.fit = () => zoomTo(whole(), 0, 1, 0);
 
   pane.focus = (items) => {
     const found = items.map(pane.at).filter(Boolean);
     if (!found.length) return;
     const x = d3.min(found, (item) => item.x);
     const y = d3.min(found, (item) => item.y);
-    zoomTo({ x, y, width: d3.max(found, (item) => item.x + item.width) - x, height: d3.max(found, (item) => item.y + item.height) - y }, 1.1, 60);
+    zoomTo(
+      {
+        x,
+        y,
+        width: d3.max(found, (item) => item.x + item.width) - x,
+        height: d3.max(found, (item) => item.y + item.height) - y,
+      },
+      READABLE / 2,
+      1.1,
+      60,
+    );
   };
 
   pane.mark = (lit, chosen) => {
-    for (const layer of [layers.nodes, layers.boxes]) layer.selectAll("g.item").classed("lit", (item) => lit.has(item.id)).classed("chosen", (item) => item.id === chosen);
+    for (const layer of [layers.nodes, layers.boxes])
+      layer
+        .selectAll("g.item")
+        .classed("lit", (item) => lit.has(item.id))
+        .classed("chosen", (item) => item.id === chosen);
     layers.lines.selectAll("path").classed("lit", (line) => chosen !== null && (line.from === chosen || line.to === chosen));
   };
 
-  function zoomTo(box, most, margin) {
+  function zoomTo(box, least, most, margin) {
     const { width, height } = svg.node().getBoundingClientRect();
     const scale = Math.max(0.02, Math.min(most, (width - 2 * margin - 10) / box.width, (height - 2 * margin - 10) / box.height));
-    // A tall graph is read from its top: it fills the width, but stays readable.
-    const readable = margin || scale > 0.35 ? scale : Math.min(most, Math.max(scale, 0.35));
+    // A graph that is too large to be read whole is shown from its top.
+    const readable = Math.max(scale, least);
     const top = box.height * readable > height ? 10 - box.y * readable : (height - box.height * readable) / 2 - box.y * readable;
     const transform = d3.zoomIdentity.translate((width - box.width * readable) / 2 - box.x * readable, top).scale(readable);
     svg.call(zoom.transform, transform);
@@ -97,37 +136,95 @@ function makePane(side, act) {
     svg.call(zoom.transform, d3.zoomIdentity.translate(x + k * (was.x - now.x), y + k * (was.y - now.y)).scale(k));
   }
 
-  function draw(open) {
+  function draw() {
     const { boxes, nodes, lines } = pane.laid;
-    layers.lines.selectAll("path").data(lines, (line) => line.from + ">" + line.to).join("path").attr("d", (line) => curve(line.points)).attr("marker-end", (line) => (line.arrow ? `url(#arrow-${side})` : null));
-    layers.boxes.selectAll("g.item").data(boxes, (box) => box.id).join(makeBox).attr("transform", (box) => `translate(${box.x},${box.y})`)
+    layers.lines
+      .selectAll("path")
+      .data(lines, (line) => line.from + ">" + line.to)
+      .join("path")
+      .attr("d", (line) => curve(line.points))
+      .attr("marker-end", (line) => (line.arrow ? `url(#arrow-${side})` : null));
+    layers.boxes
+      .selectAll("g.item")
+      .data(boxes, (box) => box.id)
+      .join(makeBox)
+      .attr("transform", (box) => `translate(${box.x},${box.y})`)
       .each(function (box) {
-        d3.select(this).select("rect").attr("width", box.width).attr("height", box.height).attr("class", "depth" + (box.depth % 4));
-        d3.select(this).select("text").text(clipped("▾ " + folds[+box.id.slice(1)].title, box.width - 12, 6.8));
+        d3.select(this)
+          .select("rect")
+          .attr("width", box.width)
+          .attr("height", box.height)
+          .attr("class", "depth" + (box.depth % 4));
       });
-    layers.nodes.selectAll("g.item").data(nodes, (node) => node.id).join(makeItem).attr("transform", (node) => `translate(${node.x},${node.y})`)
-      .each(function (node) { d3.select(this).select("rect").attr("width", node.width).attr("height", node.height); });
+    // Titles are above the lines that enter a fold.
+    layers.titles
+      .selectAll("text")
+      .data(boxes, (box) => box.id)
+      .join(makeTitle)
+      .attr("x", (box) => box.x + 10)
+      .attr("y", (box) => box.y + 18)
+      .text((box) => clipped("▾ " + folds[+box.id.slice(1)].title, box.width - 6, 7.4));
+    layers.nodes
+      .selectAll("g.item")
+      .data(nodes, (node) => node.id)
+      .join(makeItem)
+      .attr("transform", (node) => `translate(${node.x},${node.y})`)
+      .each(function (node) {
+        d3.select(this).select("rect").attr("width", node.width).attr("height", node.height);
+      });
   }
 
   function makeBox(enter) {
-    const made = enter.append("g").attr("class", "item box").attr("data-id", (box) => box.id);
+    const made = enter
+      .append("g")
+      .attr("class", "item box")
+      .attr("data-id", (box) => box.id);
     made.append("rect").attr("rx", 8);
-    activated(made.append("text").attr("x", 10).attr("y", 18), (box) => act.toggle(+box.id.slice(1), pane)).append("title").text("fold");
     return made;
   }
 
+  function makeTitle(enter) {
+    return activated(
+      enter.append("text").attr("data-title", (box) => box.id),
+      (box) => act.toggle(+box.id.slice(1)),
+    );
+  }
+
   function makeItem(enter) {
-    const made = enter.append("g").attr("data-id", (item) => item.id).attr("class", (item) => "item " + kindOf(item));
+    const made = enter
+      .append("g")
+      .attr("data-id", (item) => item.id)
+      .attr("class", (item) => "item " + kindOf(item));
     made.append("rect").attr("rx", (item) => (item.id[0] === "f" ? 8 : 4));
-    made.append("text").attr("class", "label").attr("x", (item) => item.width / 2).attr("y", (item) => (item.height > 26 ? 16 : 17)).text((item) => clipped(labelOf(item), item.width, 7.2));
-    made.append("text").attr("class", "small").attr("x", (item) => item.width / 2).attr("y", (item) => item.height - 8).text((item) => clipped(smallOf(item), item.width, 5.6));
-    made.append("title").text((item) => (item.id[0] === "f" ? folds[+item.id.slice(1)].title : titleOf(graph.nodes[+item.id.slice(1)], graph)));
-    return activated(made, (item) => (item.id[0] === "f" ? act.toggle(+item.id.slice(1), pane) : act.select(side, +item.id.slice(1))));
+    made
+      .append("text")
+      .attr("class", "label")
+      .attr("x", (item) => item.width / 2)
+      .attr("y", (item) => (item.height > 26 ? 16 : 17))
+      .text((item) => clipped(labelOf(item), item.width, item.id[0] === "f" ? 8 : 7.4));
+    made
+      .append("text")
+      .attr("class", "small")
+      .attr("x", (item) => item.width / 2)
+      .attr("y", (item) => item.height - 8)
+      .text((item) => clipped(smallOf(item), item.width, 6));
+    made
+      .append("title")
+      .text((item) => (item.id[0] === "f" ? folds[+item.id.slice(1)].title : titleOf(graph.nodes[+item.id.slice(1)], graph)));
+    return activated(made, (item) => (item.id[0] === "f" ? act.toggle(+item.id.slice(1)) : act.select(side, +item.id.slice(1))));
   }
 
   function activated(selection, action) {
-    return selection.attr("tabindex", 0).attr("role", "button").on("click", (event, item) => action(item))
-      .on("keydown", (event, item) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(item); } });
+    return selection
+      .attr("tabindex", 0)
+      .attr("role", "button")
+      .on("click", (event, item) => action(item))
+      .on("keydown", (event, item) => {
+        if (event.key === "Enter" || event.key === " ") {
+          event.preventDefault();
+          action(item);
+        }
+      });
   }
 
   function kindOf(item) {

@@ -23,7 +23,14 @@ function element(tag, properties = {}, ...children) {
 /** Writes an amount with three digits and the prefix of its unit. */
 function scaled(amount, unit) {
   if (amount === null || amount === undefined) return "–";
-  for (const [prefix, factor] of [["G", 1e9], ["M", 1e6], ["k", 1e3], ["", 1], ["m", 1e-3], ["µ", 1e-6]])
+  for (const [prefix, factor] of [
+    ["G", 1e9],
+    ["M", 1e6],
+    ["k", 1e3],
+    ["", 1],
+    ["m", 1e-3],
+    ["µ", 1e-6],
+  ])
     if (Math.abs(amount) >= factor * 0.9995) return `${+(amount / factor).toPrecision(3)} ${prefix}${unit}`;
   return amount ? `${(amount / 1e-9).toPrecision(3)} n${unit}` : `0 ${unit}`;
 }
@@ -32,8 +39,21 @@ function scaled(amount, unit) {
 function readGraph(side, number) {
   const given = data.sides[number];
   const graph = { side, nodes: [], makers: new Map(), users: new Map(), values: [], given };
-  graph.values = given.values.map(([name, type, stored]) => ({ name: text(name), type: text(type), constant: stored !== undefined, text: stored === undefined ? "" : text(stored) }));
-  graph.kernels = given.kernels.map(([operator, seconds, launches, bytes, operations, bound, known]) => ({ operator: text(operator), seconds, launches, bytes, operations, bound, known }));
+  graph.values = given.values.map(([name, type, stored]) => ({
+    name: text(name),
+    type: text(type),
+    constant: stored !== undefined,
+    text: stored === undefined ? "" : text(stored),
+  }));
+  graph.kernels = given.kernels.map(([operator, seconds, launches, bytes, operations, bound, known]) => ({
+    operator: text(operator),
+    seconds,
+    launches,
+    bytes,
+    operations,
+    bound,
+    known,
+  }));
   const add = (node) => {
     node.id = graph.nodes.length;
     graph.nodes.push(node);
@@ -56,11 +76,37 @@ function readGraph(side, number) {
       region: null,
     });
   graph.count = graph.nodes.length;
-  for (const value of given.inputs) add({ side, operator: "input", name: graph.values[value].name, inputs: [], results: [], outputs: [value], fold: 0, attributes: [], kernels: [], state: "kept", end: true });
-  for (const value of given.outputs) add({ side, operator: "output", name: graph.values[value].name, inputs: [value], results: [], outputs: [], fold: 0, attributes: [], kernels: [], state: "kept", end: true });
+  for (const value of given.inputs)
+    add({
+      side,
+      operator: "input",
+      name: graph.values[value].name,
+      inputs: [],
+      results: [],
+      outputs: [value],
+      fold: 0,
+      attributes: [],
+      kernels: [],
+      state: "kept",
+      end: true,
+    });
+  for (const value of given.outputs)
+    add({
+      side,
+      operator: "output",
+      name: graph.values[value].name,
+      inputs: [value],
+      results: [],
+      outputs: [],
+      fold: 0,
+      attributes: [],
+      kernels: [],
+      state: "kept",
+      end: true,
+    });
   for (const node of graph.nodes)
     for (const value of new Set([...node.inputs, ...node.results]))
-      if (value >= 0) graph.users.set(value, [...(graph.users.get(value) ?? []), node.id]);
+      if (value >= 0) graph.users.has(value) ? graph.users.get(value).push(node.id) : graph.users.set(value, [node.id]);
   graph.seconds = (node) => (node.kernels.length ? node.kernels.reduce((sum, kernel) => sum + kernel.seconds, 0) : null);
   return graph;
 }
@@ -76,7 +122,15 @@ data.regions.forEach((region, number) => {
 });
 
 /** The folds: their titles, what they are in, and what they hold on each side. */
-const folds = data.folds.map(([title, parent], id) => ({ id, title: text(title), parent, folds: [], nodes: { before: [], after: [] }, size: { before: 0, after: 0 }, changed: { before: 0, after: 0 } }));
+const folds = data.folds.map(([title, parent], id) => ({
+  id,
+  title: text(title),
+  parent,
+  folds: [],
+  nodes: { before: [], after: [] },
+  size: { before: 0, after: 0 },
+  changed: { before: 0, after: 0 },
+}));
 for (const fold of folds) if (fold.id) folds[fold.parent].folds.push(fold.id);
 for (const side of SIDES)
   for (const node of graphs[side].nodes) {
@@ -99,7 +153,7 @@ function firstOpen(most) {
   const open = new Set([0]);
   const seen = (fold) => Math.max(...SIDES.map((side) => folds[fold].nodes[side].length)) + folds[fold].folds.length;
   let total = seen(0);
-  for (const waiting = [...folds[0].folds]; waiting.length; ) {
+  for (const waiting = [...folds[0].folds]; waiting.length;) {
     const fold = waiting.shift();
     const more = seen(fold) - 1;
     if (total + more > most) continue;

@@ -16,7 +16,15 @@ function layoutTree(tree) {
 
 function layoutFold(tree) {
   const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "TB", nodesep: 14, ranksep: 26, edgesep: 8, marginx: 12, marginy: 10, ranker: tree.items.length > MANY ? "longest-path" : "network-simplex" });
+  graph.setGraph({
+    rankdir: "TB",
+    nodesep: 14,
+    ranksep: 26,
+    edgesep: 8,
+    marginx: 12,
+    marginy: 10,
+    ranker: tree.items.length > MANY ? "longest-path" : "network-simplex",
+  });
   graph.setDefaultEdgeLabel(() => ({}));
   const inner = new Map();
   for (const item of tree.items) {
@@ -26,10 +34,35 @@ function layoutFold(tree) {
   }
   for (const port of tree.ports) graph.setNode(port, { width: 6, height: 2 });
   for (const [from, to] of tree.edges) if (from !== to) graph.setEdge(from, to, {});
-  dagre.layout(graph);
+  try {
+    dagre.layout(graph);
+  } catch {
+    stack(graph); // dagre calls itself for each node of a chain, and a long one may be too much
+  }
   const { width, height } = graph.graph();
-  const least = tree.title.length * 6.6 + 40;
-  return { tree, graph, inner, width: Math.max(width || 40, Math.min(least, 320)), height: (height || 20) + (tree.id === "f0" ? 0 : TITLE) };
+  const least = tree.title.length * 7.4 + 40;
+  return {
+    tree,
+    graph,
+    inner,
+    width: Math.max(width || 40, Math.min(least, 320)),
+    height: (height || 20) + (tree.id === "f0" ? 0 : TITLE),
+  };
+}
+
+/** Places the nodes of a graph below one another. */
+function stack(graph) {
+  const { marginx, marginy, ranksep } = graph.graph();
+  const width = Math.max(...graph.nodes().map((id) => graph.node(id).width));
+  let y = marginy;
+  for (const id of graph.nodes()) {
+    const node = graph.node(id);
+    Object.assign(node, { x: marginx + width / 2, y: y + node.height / 2 });
+    y += node.height + ranksep;
+  }
+  for (const edge of graph.edges())
+    graph.edge(edge).points = [edge.v, edge.w].map((id) => ({ x: graph.node(id).x, y: graph.node(id).y }));
+  Object.assign(graph.graph(), { width: width + 2 * marginx, height: y - ranksep + marginy });
 }
 
 /** Adds a fold at a place. Returns the absolute places of its ports. */
@@ -49,9 +82,14 @@ function place(laid, x, y, depth, found) {
   }
   for (const edge of graph.edges()) {
     const points = (graph.edge(edge).points ?? []).map((point) => ({ x: left + point.x, y: top + point.y }));
-    const start = portsOf.get(edge.v)?.get("o:" + edge.w);
-    const end = portsOf.get(edge.w)?.get("i:" + edge.v);
-    found.lines.push({ from: edge.v, to: edge.w, arrow: !tree.ports.includes(edge.w) && !end, points: [...(start ? [start] : []), ...points, ...(end ? [end] : [])] });
+    const start = portsOf.get(edge.v)?.get("o:" + edge.w) ?? ports.get(edge.v);
+    const end = portsOf.get(edge.w)?.get("i:" + edge.v) ?? ports.get(edge.w);
+    found.lines.push({
+      from: edge.v,
+      to: edge.w,
+      arrow: !end,
+      points: [...(start ? [start] : []), ...points, ...(end ? [end] : [])],
+    });
   }
   return ports;
 }

@@ -19,7 +19,16 @@ function mark() {
 
 /** Lists what is lit on a side: the region that is shown, or the node selected and its twin. */
 function litOn(side) {
-  const ids = seen.region !== null ? regionNodes(seen.region, side) : seen.node === null ? [] : seen.node.side === side ? [seen.node.id] : (seen.node.twin ?? null) === null ? [] : [seen.node.twin];
+  const ids =
+    seen.region !== null
+      ? regionNodes(seen.region, side)
+      : seen.node === null
+        ? []
+        : seen.node.side === side
+          ? [seen.node.id]
+          : (seen.node.twin ?? null) === null
+            ? []
+            : [seen.node.twin];
   return new Set(ids.map((id) => panes[side].itemOf(id, seen.open)));
 }
 
@@ -29,11 +38,10 @@ function regionNodes(number, side) {
   return side === "before" ? region.old : region.new.length ? region.new : region.stands;
 }
 
-async function toggle(fold, pane) {
+async function toggle(fold) {
   if (seen.open.has(fold)) for (const other of within(fold)) seen.open.delete(other);
   else seen.open.add(fold);
   await refresh("f" + fold);
-  pane?.at("f" + fold);
 }
 
 function within(fold) {
@@ -88,7 +96,11 @@ async function showRegion(number, node) {
 /** Shows where a region without a counterpart was: the users of its values on the other side. */
 function nearby(number, side) {
   const region = data.regions[number];
-  const twins = region.old.flatMap((id) => graphs.before.nodes[id].outputs.flatMap((value) => (graphs.before.users.get(value) ?? []).map((user) => graphs.before.nodes[user].twin)));
+  const twins = region.old.flatMap((id) =>
+    graphs.before.nodes[id].outputs.flatMap((value) =>
+      (graphs.before.users.get(value) ?? []).map((user) => graphs.before.nodes[user].twin),
+    ),
+  );
   const ids = side === "after" ? twins.filter((twin) => twin !== null && twin !== undefined) : [];
   if (ids.length) bringIntoView(side, ids.slice(0, 3));
 }
@@ -119,8 +131,20 @@ function search(wanted) {
   for (const side of SIDES)
     for (const node of graphs[side].nodes) {
       const operator = node.operator.toLowerCase();
-      const names = [node.name, ...node.outputs.filter((value) => value >= 0).map((value) => graphs[side].values[value].name)].map((name) => name.toLowerCase());
-      const rank = operator === needle ? 0 : operator.startsWith(needle) ? 1 : names.includes(needle) ? 1 : operator.includes(needle) || names.some((name) => name.includes(needle)) ? 2 : null;
+      const names = [
+        node.name,
+        ...node.outputs.filter((value) => value >= 0).map((value) => graphs[side].values[value].name),
+      ].map((name) => name.toLowerCase());
+      const rank =
+        operator === needle
+          ? 0
+          : operator.startsWith(needle)
+            ? 1
+            : names.includes(needle)
+              ? 1
+              : operator.includes(needle) || names.some((name) => name.includes(needle))
+                ? 2
+                : null;
       if (rank !== null) found.push({ rank, node });
     }
   return found.sort((a, b) => a.rank - b.rank).map(({ node }) => node);
@@ -129,9 +153,39 @@ function search(wanted) {
 function showFound() {
   const list = get("found");
   const found = search(get("search").value);
-  list.replaceChildren(...found.slice(0, 60).map((node) =>
-    element("li", {}, element("button", { type: "button", class: "link " + node.state, onclick: () => { list.hidden = true; select(node.side, node.id); } }, `${SIGN[node.state]}${node.operator}`, element("span", { class: "type" }, ` ${node.side === "before" ? "original" : "written"} · ${titleOf(node, graphs[node.side])}`)))));
-  if (get("search").value.trim()) list.append(element("li", { class: "type" }, found.length > 60 ? `60 of ${found.length} nodes` : found.length ? `${found.length} nodes` : "no node"));
+  list.replaceChildren(
+    ...found.slice(0, 60).map((node) =>
+      element(
+        "li",
+        {},
+        element(
+          "button",
+          {
+            type: "button",
+            class: "link " + node.state,
+            onclick: () => {
+              list.hidden = true;
+              select(node.side, node.id);
+            },
+          },
+          `${SIGN[node.state]}${node.operator}`,
+          element(
+            "span",
+            { class: "type" },
+            ` ${node.side === "before" ? "original" : "written"} · ${titleOf(node, graphs[node.side])}`,
+          ),
+        ),
+      ),
+    ),
+  );
+  if (get("search").value.trim())
+    list.append(
+      element(
+        "li",
+        { class: "type" },
+        found.length > 60 ? `60 of ${found.length} nodes` : found.length ? `${found.length} nodes` : "no node",
+      ),
+    );
   list.hidden = !list.children.length;
 }
 
@@ -141,14 +195,37 @@ function setTheme(theme) {
 }
 
 function start() {
-  setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  setTheme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => setTheme(dark.matches ? "dark" : "light"));
   get("theme").addEventListener("click", () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-  for (const [id, show] of [["summary", showSummary], ["changes", (place) => showChanges(place, { region: (number) => { get("graphs").scrollIntoView(); showRegion(number); } })], ["operators", showOperators], ["rules", showRules], ["growth", showGrowth], ["verification", showVerification], ["limits", showLimits], ["about", showAbout]]) show(get(id));
+  for (const [id, show] of [
+    ["summary", showSummary],
+    [
+      "changes",
+      (place) =>
+        showChanges(place, {
+          region: (number) => {
+            get("graphs").scrollIntoView();
+            showRegion(number);
+          },
+        }),
+    ],
+    ["operators", showOperators],
+    ["rules", showRules],
+    ["growth", showGrowth],
+    ["verification", showVerification],
+    ["limits", showLimits],
+    ["about", showAbout],
+  ])
+    show(get(id));
   for (const section of document.querySelectorAll("main section[id]")) {
     const title = section.querySelector("h2")?.textContent;
     if (title) get("sections").append(element("a", { href: "#" + section.id }, title));
   }
-  for (const side of SIDES) get(side).querySelector("figcaption").textContent = `${side === "before" ? "original" : "written"}: ${graphs[side].count} nodes`;
+  for (const side of SIDES)
+    get(side).querySelector("figcaption").textContent =
+      `${side === "before" ? "original" : "written"}: ${graphs[side].count} nodes`;
   get("search").addEventListener("input", showFound);
   get("search").addEventListener("keydown", (event) => {
     if (event.key === "Enter") get("found").querySelector("button")?.click();
@@ -156,12 +233,21 @@ function start() {
   });
   get("next").addEventListener("click", () => step(1));
   get("previous").addEventListener("click", () => step(-1));
-  get("unfold").addEventListener("click", () => { seen.open = new Set(folds.map((fold) => fold.id)); refresh(); });
-  get("fold").addEventListener("click", async () => { seen.open = new Set([0]); await refresh(); SIDES.forEach((side) => panes[side].fit()); });
+  get("unfold").addEventListener("click", () => {
+    seen.open = new Set(folds.map((fold) => fold.id));
+    refresh();
+  });
+  get("fold").addEventListener("click", async () => {
+    seen.open = new Set([0]);
+    await refresh();
+    SIDES.forEach((side) => panes[side].fit());
+  });
   get("fit").addEventListener("click", () => SIDES.forEach((side) => panes[side].fit()));
   get("position").textContent = order.length ? `${order.length} regions` : "no changes";
   showDetails(get("details"), null, act);
-  refresh().then(() => { document.documentElement.dataset.ready = "yes"; });
+  refresh().then(() => {
+    document.documentElement.dataset.ready = "yes";
+  });
 }
 
 start();

@@ -58,11 +58,19 @@ function addEdge(trees, from, fromPath, to, toPath) {
 function nodeItem(node, graph) {
   const label = SIGN[node.state] + (node.end ? node.name : node.operator);
   const type = shortType(graph.values[node.outputs.find((value) => value >= 0) ?? -1]?.type ?? "");
-  return { id: "n" + node.id, width: Math.min(WIDEST, Math.max(64, label.length * 7.6 + 20, type.length * 5.8 + 16)), height: type ? 38 : 26 };
+  return {
+    id: "n" + node.id,
+    width: Math.min(WIDEST, Math.max(64, label.length * 7.6 + 20, type.length * 6.1 + 16)),
+    height: type ? 38 : 26,
+  };
 }
 
 function foldItem(fold, side) {
-  return { id: "f" + fold.id, width: Math.min(WIDEST, Math.max(120, fold.title.length * 7.2 + 34, foldCount(fold, side).length * 6 + 20)), height: 44 };
+  return {
+    id: "f" + fold.id,
+    width: Math.min(WIDEST, Math.max(120, (fold.title.length + 3) * 8 + 12, foldCount(fold, side).length * 6.2 + 20)),
+    height: 44,
+  };
 }
 
 function foldCount(fold, side) {
