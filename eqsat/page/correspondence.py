@@ -82,8 +82,8 @@ def correspondence(before: Sequence[Step], after: Sequence[Step], shared: Mappin
 
 
 def _pair(before: Sequence[Step], after: Sequence[Step], same: dict[str, str], equal: Mapping[str, str]) -> dict[int, int]:
-    """Returns the nodes that stayed. Adds to `same` their outputs, and those of nodes that equal one
-    that another node became.
+    """Returns the nodes that stayed. Adds to `same` their outputs and the results of their bodies,
+    and those of nodes that equal one that another node became.
     """
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, step in enumerate(after):
@@ -103,7 +103,8 @@ def _pair(before: Sequence[Step], after: Sequence[Step], same: dict[str, str], e
         if chosen is not None:
             kept[number] = chosen
             taken.add(chosen)
-        for key, now in zip(step.outputs, after[fitting[0] if chosen is None else chosen].outputs, strict=False):
+        other = after[fitting[0] if chosen is None else chosen]
+        for key, now in zip((*step.outputs, *step.results), (*other.outputs, *other.results), strict=False):
             if key and now:
                 same.setdefault(key, now)
     return kept
