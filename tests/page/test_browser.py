@@ -17,7 +17,7 @@ from tests.page.pages import LAYERS, layered, page_of, run_of
 from tests.page.test_page import hostile
 from tests.support.transformer import transformer
 
-selenium = pytest.importorskip("selenium", reason="needs the extra `browser`")
+webdriver: Any = pytest.importorskip("selenium.webdriver", reason="needs the extra `browser`")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 pytestmark = [pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="needs Chromium and its driver"), pytest.mark.timeout(120)]
@@ -64,15 +64,12 @@ class Page:
 
 @pytest.fixture(scope="module")
 def driver() -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1600,1000"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(DRIVER))
+    made = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
     yield made
     made.quit()
 

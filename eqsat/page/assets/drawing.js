@@ -31,7 +31,9 @@ const layouter = (() => {
     });
 })();
 
-const READABLE = 0.7; // the scale below which letters are hard to read
+const READABLE = 0.7; // the scale at which letters are easy to read
+const LEAST = 0.4; // the scale below which they can not be read
+const TOP = 34; // the height of a pane's caption, with some air
 const curve = d3
   .line(
     (point) => point.x,
@@ -94,22 +96,14 @@ function makePane(side, act) {
   const whole = () => ({ x: 0, y: 0, width: pane.laid.width, height: pane.laid.height });
   pane.fit = () => zoomTo(whole(), 0, 1, 0);
 
+  /** Shows some items; if they are too far apart to be read together, the first of them. */
   pane.focus = (items) => {
     const found = items.map(pane.at).filter(Boolean);
     if (!found.length) return;
-    const x = d3.min(found, (item) => item.x);
-    const y = d3.min(found, (item) => item.y);
-    zoomTo(
-      {
-        x,
-        y,
-        width: d3.max(found, (item) => item.x + item.width) - x,
-        height: d3.max(found, (item) => item.y + item.height) - y,
-      },
-      READABLE / 2,
-      1.1,
-      60,
-    );
+    const { width, height } = svg.node().getBoundingClientRect();
+    const around = hull(found);
+    const together = around.width * LEAST < width && around.height * LEAST < height;
+    zoomTo(together ? around : found[0], LEAST, 1.1, 60);
   };
 
   pane.mark = (lit, chosen) => {
@@ -126,7 +120,8 @@ function makePane(side, act) {
     const scale = Math.max(0.02, Math.min(most, (width - 2 * margin - 10) / box.width, (height - 2 * margin - 10) / box.height));
     // A graph that is too large to be read whole is shown from its top.
     const readable = Math.max(scale, least);
-    const top = box.height * readable > height ? 10 - box.y * readable : (height - box.height * readable) / 2 - box.y * readable;
+    const top =
+      box.height * readable > height - 2 * TOP ? TOP - box.y * readable : (height - box.height * readable) / 2 - box.y * readable;
     const transform = d3.zoomIdentity.translate((width - box.width * readable) / 2 - box.x * readable, top).scale(readable);
     svg.call(zoom.transform, transform);
   }
@@ -247,6 +242,18 @@ function makePane(side, act) {
   }
 
   return pane;
+}
+
+/** Returns the box around some items. */
+function hull(items) {
+  const x = d3.min(items, (item) => item.x);
+  const y = d3.min(items, (item) => item.y);
+  return {
+    x,
+    y,
+    width: d3.max(items, (item) => item.x + item.width) - x,
+    height: d3.max(items, (item) => item.y + item.height) - y,
+  };
 }
 
 /** Shortens a text to a width in pixels, for letters of a usual width. */

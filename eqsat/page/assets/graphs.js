@@ -35,6 +35,9 @@ function scaled(amount, unit) {
   return amount ? `${(amount / 1e-9).toPrecision(3)} n${unit}` : `0 ${unit}`;
 }
 
+/** Writes a number of things. */
+const counted = (amount, thing) => `${amount} ${thing}${amount === 1 ? "" : "s"}`;
+
 /** One graph: nodes, values, and which node makes and which nodes use a value. */
 function readGraph(side, number) {
   const given = data.sides[number];

@@ -35,7 +35,7 @@ function litOn(side) {
 /** Lists the nodes of a region on a side; of a region without new nodes, those that stand for it. */
 function regionNodes(number, side) {
   const region = data.regions[number];
-  return side === "before" ? region.old : region.new.length ? region.new : region.stands;
+  return [...(side === "before" ? region.old : region.new.length ? region.new : region.stands)];
 }
 
 async function toggle(fold) {
@@ -88,6 +88,7 @@ async function showRegion(number, node) {
   mark();
   for (const side of SIDES) {
     const ids = regionNodes(number, side);
+    if (ids.includes(chosen.id) && chosen.side === side) ids.unshift(chosen.id);
     if (ids.length) bringIntoView(side, ids);
     else nearby(number, side);
   }
@@ -212,6 +213,7 @@ function start() {
         }),
     ],
     ["operators", showOperators],
+    ["operators", showTuning],
     ["rules", showRules],
     ["growth", showGrowth],
     ["verification", showVerification],

@@ -220,6 +220,29 @@ function showOperators(place) {
   );
 }
 
+function showTuning(place) {
+  const { tune } = report;
+  if (!tune) return;
+  const ratio = (row) =>
+    row.ratio ? `${row.ratio[1].toFixed(3)} (${row.ratio[0].toFixed(3)} to ${row.ratio[2]?.toFixed(3) ?? "?"})` : "–";
+  place.append(
+    element("h3", {}, "Tuning"),
+    element(
+      "p",
+      {},
+      `The models that were timed in turn, in ${tune.batches} batches; '${tune.kept}' was kept. A ratio is a time in parts of the original's.`,
+    ),
+    table(tune.candidates, [
+      ["model", (row) => row.name],
+      ["nodes", (row) => row.nodes],
+      ["predicted", (row) => row.predicted ?? 0, (row) => scaled(row.predicted, "s")],
+      ["measured", (row) => row.measured ?? 0, (row) => scaled(row.measured, "s")],
+      ["ratio (least to greatest)", (row) => row.ratio?.[1] ?? 0, ratio],
+      ["", (row) => (row.kept ? "kept" : row.same ? `the same as '${row.same}'` : row.reason)],
+    ]),
+  );
+}
+
 function showRules(place) {
   const rules = report.rules;
   if (!rules.length) {

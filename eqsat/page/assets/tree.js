@@ -75,7 +75,7 @@ function foldItem(fold, side) {
 
 function foldCount(fold, side) {
   const changed = fold.changed[side];
-  return `${fold.size[side]} nodes` + (changed ? ` · ${side === "before" ? "−" : "+"}${changed}` : "");
+  return counted(fold.size[side], "node") + (changed ? ` · ${side === "before" ? "−" : "+"}${changed}` : "");
 }
 
 /** Writes a type without the most common element: `1×128×256`. */
