@@ -56,8 +56,8 @@ def page_data(result: Result, settings: Settings, lines: Sequence[str]) -> dict[
     original, folder = result.original.model, result.original.folder
     written = original if result.model is original.proto else normalize(result.model, folder, None)
     before, after = flat(original), flat(written)
-    names = {bare(key) for key in before.values()}
-    became = dict(zip(names, names, strict=True)) if written is original else result.report["became"]
+    unchanged = result.model is result.original.proto
+    became = {name: name for name in map(bare, before.values())} if unchanged else result.report["became"]
     found = correspondence(before.steps, after.steps, shared_values(before, after, became), equal_constants(after))
     tree = folds(before.steps, after.steps, found)
     valuation = _valuation(settings, result)

@@ -2,8 +2,12 @@
 // The sections around the graphs: figures, changed regions, operators, rules, verification, limits.
 
 const report = data.report;
-const share = (before, after) =>
-  before ? `${after <= before ? "−" : "+"}${Math.abs((100 * (before - after)) / before).toFixed(1)} %` : "";
+/** Writes a change as a share of what was there; nothing if it is too small to show. */
+function share(before, after) {
+  const percent = before ? Math.abs((100 * (before - after)) / before).toFixed(1) : "0.0";
+  return percent === "0.0" ? "the same" : `${after <= before ? "−" : "+"}${percent} %`;
+}
+
 const lineOf = (topic) => data.lines.filter(([name]) => name === topic).map(([, said]) => said);
 
 /** Makes a table that a click on a heading sorts. Columns are [title, value of a row, text of it]. */
@@ -47,6 +51,11 @@ function table(rows, columns, attributes = {}) {
   );
 }
 
+function changeOf(was, now) {
+  const said = share(was, now);
+  return element("span", { class: said === "the same" ? "what" : now < was ? "better" : "worse" }, said);
+}
+
 function showSummary(place) {
   const { before, after } = report.cost;
   const tiles = [
@@ -66,11 +75,7 @@ function showSummary(place) {
         { class: "tile" },
         element("span", { class: "what" }, name),
         element("span", { class: "figures" }, `${shown(was)} → ${shown(now)}`),
-        element(
-          "span",
-          { class: now < was ? "better" : now > was ? "worse" : "what" },
-          was === now ? "the same" : share(was, now),
-        ),
+        changeOf(was, now),
       ),
     );
   const status = report.verify.status;
