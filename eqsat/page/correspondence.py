@@ -41,17 +41,19 @@ def shared_values(before: Flat, after: Flat, became: Mapping[str, str]) -> dict[
     """Returns the values that both graphs are known to have: the old key, and the new one.
 
     `became` has names of the old graph and their names in the new one. A name that is not in it
-    stays only if it is an input's. Small constants are the same if their contents are.
+    stays only if it is an input's or an output's. Small constants are the same if their contents
+    are.
     """
-    there = after.values()
+    there, returned = after.values(), {*before.returned}
     contents = _contents(after)
     same: dict[str, str] = {}
     for key in (*before.inputs, *before.constants, *(key for step in before.steps for key in step.outputs if key)):
         name = bare(key)
-        now = became.get(name)
         path = key[: len(key) - len(name)].split(INSIDE)
         path[0] = became.get(path[0], path[0])
-        places = [INSIDE.join([*path[:-1], now]), now] if now is not None else []
+        # An output may equal another value, and be named after it in `became`.
+        names = [*([name] if key in returned else []), *([became[name]] if name in became else [])]
+        places = [place for now in names for place in (INSIDE.join([*path[:-1], now]), now)]
         found = contents.get(before.constants[key].content) if key in before.constants else None
         found = found or next((place for place in places if place in there), None)
         if found is None and key in after.inputs and key in before.inputs:

@@ -63,6 +63,8 @@ class Flat:
     """How many of them are the main graph's."""
     outputs: list[str] = field(default_factory=list[str])
     """The keys of the outputs of the main graph."""
+    returned: list[str] = field(default_factory=list[str])
+    """The keys of the outputs of all graphs, whose names never change."""
     constants: dict[str, Stored] = field(default_factory=dict[str, Stored])
 
     def values(self) -> set[str]:
@@ -109,7 +111,9 @@ class _Flattener:
         self.found.constants.update({keys[name]: Stored("sparse tensor", "", None) for name in graph.sparse})
         for node in graph.nodes:
             self._node(node, prefix, within, keys)
-        return tuple(keys.get(name, name) for name in graph.outputs)
+        outputs = tuple(keys.get(name, name) for name in graph.outputs)
+        self.found.returned += outputs
+        return outputs
 
     def _node(self, node: Node, prefix: str, within: tuple[str, ...], keys: Mapping[str, str]) -> None:
         operator = self.functions[node.function] if node.function is not None else ".".join(filter(None, (node.operator.domain, node.operator.name)))
