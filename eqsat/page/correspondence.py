@@ -84,8 +84,8 @@ def correspondence(before: Sequence[Step], after: Sequence[Step], shared: Mappin
 
 
 def _pair(before: Sequence[Step], after: Sequence[Step], same: dict[str, str], equal: Mapping[str, str]) -> dict[int, int]:
-    """Returns the nodes that stayed. Adds to `same` their outputs and the results of their bodies,
-    and those of nodes that equal one that another node became.
+    """Returns the nodes that stayed. Adds to `same` their outputs, and those of nodes that equal one
+    that another node became.
     """
     alike: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for number, step in enumerate(after):
@@ -100,13 +100,10 @@ def _pair(before: Sequence[Step], after: Sequence[Step], same: dict[str, str], e
         free = [other for other in fitting if other not in taken]
         if not fitting:
             continue
-        # Of several equal nodes, one that has a name of this node's outputs is its counterpart.
-        chosen = next((other for other in free if after[other].outputs[0] in wanted), free[0] if free else None)
-        if chosen is not None:
-            kept[number] = chosen
-            taken.add(chosen)
-        other = after[fitting[0] if chosen is None else chosen]
-        for key, now in zip((*step.outputs, *step.results), (*other.outputs, *other.results), strict=False):
+        if free:
+            kept[number] = free[0]
+            taken.add(free[0])
+        for key, now in zip(step.outputs, after[(free or fitting)[0]].outputs, strict=False):
             if key and now:
                 same.setdefault(key, now)
     return kept

@@ -191,8 +191,8 @@ def _narrow(crossing: Sequence[int], start: int, end: int) -> list[int]:
 
 
 def _places_after(before: Sequence[Step], after: Sequence[Step], found: Correspondence, places: Sequence[int]) -> list[int]:
-    """Returns, by node of the other graph, the fold of its counterpart, of the node that had its
-    value, of its first user, or of its first source.
+    """Returns, by node of the other graph, the fold of the node that had its value, of its first
+    user, or of its first source.
     """
     homes: dict[str, int] = {}
     for number, step in enumerate(before):
@@ -200,20 +200,13 @@ def _places_after(before: Sequence[Step], after: Sequence[Step], found: Correspo
             if key in found.same:
                 homes.setdefault(found.same[key], places[number])
     placed: list[int | None] = [None] * len(after)
-    for old, new in found.kept.items():
-        placed[new] = places[old]
     users: dict[str, int] = {}
     for number, step in reversed(list(enumerate(after))):
-        if placed[number] is None:
-            placed[number] = next((place for place in (*map(homes.get, step.outputs), *map(users.get, step.outputs)) if place is not None), None)
-        _note_user(users, step, placed[number])
+        placed[number] = place = next((place for place in (*map(homes.get, step.outputs), *map(users.get, step.outputs)) if place is not None), None)
+        if place is not None:
+            users.update(dict.fromkeys((*step.inputs, *step.results), place))
     makers: Mapping[str, int] = {key: number for number, step in enumerate(after) for key in step.outputs}
     for number, step in enumerate(after):
         if placed[number] is None:
             placed[number] = next((place for key in step.inputs if key in makers and (place := placed[makers[key]]) is not None), 0)
     return [place or 0 for place in placed]
-
-
-def _note_user(users: dict[str, int], step: Step, place: int | None) -> None:
-    if place is not None:
-        users.update(dict.fromkeys((*step.inputs, *step.results), place))

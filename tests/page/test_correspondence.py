@@ -123,6 +123,7 @@ def corresponding(before: str, after: str) -> Correspondence:
 def test_constants_are_compared_by_content() -> None:
     before = "g (float[2] x) => (float[2] y) <float c = {2.0}> { y = Mul (x, c) }"
     assert corresponding(before, "g (float[2] x) => (float[2] y) <float d = {5.0}, float e = {2.0}> { y = Mul (x, e) }").kept == {0: 0}
+    assert corresponding(before, "g (float[2] x) => (float[2] y) <float d = {2.0}, float e = {2.0}> { y = Mul (x, e) }").kept == {0: 0}
     assert corresponding(before, "g (float[2] x) => (float[2] y) <float e = {3.0}> { y = Mul (x, e) }").kept == {}
 
 
@@ -139,6 +140,16 @@ BODIES = """g (bool c, float[2] x) => (float[2] y) {
         else_branch = b () => (float[2] e) { v = OTHER (x) e = Neg (v) }
     >
 }"""
+
+
+def test_a_node_knows_what_it_is_inside() -> None:
+    inner = BODIES.replace("OTHER", "Log").partition("{")[2].rpartition("}")[0].replace("y = If", "f = If")
+    branches = f"then_branch = p () => (float[2] f) {{ {inner} }}, else_branch = q () => (float[2] h) {{ h = Abs (x) }}"
+    text = f"g (bool c, float[2] x) => (float[2] y) {{ y = If (c) <{branches}> }}"
+    found = {step.operator: step.within for step in flat(read(parse(text))).steps}
+    within = ("If y", "then_branch")
+    assert found["Exp"] == (*within, "If f", "then_branch") and found["Log"] == (*within, "If f", "else_branch")
+    assert found["Abs"] == ("If y", "else_branch") and found["If"] == ()
 
 
 def test_bodies_correspond_body_by_body() -> None:

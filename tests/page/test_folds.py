@@ -57,11 +57,13 @@ def test_repeated_blocks_are_found() -> None:
 def test_a_list_without_blocks_is_cut_where_few_values_cross() -> None:
     kinds = [f"Op{number * number % 97}" for number in range(90)]
     steps = chain([""] * 90, kinds)
-    # A value of the first node is used by the 29 that follow, so no cut is cheaper than after them.
+    # The value of node 0 is used up to node 29, that of node 30 up to node 89. After both, only one value crosses.
     steps[1:30] = [Step(step.operator, "", (*step.inputs, "v1"), step.outputs) for step in steps[1:30]]
+    steps[31:] = [Step(step.operator, "", (*step.inputs, "v31"), step.outputs) for step in steps[31:]]
     tree = alone(steps)
     sizes = Counter(tree.before)
-    assert max(sizes.values()) <= WIDE and len(set(tree.before[:30])) == 1
+    assert max(sizes.values()) <= WIDE
+    assert len(set(tree.before[:31])) == 1 and tree.before[30] != tree.before[31]
 
 
 @pytest.mark.parametrize("count", [0, 1, WIDE, WIDE + 1, 5000])
