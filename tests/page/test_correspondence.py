@@ -142,6 +142,13 @@ BODIES = """g (bool c, float[2] x) => (float[2] y) {
 }"""
 
 
+def test_a_body_is_found_under_the_new_name_of_its_node() -> None:
+    before = BODIES.replace("OTHER", "Log").replace("y = If", "r = If").replace("\n}", "\ny = Abs (r) }")
+    one, other = (flat(read(parse(text))) for text in (before, before.replace("r = If", "s = If").replace("Abs (r)", "Abs (s)")))
+    shared = shared_values(one, other, {"r": "s", "v": "v"})
+    assert [shared[step.outputs[0]] for step in one.steps] == [step.outputs[0] for step in other.steps]
+
+
 def test_a_node_knows_what_it_is_inside() -> None:
     inner = BODIES.replace("OTHER", "Log").partition("{")[2].rpartition("}")[0].replace("y = If", "f = If")
     branches = f"then_branch = p () => (float[2] f) {{ {inner} }}, else_branch = q () => (float[2] h) {{ h = Abs (x) }}"

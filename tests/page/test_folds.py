@@ -77,8 +77,10 @@ def test_no_fold_is_wide(count: int) -> None:
 def test_a_node_of_the_other_graph_is_where_its_counterpart_is() -> None:
     before = chain([f"/{part}/Op_{number}" for part in "ab" for number in range(4)])
     after = chain([""] * 8)
-    after[2] = Step("New", "", ("v2",), ("n",), meaning=("New",))
-    after[3] = Step("New", "", ("n",), ("v4",), meaning=("New",))
-    same = {f"v{number}": f"v{number}" for number in range(9) if number != 3}
+    # Two new nodes at the end of the first fold, and two at the begin of the second.
+    for place in (2, 4):
+        after[place] = Step("New", "", (f"v{place}",), (f"n{place}",), meaning=("New",))
+        after[place + 1] = Step("New", "", (f"n{place}",), (f"v{place + 2}",), meaning=("New",))
+    same = {f"v{number}": f"v{number}" for number in range(9) if number not in (3, 5)}
     tree = folds(before, after, correspondence(before, after, same, {}))
     assert tree.after == tree.before

@@ -18,6 +18,7 @@ from eqsat.cost.price import Price
 from eqsat.page.document import ASSETS, VENDORED, document, libraries
 from eqsat.page.flat import Step
 from eqsat.page.node_prices import at_nodes
+from eqsat.pipeline import Result
 from eqsat.rewriting.valuation import Row
 from tests.page.pages import LAYERS, Parsed, data_of, layered, page_of, run_of
 from tests.support.models import parse
@@ -95,7 +96,8 @@ def test_an_unchanged_model_has_no_regions() -> None:
     model = parse("g (float[999] x, float[999] w) => (float[999] y) { a = Relu (x) y = Add (a, w) }")
     del model.graph.input[1]
     model.graph.initializer.append(numpy_helper.from_array(np.arange(999, dtype=np.float32), "w"))
-    data = data_of(run_of(model))
+    found = run_of(model)
+    data = data_of(Result(found.original.proto, {**found.report, "became": {}}, found.original))
     assert data["regions"] == [] and data["kept"] == [(0, 0), (1, 1)]
 
 
