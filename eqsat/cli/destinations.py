@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from eqsat.cli.report_files import is_page
 from eqsat.cli.streams import STANDARD, check_output, once
 from eqsat.errors import InputError
 from eqsat.model import file_kinds
@@ -43,6 +44,8 @@ def destinations(options: argparse.Namespace) -> list[Destination]:
         check_output()
     if len(found) > 1 and options.dump_egraph:
         raise InputError("--dump-egraph writes the e-graph of one model; several were given")
+    if len(found) > 1 and (pages := [path for path in options.report if is_page(Path(path))]):
+        raise InputError(f"{pages[0]}: a page shows one model; several were given, so the report is JSON")
     if len(found) == 1 and options.models[0] != STANDARD:
         _check_model(options.models[0])
     for destination in found:

@@ -18,6 +18,7 @@ from eqsat.cli.destinations import Destination, destinations, make_folder
 from eqsat.cli.exit_codes import DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.report_files import write_data, write_reports
 from eqsat.cli.streams import print_model, source_of
 from eqsat.errors import InputError
 
@@ -38,7 +39,9 @@ def add_optimize(commands: Any) -> None:
     optimize.add_argument("--in-place", action="store_true", help="replace each model by its result")
     optimize.add_argument("--require-verified", action="store_true", help="write nothing and exit with 3 if the result could not be verified")
     add_settings(optimize)
-    optimize.add_argument("--report", metavar="FILE.json", action="append", default=[], help="write the report there (repeatable)")
+    optimize.add_argument(
+        "--report", metavar="FILE", action="append", default=[], help="write the report there: a page if FILE ends in .html, else JSON (repeatable)"
+    )
     optimize.add_argument("--json", action="store_true", help="print the report as one JSON object")
     optimize.add_argument("-v", "--verbose", action="store_true", help="print the figures of each step and of each rule, too")
     optimize.add_argument("--quiet", action="store_true", help="print nothing but errors and warnings")
@@ -58,8 +61,6 @@ def _optimize(options: argparse.Namespace) -> int:
     text = sys.stderr if found[0].result is None else sys.stdout
     if len(found) == 1:
         code, report = _one(found[0], options, given, text)
-        if code != UNVERIFIED:
-            _write_reports(options, report)
         if options.json:
             print(json.dumps(report), file=text)
         return code
@@ -84,12 +85,15 @@ def _one(destination: Destination, options: argparse.Namespace, given: Mapping[s
         _check_single_file(source)
     label = f"{destination.model}: " if len(options.models) > 1 else ""
     with shown_progress(options.quiet) as progress:
-        result = run(source, Settings(**given, progress=lambda stage: progress(f"{label}{stage}")))
-    report = result.report
-    report["input"] = destination.model
-    refused = options.require_verified and report["verify"]["status"] != "equal"
-    if not refused:
-        _save(result, destination, options)
+        settings = Settings(**given, progress=lambda stage: progress(f"{label}{stage}"))
+        result = run(source, settings)
+        report = result.report
+        report["input"] = destination.model
+        refused = options.require_verified and report["verify"]["status"] != "equal"
+        if not refused:
+            _save(result, destination, options)
+            if len(options.models) == 1:
+                write_reports([Path(path) for path in options.report], result, settings)
     for note in report["notes"]:
         print(f"eqsat: warning: {label}{note}", file=sys.stderr)
     if not (options.json or options.quiet):
@@ -153,7 +157,7 @@ def _several(found: Sequence[Destination], options: argparse.Namespace, given: M
             reports += [{**_empty(late), "error": "not begun, because of an interrupt", "exit_code": INTERRUPTED} for late in found[number + 1 :]]
             break
     everything = {"models": reports}
-    _write_reports(options, everything)
+    write_data([Path(path) for path in options.report], everything)
     if options.json:
         print(json.dumps(everything))
     failed = [report["input"] for report in reports if report["exit_code"]]
@@ -165,11 +169,3 @@ def _several(found: Sequence[Destination], options: argparse.Namespace, given: M
 def _empty(destination: Destination) -> dict[str, Any]:
     """Returns the report of a model that has no result."""
     return {"input": destination.model, "output": None}
-
-
-def _write_reports(options: argparse.Namespace, report: Mapping[str, Any]) -> None:
-    for path in options.report:
-        try:
-            Path(path).write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-        except OSError as error:
-            raise InputError(f"{path}: can not write it: {error.strerror}") from None

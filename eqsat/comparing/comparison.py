@@ -19,7 +19,7 @@ from eqsat.comparing.prediction import predicted
 from eqsat.comparing.stopwatch import Measured, Measurement, Request, launches, measure, own_worker
 from eqsat.comparing.variant import Variant
 from eqsat.model.prepare import dimension_names
-from eqsat.model.read import read_proto
+from eqsat.model.sources import read_proto
 from eqsat.runtime.interleaved import NotTimed
 from eqsat.runtime.worker import Worker
 from eqsat.tuning.runnable import runnable_inputs

@@ -22,7 +22,7 @@ from eqsat.comparing.variant import FAILED, MISSING, STOPPED, UNCHECKED, Variant
 from eqsat.errors import InputError
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import count_nodes, count_operators
-from eqsat.model.read import load, read_proto
+from eqsat.model.sources import load, read_proto
 from eqsat.model.write import has_external_data, save
 
 _CALLERS_FAULT = 2  # the exit code of eqsat for a model that it cannot read

@@ -9,7 +9,7 @@ from pathlib import Path
 from eqsat.comparing.child import Limits, module, run
 from eqsat.errors import InputError
 from eqsat.model.prepare import dimension_names
-from eqsat.model.read import read_proto
+from eqsat.model.sources import read_proto
 
 
 def predicted(model: Path, sizes: Mapping[str, int], limits: Limits, target: str | None = None) -> float | None:

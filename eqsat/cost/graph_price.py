@@ -26,6 +26,8 @@ class NodePrice:
     node: PricedNode
     price: Price
     inside: bool  # whether the node is in a body of another node
+    inputs: tuple[str, ...]  # names; absent ones are empty
+    outputs: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:
         priced = _node(node, scope)
-        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside)
+        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]

@@ -138,17 +138,11 @@ def _phase(where: str, row: object) -> Phase:
     wanted = {"name", "groups", "settle", "rounds", "before", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
-    name, rounds, before = fields.get("name", ""), fields.get("rounds", 0), fields.get("before", False)
-    if isinstance(rounds, list) and len(cast(list[Any], rounds)) == 2:
-        rounds, fewer = cast(list[Any], rounds)
-    else:
-        fewer = None
+    name, before = fields.get("name", ""), fields.get("before", False)
+    rounds, fewer = _rounds(where, fields.get("rounds", 0))
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
-    for number in (rounds, fewer):
-        if number is not None and (not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= 1000):
-            raise InputError(f"{where}: rounds is a whole number from 0 to 1000, or two: [in a graph that is solved whole, in regions]")
     if not isinstance(before, bool):
         raise InputError(f"{where}: before is true or false")
     return Phase(
@@ -161,6 +155,14 @@ def _phase(where: str, row: object) -> Phase:
         _pair(where, "firings", fields.get("firings", [0, 0])),
         _pair(where, "nodes", fields.get("nodes", list(UNLIMITED))),
     )
+
+
+def _rounds(where: str, value: object) -> tuple[int, int | None]:
+    """Returns the rounds in a graph that is solved whole, and in regions if these are other ones."""
+    items = cast(list[Any], value if isinstance(value, list) else [value])
+    if len(items) not in (1, 2) or not all(isinstance(item, int) and not isinstance(item, bool) and 0 <= item <= 1000 for item in items):
+        raise InputError(f"{where}: rounds is a whole number from 0 to 1000, or two: [in a graph that is solved whole, in regions]")
+    return items[0], items[1] if len(items) == 2 else None
 
 
 def _names(where: str, field: str, value: object) -> tuple[str, ...]:

@@ -60,6 +60,8 @@ class Row:
     operator: str
     price: Price
     known: bool  # whether the target, or the table of operators, describes it
+    inputs: tuple[str, ...]  # names; absent ones are empty
+    outputs: tuple[str, ...]
     measured: float | None = None  # seconds, if measured
 
 
@@ -116,7 +118,7 @@ class Valuation:
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
-        return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), measured)
+        return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), row.inputs, row.outputs, measured)
 
     def _surroundings(self, folder: Path | None) -> tuple[str | None, str | None, Mapping[str, int], int]:
         """Returns the arguments of a request to the runtime that are no part of the model."""

@@ -30,6 +30,7 @@ FLOORS = [
     ["verification", "why"],
     ["report", "tuning"],
     ["comparing", "pipeline"],
+    ["page"],
     ["__init__", "cli", "onnx_ir_pass"],
     ["__main__"],
 ]
