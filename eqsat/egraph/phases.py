@@ -71,11 +71,11 @@ class Plan:
     @property
     def simplifying(self) -> Plan:
         """The plan of the first phase alone, which only simplifies."""
-        return Plan(self.phases[:1])
+        return replace(self, phases=self.phases[:1])
 
     @property
     def before_cut(self) -> Plan:
-        """The plan for the whole of a graph that is cut afterwards."""
+        """The plan for the whole of a graph that is cut afterwards. It may have no phases."""
         return Plan(tuple(phase for phase in self.phases if phase.before))
 
     @property

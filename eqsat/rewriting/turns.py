@@ -135,7 +135,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     plan, regions = job.plan.before_cut, replace(job, plan=job.plan.in_regions)
     groups = {group for phase in plan.phases for group in phase.groups}
     far = Library(tuple(group for group in library.groups if group.name in groups))
-    folded = _turn(model, replace(job, plan=plan if plan.phases else job.plan.simplifying), most, far, kept)
+    folded = _turn(model, replace(job, plan=plan if plan.phases else Plan(job.plan.phases[:1])), most, far, kept)
     if folded.model is model.proto or folded.hit in _STOPS:
         return _turn(model, regions, most, library, kept)
     now = frozenset(folded.trace.became.get(name, name) for name in kept)

@@ -247,6 +247,13 @@ EXAMPLES = {
         "layernorm-zero-bias layernorm-no-bias mul-layernorm add-layernorm",
         (17, 21),
     ),
+    "Products of rows in two axes": Example(
+        """g (float[2, 8, 4] x) => (float[2, 8, 4] y) <float[4, 4] w, float[4, 4] v, float[4, 4] u, float[4] c> {
+            a = MatMul(x, w)  b = Add(a, c)  r = Add(b, x)  s = Relu(r)
+            d = MatMul(s, v)  e = Add(d, c)  f = Tanh(e)  p = MatMul(f, u)  y = Add(p, c) }""",
+        {"Reshape": 2, "Gemm": 3, "Add": 1, "Relu": 1, "Tanh": 1},
+        "matmul-add-rows add-rows",
+    ),
     "Add in front of LayerNormalization": Example(
         """g (float[2, 64, 256] x, float[2, 64, 256] y) => (float[2, 64, 256] z) <float[256] scale, float[256] shift> {
             s = Add(x, y)  z = LayerNormalization(s, scale, shift) }""",
