@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from eqsat.greedy.shapes import concrete, is_symbolic
+from eqsat.greedy.named_sizes import concrete, is_symbolic
 from eqsat.greedy.term_graph import TermGraph
 from eqsat.terms.terms import CONSTANT, LITERAL, Term, fact_of, literal_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.greedy.shapes import spelled
+from eqsat.greedy.named_sizes import spelled
 from eqsat.greedy.term_graph import TermGraph
 from eqsat.terms.reading import buildable
 from eqsat.terms.terms import Term

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from eqsat.greedy.shapes import concrete, is_symbolic
+from eqsat.greedy.named_sizes import concrete, is_symbolic
 from eqsat.greedy.term_graph import TermGraph
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
 from eqsat.language.firing import Firing

@@ -36,8 +36,8 @@ from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
-from eqsat.greedy.engine import Surroundings
-from eqsat.greedy.engine import rewrite as rewrite_greedily
+from eqsat.greedy.greedy_engine import Surroundings
+from eqsat.greedy.greedy_engine import rewrite as rewrite_greedily
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import Graph, Model, Node, NodeCount

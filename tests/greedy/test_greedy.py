@@ -15,7 +15,7 @@ import eqsat
 from eqsat.cli.main import main
 from eqsat.cli.summary import summary
 from eqsat.errors import InputError
-from eqsat.greedy import engine
+from eqsat.greedy import greedy_engine as engine
 from eqsat.language.library import built_in
 from eqsat.settings import Settings
 from tests.rules.examples import Example, filled

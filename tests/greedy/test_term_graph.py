@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import eqsat
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.greedy import engine
+from eqsat.greedy import greedy_engine as engine
 from eqsat.greedy.pricing import Difference, Pricing, _Fusing
 from eqsat.greedy.term_graph import TermGraph
 from tests.rules.examples import filled

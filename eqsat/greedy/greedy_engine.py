@@ -23,11 +23,11 @@ from eqsat.egraph.record import Iteration, Record
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Contradiction
 from eqsat.greedy.laws import Laws
-from eqsat.greedy.passes import Pass
+from eqsat.greedy.named_sizes import is_symbolic, spelled
 from eqsat.greedy.pricing import Pricing
 from eqsat.greedy.result import result
 from eqsat.greedy.right_side import RightSide
-from eqsat.greedy.shapes import is_symbolic, spelled
+from eqsat.greedy.rule_pass import Pass
 from eqsat.greedy.term_graph import TermGraph
 from eqsat.language.firing import Firing
 from eqsat.runtime.worker import Worker
