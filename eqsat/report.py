@@ -98,6 +98,7 @@ def report_of(run: Run) -> Report:
         "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
         "cost": _cost(run),
         "bytes": {"before": model_bytes(original) + run.original.stripped, "after": model_bytes(found.model), "stripped": run.original.stripped},
+        "engine": {"name": run.settings.engine, "order": run.settings.order if run.job.greedy else None},
         "extraction": _extraction(run.settings.extractor, trace if changed else Trace()),
         "rules": _rules(run),
         "finite": [name for name in fired_rules(trace) if run.library.entry(name).listed.label is Label.FINITE],

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 EFFORTS = ("low", "normal", "high")
 OBJECTIVES = ("time", "launches", "bytes", "size", "memory")
 Objective = Literal["time", "launches", "bytes", "size", "memory"]
+ENGINES = ("saturation", "greedy")
 METHODS = ("exact", "greedy", "tree")
 """The methods of `eqsat.extract`, by name. The package is imported only when it runs."""
+
+IN_FILES = "file"
+"""The order of rules in which they stand in their files."""
+RANDOM = "random:"
+"""The beginning of a random order; its seed follows."""
 
 _GROWTH = 2048
 """The bytes that constants of shapes may add to the file of a small model."""
@@ -34,6 +40,7 @@ positions.
 """
 
 _LARGEST_DIMENSION = (1 << 63) - 1
+_MOST_DIGITS = 18  # of a seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,13 @@ class Settings:
     effort: str = field(
         default="normal",
         metadata=_option("how far rules that may grow the graph are followed: not at all, for some seconds, or long", choices=EFFORTS),
+    )
+    engine: str = field(
+        default="saturation",
+        metadata=_option("how rules are applied: all at once in an e-graph, or one after the other, each in place of what it matches", choices=ENGINES),
+    )
+    order: str = field(
+        default=IN_FILES, metadata=_option("the order of the rules for --engine greedy: as in their files (default), or a random one", "file|random:SEED")
     )
     time_limit: float | None = field(default=None, metadata=_option("stop searching after S seconds; the result is valid, and the report names the limit", "S"))
     node_limit: int = field(default=2_000_000, metadata=_option("stop when the e-graph has N nodes", "N"))
@@ -160,11 +174,21 @@ class Settings:
         """The files, or texts, of the caller's own rules."""
         return value_types.paths("rules", self.rules)
 
+    @property
+    def seed(self) -> int | None:
+        """The seed of a random order of the rules; None if they run as in their files."""
+        digits = self.order.removeprefix(RANDOM)
+        return int(digits) if digits != self.order and digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS else None
+
     def __post_init__(self) -> None:
         for setting in fields(self):
             value = getattr(self, setting.name)
             if value is not None or setting.default is not None:
                 object.__setattr__(self, setting.name, _checked(setting, value))
+        if self.order != IN_FILES and self.engine != "greedy":
+            raise InputError("an order of the rules is for the engine greedy; saturation has none")
+        if self.order != IN_FILES and self.seed is None:
+            raise InputError(f"order is '{self.order}'; write {IN_FILES}, or {RANDOM}SEED with a whole number of at most {_MOST_DIGITS} digits")
         if self.tune and self.objective != "time":
             raise InputError(f"tune keeps the model that runs fastest; the objective has to be time, not {self.objective}")
         for name, size in (*self.dims.items(), *self.assume_dims.items()):

@@ -95,13 +95,14 @@ class Chooser:
         self._egraph = egraph
         self._prices = prices
         self._fold_limit = fold_limit  # bytes
-        self.original = original_terms(encoding, egraph)
-        # The opset must be able to spell a term that the original lacks, and ONNX Runtime must have
-        # its kernel.
-        own = own_terms(encoding, egraph)
-        made = [term for term in egraph.terms if term.head >= 0 and term not in own]
-        self._unwritable = _unwritable(encoding, egraph, made, opset, prices.target.assembles, worker)
-        self._unwritable.update(term for term in made if not prices.runs(term))
+        own = own_terms(encoding, egraph) if egraph.kept is None else dict.fromkeys(egraph.kept)
+        made = [term for term in egraph.terms if term not in own]
+        self._barred = unwritable(prices, (term for term in made if term.head >= 0), opset, worker) if egraph.kept is None else set(made)
+        # The first choice: the original's first term for each class, or what a destructive engine
+        # has left. It is valid and has no cycles.
+        self.first: dict[int, Term] = {}
+        for term in own:
+            self.first.setdefault(term.eclass, term)
         # The bytes of a class after evaluation, infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
         self._solved: dict[int, _Solved] = {}  # the last choice for each group, by its number
@@ -120,7 +121,7 @@ class Chooser:
         self.made_constants = MadeConstants(encoding, egraph, {*stored, *self.witness}, fold_limit)
         self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.made_constants.values]
         self._fusions = Fusions(prices, self.ways)
-        self.ways += [way for way in self._fusions.savings() if not any(self.ways[place] in self._unwritable for place in way.data)]
+        self.ways += [way for way in self._fusions.savings() if not any(self.ways[place] in self._barred for place in way.data)]
 
     def fact(self, eclass: int) -> Fact:
         """Returns the fact of a class of values."""
@@ -199,7 +200,7 @@ class Chooser:
     def _initial(self, group: Group, reached: set[int]) -> dict[int, int]:
         """Returns the original's choice for a group, by class."""
         if group.inputs is None:
-            return {term.eclass: self._own_places[term] for term in self.original.values()}
+            return {eclass: self._own_places[term] for eclass, term in self.first.items()}
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
@@ -243,7 +244,7 @@ class Chooser:
 
     def _storage(self, term: Term) -> float:
         encoding = self._encoding
-        if term in self._unwritable:
+        if term in self._barred:
             return math.inf
         if term.head == CONSTANT:
             return 0.0 if term.data[0] in encoding.captured else float(min(encoding.contents[term.data[0]][1].tensor.nbytes, _ABSURD))
@@ -292,14 +293,6 @@ def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
     return {by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]: None for entry in encoding.entries}
 
 
-def original_terms(encoding: Encoding, egraph: EGraph) -> dict[int, Term]:
-    """Returns the original's first term for each class. This choice is valid and has no cycles."""
-    found: dict[int, Term] = {}
-    for term in own_terms(encoding, egraph):
-        found.setdefault(term.eclass, term)
-    return found
-
-
 def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | Definition | None:
     """Returns the spelling of a term that the original lacks, given the facts of its children. It
     is a node in the opset, or else the nodes of its definition. Returns None if the opset cannot
@@ -340,22 +333,26 @@ def _outputs(encoding: Encoding, term: Term) -> int:
     return len(named or (1,))
 
 
-def _unwritable(encoding: Encoding, egraph: EGraph, terms: list[Term], opset: int, assembled: frozenset[str], worker: Worker) -> set[Term]:
-    """Returns the terms that the opset cannot spell, or for which ONNX Runtime lacks a kernel.
+def unwritable(prices: Prices, made: Iterable[Term], opset: int, worker: Worker) -> set[Term]:
+    """Returns the terms that the opset cannot spell, or for which the target lacks a kernel. The
+    original has none of the terms.
 
-    A missing kernel matters only if ONNX Runtime has one for each node of the original. Definitions
-    are allowed only for the operators that the runtime assembles from them.
+    A missing kernel of ONNX Runtime matters only if it has one for each node of the original.
+    Definitions are allowed only for the operators that the target assembles from them.
     """
+    encoding, egraph = prices.encoding, prices.egraph
     # The answer depends only on a term and the facts of its children. Repeated layers share it.
     alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
-    for term in terms:
-        if _has_laws(encoding, term):
-            alike.setdefault((term.head, term.data, tuple(egraph.facts[child] for child in term.children)), []).append(term)
     found: set[Term] = set()
+    for term in made:
+        if not prices.runs(term):
+            found.add(term)
+        elif _has_laws(encoding, term):
+            alike.setdefault((term.head, term.data, tuple(egraph.facts[child] for child in term.children)), []).append(term)
     models: dict[bytes, list[Term]] = {}
     for same in alike.values():
         spelled = written(encoding, egraph, same[0], opset)
-        if isinstance(spelled, Definition) and encoding.terms.signatures[same[0].head].operator.name in assembled:
+        if isinstance(spelled, Definition) and encoding.terms.signatures[same[0].head].operator.name in prices.target.assembles:
             continue
         if not isinstance(spelled, Written):
             found.update(same)

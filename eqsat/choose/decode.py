@@ -149,7 +149,7 @@ class _Decoder:
         """
         term = self.terms[eclass]
         signature = self.encoding.terms.signatures[term.head]
-        classes = term_inputs(signature, term, self.terms)
+        classes = term_inputs(signature, term, self.terms.__getitem__)
         spelled = self.written.get(eclass)
         if not isinstance(spelled, Written) or signature.lawless:
             return list(classes)
@@ -286,7 +286,7 @@ class _Decoder:
         outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, None)
         if len(outputs) > 1:
             raise Undecodable(f"opset {self.opset} has no {signature.operator.name}, and its definition has one output")
-        names = [self.name[child] for child in term_inputs(signature, term, self.terms)]
+        names = [self.name[child] for child in term_inputs(signature, term, self.terms.__getitem__)]
         made: list[onnx.NodeProto] = []
         for number, node in enumerate(spelled.nodes, 1):
             inputs = [self._spelled(graph, nodes, names, source) for source in node.inputs]

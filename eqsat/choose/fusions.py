@@ -10,7 +10,7 @@ contains the pair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
 from eqsat.cost.fusion import Fusion
@@ -19,22 +19,77 @@ from eqsat.terms.reading import term_inputs
 from eqsat.terms.terms import CONS, FUSED, NIL, Term
 
 
+class FusedPairs:
+    """The pairs of terms that the target's runtime always runs as one kernel."""
+
+    def __init__(self, prices: Prices, cell: Callable[[int], Term]) -> None:
+        """`cell` gives the link or the end of a list by its class."""
+        self._prices = prices
+        self._cell = cell
+        self._second: dict[str, list[Fusion]] = {}
+        fusions = prices.target.fusions if prices.objective in ("time", "launches") else ()
+        self._first = frozenset(name for fusion in fusions for name in fusion.first)
+        for fusion in fusions:
+            for name in fusion.second:
+                self._second.setdefault(name, []).append(fusion)
+
+    @property
+    def any(self) -> bool:
+        """Tells whether the target has any fusion that counts under the objective."""
+        return bool(self._second)
+
+    def begins(self, term: Term) -> bool:
+        """Tells whether a term may be the first of a pair."""
+        return self._name(term) in self._first
+
+    def ends(self, term: Term) -> bool:
+        """Tells whether a term may be the second of a pair."""
+        return self._name(term) in self._second
+
+    def costs(self, first: Term, second: Term) -> list[float]:
+        """Returns the cost of each fused kernel of two terms; none if nothing fuses them."""
+        return [self._cost(first, second, fusion.becomes) for fusion in self._second.get(self._name(second), ()) if self._fuses(fusion, first, second)]
+
+    def differences(self, first: Term, second: Term) -> list[float]:
+        """Returns the cost of each fused kernel of two terms minus the costs of the two."""
+        prices = self._prices
+        return [cost - prices.cost(prices.price(first)) - prices.cost(prices.price(second)) for cost in self.costs(first, second)]
+
+    def _name(self, term: Term) -> str:
+        return "" if term.head < 0 else self._prices.encoding.terms.signatures[term.head].operator.full_name
+
+    def _fuses(self, fusion: Fusion, first: Term, second: Term) -> bool:
+        if self._name(first) not in fusion.first:
+            return False
+        return not fusion.conditions or fusion.holds(self._prices.priced_node(first), self._others(first, second))
+
+    def _others(self, first: Term, second: Term) -> list[Shaped | None]:
+        """Returns the inputs of the second term but the result of the first."""
+        inputs = term_inputs(self._prices.encoding.terms.signatures[second.head], second, self._cell)
+        tensors = self._prices.priced_node(second).inputs
+        return [tensor for child, tensor in zip(inputs, tensors, strict=False) if child != first.eclass]
+
+    def _cost(self, first: Term, second: Term, becomes: str) -> float:
+        prices = self._prices
+        one, other = prices.priced_node(first), prices.priced_node(second)
+        domain, _, name = becomes.rpartition(".")
+        inputs = [*one.inputs, *self._others(first, second)]
+        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, inputs, other.outputs)
+        return prices.cost(prices.priced(fused))
+
+
 class Fusions:
     """The fusions among the ways to choose from one e-graph."""
 
     def __init__(self, prices: Prices, ways: Sequence[Term]) -> None:
         self._prices = prices
         self._ways = ways
-        self._second: dict[str, list[Fusion]] = {}
-        first = {name for fusion in prices.target.fusions for name in fusion.first}
-        for fusion in prices.target.fusions if prices.objective in ("time", "launches") else ():
-            for name in fusion.second:
-                self._second.setdefault(name, []).append(fusion)
+        cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
+        self._pairs = FusedPairs(prices, cells.__getitem__)
         self._firsts: dict[int, list[int]] = {}
         for place, way in enumerate(ways):
-            if self._name(way) in first:
+            if self._pairs.begins(way):
                 self._firsts.setdefault(way.eclass, []).append(place)
-        self._cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
 
     def savings(self) -> list[Term]:
         """Returns the pairs with a cheaper fused kernel, as ways to choose the class of the second
@@ -42,14 +97,13 @@ class Fusions:
         """
         found: list[Term] = []
         for place, second in enumerate(self._ways):
-            for fusion in self._second.get(self._name(second), ()):
-                for child in dict.fromkeys(second.children):
-                    for number in self._firsts.get(child, ()):
-                        first = self._ways[number]
-                        if self._fuses(fusion, first, second) and self._difference(fusion, first, second) < 0:
-                            children = dict.fromkeys((*first.children, *(other for other in second.children if other != child)))
-                            if second.eclass not in children and child not in children:
-                                found.append(Term(FUSED, (number, place), tuple(children), second.eclass))
+            for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():
+                for number in self._firsts.get(child, ()):
+                    first = self._ways[number]
+                    if min(self._pairs.differences(first, second), default=0.0) < 0:
+                        children = dict.fromkeys((*first.children, *(other for other in second.children if other != child)))
+                        if second.eclass not in children and child not in children:
+                            found.append(Term(FUSED, (number, place), tuple(children), second.eclass))
         return found
 
     def price(self, fused: Term) -> tuple[float, float]:
@@ -58,8 +112,7 @@ class Fusions:
         So one node is preferred to two nodes that run as one.
         """
         first, second = (self._ways[number] for number in fused.data)
-        cost = min(self._cost(fusion, first, second) for fusion in self._second[self._name(second)] if self._fuses(fusion, first, second))
-        return cost, sum(self._prices.of(way, 0.0)[1] for way in (first, second))
+        return min(self._pairs.costs(first, second)), sum(self._prices.of(way, 0.0)[1] for way in (first, second))
 
     def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
         """Returns the extra cost of dearer fused kernels in a choice, by the place of the first
@@ -69,13 +122,11 @@ class Fusions:
         found: dict[int, float] = {}
         for place in picks.values():
             second = self._ways[place]
-            for fusion in self._second.get(self._name(second), ()):
-                for child in dict.fromkeys(second.children):
-                    first = self._ways[picks[child]]
-                    if consumers[child] == 1 and self._fuses(fusion, first, second):
-                        difference = self._difference(fusion, first, second)
-                        if difference > 0:
-                            found[picks[child]] = max(difference, found.get(picks[child], 0.0))
+            for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():
+                if consumers[child] == 1:
+                    difference = max(self._pairs.differences(self._ways[picks[child]], second), default=0.0)
+                    if difference > 0:
+                        found[picks[child]] = max(difference, found.get(picks[child], 0.0))
         return found
 
     def apart(self, picks: Mapping[int, int]) -> Iterator[tuple[int, int]]:
@@ -91,30 +142,3 @@ class Fusions:
             yield eclass, second
             if self._ways[first].eclass not in picks:
                 yield self._ways[first].eclass, first
-
-    def _name(self, way: Term) -> str:
-        return "" if way.head < 0 else self._prices.encoding.terms.signatures[way.head].operator.full_name
-
-    def _fuses(self, fusion: Fusion, first: Term, second: Term) -> bool:
-        if self._name(first) not in fusion.first:
-            return False
-        return not fusion.conditions or fusion.holds(self._prices.priced_node(first), self._others(first, second))
-
-    def _others(self, first: Term, second: Term) -> list[Shaped | None]:
-        """Returns the inputs of the second way but the result of the first."""
-        inputs = term_inputs(self._prices.encoding.terms.signatures[second.head], second, self._cells)
-        tensors = self._prices.priced_node(second).inputs
-        return [tensor for child, tensor in zip(inputs, tensors, strict=False) if child != first.eclass]
-
-    def _difference(self, fusion: Fusion, first: Term, second: Term) -> float:
-        """Returns the cost of the fused kernel minus the costs of its two nodes."""
-        prices = self._prices
-        return self._cost(fusion, first, second) - prices.cost(prices.price(first)) - prices.cost(prices.price(second))
-
-    def _cost(self, fusion: Fusion, first: Term, second: Term) -> float:
-        prices = self._prices
-        one, other = prices.priced_node(first), prices.priced_node(second)
-        domain, _, name = fusion.becomes.rpartition(".")
-        inputs = [*one.inputs, *self._others(first, second)]
-        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, inputs, other.outputs)
-        return prices.cost(prices.priced(fused))

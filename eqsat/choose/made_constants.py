@@ -128,7 +128,7 @@ class MadeConstants:
     def _node(self, eclass: int, term: Term, used: set[int]) -> onnx.NodeProto:
         terms = self._encoding.terms
         signature = terms.signatures[term.head]
-        inputs = [self._name(child) for child in term_inputs(signature, term, self._terms)]
+        inputs = [self._name(child) for child in term_inputs(signature, term, self._terms.__getitem__)]
         while inputs and not inputs[-1]:
             inputs.pop()
         if signature.single:

@@ -19,6 +19,8 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     if before["memory"] is not None:
         lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
+    if report["engine"]["order"] is not None:
+        lines.append(f"engine  {report['engine']['name']}, rules in the order {report['engine']['order']}")
     if fired := _fired(report["rules"]):
         lines.append(f"rules   {fired}")
     if report["tune"]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from eqsat.language.firing import Firing
 from eqsat.language.matching import Refusal
 
 
@@ -38,3 +40,12 @@ class Record:
     hit: str | None = None
     classes: int = 0
     nodes: int = 0
+
+    def add(self, firings: Iterable[Firing]) -> None:
+        """Adds what the rules know of their decisions."""
+        for firing in firings:
+            name = firing.compiled.rule.name
+            if firing.wrong is not None:
+                self.wrong[name] = firing.wrong
+            self.seconds[name] = self.seconds.get(name, 0.0) + firing.seconds
+            self.refusals.setdefault(name, Counter()).update(firing.refusals)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,10 +60,6 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
             raise
         finally:
             program.close()
-    record.wrong = {firing.compiled.rule.name: firing.wrong for firing in firings.values() if firing.wrong is not None}
-    for firing in firings.values():
-        name = firing.compiled.rule.name
-        record.seconds[name] = record.seconds.get(name, 0.0) + firing.seconds
-        record.refusals.setdefault(name, Counter()).update(firing.refusals)
+    record.add(firings.values())
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record

@@ -25,6 +25,10 @@ class EGraph:
 
     Each is the number of the rule, the classes of its left roots, and those of its right roots.
     """
+    kept: list[Term] | None = None
+    """If a destructive engine has rewritten the graph: the one term that it has left of each class
+    that the outputs need. None after a saturation: all terms may be chosen.
+    """
 
 
 def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:

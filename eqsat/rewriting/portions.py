@@ -45,7 +45,7 @@ class Whole:
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """Returns the outputs as one group, which may store `room` more bytes than now."""
         graph = self.encoding.graph
-        return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, _stored_by(graph.constants.values()) + room))]
+        return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, stored_by(graph.constants.values()) + room))]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """Returns the chosen graph."""
@@ -88,7 +88,7 @@ class Regions:
         share = room if generous else room / sum(map(len, self.excerpt.kinds))
         groups: list[Group] = []
         for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True):
-            stored = _stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)
+            stored = stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)
             inputs = frozenset(encoding.values[name] for name in names)
             groups.append(Group(_classes(encoding, egraph, outputs), max(0.0, stored + share), inputs))
         return groups
@@ -157,7 +157,7 @@ class Regions:
         return Constants(there, egraph, chooser, self.foldings(there.graph)).evaluate(classes)
 
 
-def _stored_by(constants: Iterable[Constant]) -> float:
+def stored_by(constants: Iterable[Constant]) -> float:
     """Returns the bytes that constants take. Constants that share bytes in a file count once."""
     tensors = [constant.tensor for constant in constants]
     shared = {tensor.external: tensor.nbytes for tensor in tensors if tensor.external is not None}

@@ -36,6 +36,8 @@ from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
+from eqsat.greedy.greedy_engine import Surroundings
+from eqsat.greedy.greedy_engine import rewrite as rewrite_greedily
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import Graph, Model, Node, NodeCount
@@ -44,7 +46,7 @@ from eqsat.model.tensors import ContentIndex
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
-from eqsat.rewriting.portions import Regions, Whole
+from eqsat.rewriting.portions import Regions, Whole, stored_by
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
@@ -71,6 +73,8 @@ class Options:
     dump: bool = False  # whether the e-graph of the main graph is kept
     regions: Sizes | None = None  # regions into which the main graph is cut if it is larger
     shifted: bool = False  # whether the cuts are at other places
+    greedy: bool = False  # whether rules run one after the other instead of in an e-graph
+    seed: int | None = None  # of a random order of the rules; None: as in their files
     progress: Callable[[str], None] = silent  # receives each step of the main graph
 
 
@@ -192,17 +196,35 @@ class Rewriter:
         part = part or Whole(encoding, folding, self._fresh, place, opset)
         self.trace.clock("encode", clock)
         if outer.main:
-            self._options.progress(f"saturate {part.title}")
+            self._options.progress(f"{'rewrite greedily:' if self._options.greedy else 'saturate'} {part.title}")
         clock = time.perf_counter()
         task = _Task(graph, outer, place, encoding, part, opset, self._growth if place.outermost else 0.0)
 
         def keep(egraph: EGraph) -> None:
             self._simplified = (task, egraph)
 
-        egraph, record = saturate(part.encoding, self._limits(), self._options.ruleset, keep if outer.main else _forget)
+        egraph, record = self._rewritten(task, keep if outer.main else _forget)
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
         return self._solved(task, egraph)
+
+    def _rewritten(self, task: _Task, simplified: Callable[[EGraph], None]) -> tuple[EGraph, Record]:
+        """Returns the e-graph that the rules make of a graph, and the record of the engine."""
+        encoding, ruleset = task.part.encoding, self._options.ruleset
+        if not self._options.greedy:
+            return saturate(encoding, self._limits(), ruleset, simplified)
+        around = Surroundings(
+            lambda egraph: self._prices(encoding, egraph),
+            stored_by(encoding.graph.constants.values()) + max(0.0, task.growth),
+            self._fold_limit,
+            task.opset,
+            self._worker,
+        )
+        return rewrite_greedily(encoding, self._limits(), ruleset, self._options.seed, around, simplified)
+
+    @property
+    def _fold_limit(self) -> int:
+        return self._options.memory // 4
 
     def simplified(self) -> tuple[onnx.GraphProto, Trace] | None:
         """Returns the main graph after the first phase alone, with its record. Returns None if
@@ -223,7 +245,7 @@ class Rewriter:
     def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
         """Returns the best graph in an e-graph, and the facts of its outputs."""
         graph, outer, place, encoding, part, opset, growth = task
-        chooser = Chooser(self._prices(part.encoding, egraph), self._options.memory // 4, opset, self._worker)
+        chooser = Chooser(self._prices(part.encoding, egraph), self._fold_limit, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
         if outer.main:
             self._options.progress(f"choose, {part.title}")
@@ -249,9 +271,9 @@ class Rewriter:
                 if outer.main:
                     self.trace.choice = chosen.choice
                     # Calls are priced like the original functions, and regions are solved one per
-                    # kind. In both cases the solver's bound belongs to another problem than the
-                    # model's.
-                    self.trace.bound = 0.0 if self._model.functions or part.encoding is not encoding else chosen.choice.bound
+                    # kind, and the greedy engine leaves nothing to choose. In all these cases the
+                    # solver's bound belongs to another problem than the model's.
+                    self.trace.bound = 0.0 if self._model.functions or part.encoding is not encoding or egraph.kept is not None else chosen.choice.bound
                 if part.encoding is not encoding:
                     return decoded, tuple(map(encoding.fact, graph.outputs))
                 return decoded, tuple(chooser.fact(egraph.class_of[encoding.values[name]]) for name in graph.outputs)

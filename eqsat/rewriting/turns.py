@@ -71,6 +71,11 @@ class Job:
         return self.regions is not None and sum(node.op_type != "Constant" for node in model.graph.node) > self.regions.most
 
     @property
+    def greedy(self) -> bool:
+        """Tells whether rules run one after the other instead of in an e-graph."""
+        return self.settings.engine == "greedy"
+
+    @property
     def least(self) -> Label:
         """Returns the weakest label that a rule may have."""
         return Label.EXACT if self.settings.exact else Label.REAL if self.settings.strict else Label.FINITE
@@ -101,8 +106,10 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         # A turn may make a condition known, so rules can find more in the branch that is taken.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
-        # In regions, rounds end a turn on purpose: more of them would find little for their time.
-        unfinished = UNFINISHED if not job.cuts(found.model) else ("growth",)
+        # In regions, rounds end a turn on purpose: more of them would find little for their time. The
+        # greedy engine ends at a fixed point, but it sees the constants of its result only when they
+        # are folded.
+        unfinished = (None,) if job.greedy else UNFINISHED if not job.cuts(found.model) else ("growth",)
         if not opens and not (found.hit in unfinished and turn < job.plan.turns):
             break
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
@@ -151,7 +158,7 @@ def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, librar
     """Simplifies a model that was cut into regions once more, in regions with other seams. Returns
     the result if it is better.
     """
-    if found.hit in _STOPS or not job.cuts(found.model):
+    if found.hit in _STOPS or job.greedy or not job.cuts(found.model):
         return found
     now = frozenset(found.trace.became.get(name, name) for name in kept)
     again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
@@ -250,8 +257,11 @@ def _rewrite(
         settings.extractor,
         settings.extract_time,
         settings.dump_egraph is not None,
-        job.regions,
+        # Only an e-graph grows so fast with a model that the model has to be cut.
+        None if job.greedy else job.regions,
         shifted,
+        job.greedy,
+        settings.seed,
         lambda step: settings.progress(f"optimize, {step}"),
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from eqsat.facts.fact import Fact
 from eqsat.operators import AttributeValue
@@ -26,17 +26,17 @@ def term_outputs(terms: Terms, head: int, data: Sequence[int]) -> tuple[int, ...
     return tuple(int(flag) for flag in flags)
 
 
-def term_inputs(signature: Signature, term: Term, cells: Mapping[int, Term]) -> list[int]:
+def term_inputs(signature: Signature, term: Term, cell: Callable[[int], Term]) -> list[int]:
     """Returns the classes of all inputs, those in the list included.
 
-    `cells` has the links of lists by class.
+    `cell` gives the link or the end of a list by its class.
     """
     classes = list(term.children[: signature.inputs])
     if signature.rest:
-        cell = cells[term.children[-1]]
-        while cell.head == CONS:
-            classes.append(cell.children[0])
-            cell = cells[cell.children[1]]
+        link = cell(term.children[-1])
+        while link.head == CONS:
+            classes.append(link.children[0])
+            link = cell(link.children[1])
     return classes
 
 

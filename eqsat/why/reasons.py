@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from eqsat.egraph.plain_matching import Assignment, Assignments, Mismatch
 from eqsat.language import syntax
 from eqsat.language.attribute_values import to_value
 from eqsat.language.expressions import Unevaluable, evaluate
@@ -24,7 +25,6 @@ from eqsat.language.values import Tensor
 from eqsat.model.model import Node
 from eqsat.terms.terms import OUTPUTS, Terms
 from eqsat.why.class_names import Landmarks, show
-from eqsat.why.plain_matching import Assignment, Assignments, Mismatch
 
 _TERMS = 64  # terms of a value, or of its users, that the search for the closest one looks at
 

@@ -23,6 +23,7 @@ from eqsat.egraph.encode import Encoding, Outer, encode
 from eqsat.egraph.finiteness import Finiteness
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import load as load_plan
+from eqsat.egraph.plain_matching import Assignment, Assignments, Index, root_of
 from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
@@ -42,7 +43,6 @@ from eqsat.spelling.versions import RENAMED
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms
 from eqsat.why.class_names import Landmarks, label
-from eqsat.why.plain_matching import Assignment, Assignments, Index, root_of
 from eqsat.why.reasons import Outcome, Reasons, Stop
 
 SHOWN = 5  # places that the terminal shows

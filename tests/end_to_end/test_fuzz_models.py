@@ -13,9 +13,9 @@ from tests.support.parameters import spread
 CHUNK = 25
 
 
-def failures(start: int, exact: bool) -> list[str]:
-    found = [outcome for outcome in outcomes(range(start, start + CHUNK), exact) if outcome.status in FAILURES]
-    return [f"seed {outcome.seed}: {outcome.reason}\n{smaller(outcome.seed, exact)}" for outcome in found]
+def failures(start: int, exact: bool, engine: str = "saturation") -> list[str]:
+    found = [outcome for outcome in outcomes(range(start, start + CHUNK), exact, engine) if outcome.status in FAILURES]
+    return [f"seed {outcome.seed}: {outcome.reason}\n{smaller(outcome.seed, exact, engine)}" for outcome in found]
 
 
 @pytest.mark.parametrize("start", spread(range(0, 1000, CHUNK), every=40))
@@ -26,6 +26,11 @@ def test_models_compute_what_they_computed(start: int) -> None:
 @pytest.mark.parametrize("start", spread(range(0, 150, CHUNK)))
 def test_exact_models_give_the_same_bits(start: int) -> None:
     assert not failures(start, exact=True)
+
+
+@pytest.mark.parametrize("start", spread(range(0, 500, CHUNK)))
+def test_the_greedy_engine_computes_the_same(start: int) -> None:
+    assert not failures(start, exact=False, engine="greedy")
 
 
 def test_what_a_loop_scans_in_no_turn_has_no_sizes_to_compare() -> None:

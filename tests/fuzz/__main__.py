@@ -22,6 +22,7 @@ these outcomes:
     --seeds N      the number of models (1000)
     --start S      the first seed (0)
     --exact        optimize with `exact`, and compare bits
+    --engine E     apply the rules by this engine (saturation), in an order that each seed draws
     --quick        do not make failing models small
 
 The exit code is 1 if a model is different, left out or given up. The same seeds give the same
@@ -35,6 +36,8 @@ import sys
 import time
 from collections import Counter
 
+from eqsat.settings import ENGINES
+
 from .campaign import outcomes, smaller
 from .trial import FAILURES, SAME, Outcome
 
@@ -44,18 +47,19 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--start", type=int, default=0)
     parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--engine", choices=ENGINES, default=ENGINES[0])
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     counts: Counter[str] = Counter()
     runs = 0
     begun = time.perf_counter()
-    for number, outcome in enumerate(outcomes(range(given.start, given.start + given.seeds), given.exact), 1):
+    for number, outcome in enumerate(outcomes(range(given.start, given.start + given.seeds), given.exact, given.engine), 1):
         counts[outcome.status] += 1
         runs += outcome.runs
         if outcome.status != SAME and outcome.reason:
             print(_told(outcome), flush=True)
             if outcome.status in FAILURES and not given.quick:
-                print(smaller(outcome.seed, given.exact), flush=True)
+                print(smaller(outcome.seed, given.exact, given.engine), flush=True)
         if number % 500 == 0:
             print(f"... {number} seeds, {time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
     told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))

@@ -25,14 +25,14 @@ def worker() -> Worker:
     return Worker()
 
 
-def outcomes(seeds: Iterable[int], exact: bool) -> Iterator[Outcome]:
+def outcomes(seeds: Iterable[int], exact: bool, engine: str = "saturation") -> Iterator[Outcome]:
     """Yields the outcome of each seed.
 
     If the process dies, the runtime is to blame if the original alone kills it too.
     """
     for seed in seeds:
         try:
-            yield worker().call(f"{_HERE}.trial:attempt", seed, exact, timeout=SECONDS)
+            yield worker().call(f"{_HERE}.trial:attempt", seed, exact, engine, timeout=SECONDS)
         except RemoteError as error:
             yield Outcome(seed, DIFFERENT, f"the fuzzer itself fails: {error}")
         except (WorkerDied, WorkerTimeout) as failure:
@@ -47,9 +47,9 @@ def _accused(seed: int, failure: Exception) -> Outcome:
     return Outcome(seed, DIFFERENT, f"the process {failure} on the optimized model, or on the way there")
 
 
-def smaller(seed: int, exact: bool) -> str:
+def smaller(seed: int, exact: bool, engine: str = "saturation") -> str:
     """Returns the failing case of a seed as text, made small."""
     try:
-        return worker().call(f"{_HERE}.minimize:minimized", seed, exact, timeout=10 * SECONDS)
+        return worker().call(f"{_HERE}.minimize:minimized", seed, exact, engine, timeout=10 * SECONDS)
     except (RemoteError, WorkerDied, WorkerTimeout) as failure:
         return f"it could not be made small: {failure}"

@@ -41,13 +41,13 @@ class Case:
         return f"{printer.to_text(self.proto)}\n  inputs:\n{inputs}\n  rules: {rules}"
 
 
-def minimized(seed: int, exact: bool) -> str:
+def minimized(seed: int, exact: bool, engine: str) -> str:
     """Returns the smallest failing case that was found for a seed, as text."""
     model = trial.drawn(seed)
     runs = trial.accepted(model, seed) if model is not None else []
     if model is None or not runs:
         return ""
-    status, _, style = trial.judged(model.proto, runs, trial.options(seed, exact))
+    status, _, style = trial.judged(model.proto, runs, trial.options(seed, exact, engine))
     if status == trial.SAME:
         return "nothing differs when it is tried again"
     feeds = [feed for feed, _ in runs if feed.style == style] or [runs[0][0]]
@@ -58,7 +58,7 @@ def minimized(seed: int, exact: bool) -> str:
         except Exception:
             return False
         chosen = {} if case.rules is None else {"only": case.rules} if case.rules else {"skip": [group.name for group in built_in().groups]}
-        return trial.judged(case.proto, [(case.feed, expected)], trial.options(seed, exact) | chosen)[0] == status
+        return trial.judged(case.proto, [(case.feed, expected)], trial.options(seed, exact, engine) | chosen)[0] == status
 
     case = next((case for case in (Case(model.proto, feed) for feed in feeds) if fails(case)), None)
     if case is None:

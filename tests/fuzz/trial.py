@@ -75,11 +75,13 @@ def original(seed: int) -> bool:
     return model is not None and bool(accepted(model, seed))
 
 
-def options(seed: int, exact: bool) -> dict[str, Any]:
+def options(seed: int, exact: bool, engine: str) -> dict[str, Any]:
     """Returns the settings for the model of a seed."""
     return {
         "verify": False,
         "exact": exact,
+        "engine": engine,
+        "order": f"random:{seed}" if engine == "greedy" and seed % 5 else "file",
         "strict": seed % 3 == 0,
         "effort": ("normal", "low", "normal", "normal", "low")[seed % 5],
         "target": ("onnxruntime-cpu", "onnxruntime-cpu", "launches", "generic-gpu")[seed % 4],
@@ -105,21 +107,22 @@ def accepted(model: Model, seed: int) -> list[Run]:
     return found
 
 
-def attempt(seed: int, exact: bool) -> Outcome:
+def attempt(seed: int, exact: bool, engine: str) -> Outcome:
     """Draws, optimizes and compares."""
     begun = time.perf_counter()
     model = drawn(seed)
     runs = accepted(model, seed) if model is not None else []
-    outcome = Outcome(seed, NOTHING) if model is None or not runs else compared(model, runs, seed, exact)
+    outcome = Outcome(seed, NOTHING) if model is None or not runs else compared(model, runs, seed, exact, engine)
     outcome.seconds = time.perf_counter() - begun
     return outcome
 
 
-def compared(model: Model, runs: list[Run], seed: int, exact: bool) -> Outcome:
+def compared(model: Model, runs: list[Run], seed: int, exact: bool, engine: str) -> Outcome:
     """Compares the optimized model with the outputs of the original."""
     outcome = Outcome(seed, SAME, runs=len(runs))
+    settings = options(seed, exact, engine)
     try:
-        result = eqsat.optimize(model.proto, **options(seed, exact))
+        result = eqsat.optimize(model.proto, **settings)
     except Exception as error:
         return Outcome(seed, DIFFERENT, f"{type(error).__name__}: {error}")
     outcome.rules = [rule["name"] for rule in result.report["rules"]]
@@ -128,7 +131,7 @@ def compared(model: Model, runs: list[Run], seed: int, exact: bool) -> Outcome:
     if outcome.status == SAME and (wrong := dearer(result.report)):
         outcome.status, outcome.reason = DIFFERENT, wrong
     if outcome.status == SAME and seed % VERIFIED == 0 and not exact:
-        outcome.status, outcome.reason = verified(model.proto)
+        outcome.status, outcome.reason = verified(model.proto, settings["engine"], settings["order"])
     return outcome
 
 
@@ -151,12 +154,12 @@ def meant(runs: list[Run], report: Any) -> list[Run]:
     return [run for run in runs if not run[0].special] if report["finite"] else runs
 
 
-def verified(proto: onnx.ModelProto) -> tuple[str, str]:
+def verified(proto: onnx.ModelProto, engine: str, order: str) -> tuple[str, str]:
     """Tells whether verification, too, finds no difference.
 
     It may neither give up the whole model nor leave out a rule.
     """
-    report = eqsat.optimize(proto).report
+    report = eqsat.optimize(proto, engine=engine, order=order).report
     if report["verify"]["engine"] != ONNXRUNTIME:
         return SAME, ""  # the runtime accepted none of its draws, and the reference accepts illegal models
     dropped = [rule["name"] for rule in report["rules"] if rule.get("dropped")]

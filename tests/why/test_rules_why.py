@@ -14,6 +14,7 @@ from eqsat.egraph import admission
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.plain_matching import Assignments, Index
 from eqsat.egraph.saturate import saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.errors import InputError
@@ -29,7 +30,6 @@ from eqsat.model.read import normalize
 from eqsat.model.tensors import ContentIndex
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms
-from eqsat.why.plain_matching import Assignments, Index
 from eqsat.why.why import Answer, why
 from tests.support.models import parse
 from tests.support.random_models import models

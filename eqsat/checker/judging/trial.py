@@ -229,7 +229,7 @@ class _Writing:
     def _node(self, eclass: int, term: Term) -> str:
         terms = self.sides.encoding.terms
         signature = terms.signatures[term.head]
-        inputs = [self.value(child) for child in term_inputs(signature, term, self.sides.terms)]
+        inputs = [self.value(child) for child in term_inputs(signature, term, self.sides.terms.__getitem__)]
         while inputs and not inputs[-1]:
             inputs.pop()
         values = term_attributes(terms, term.head, term.data)

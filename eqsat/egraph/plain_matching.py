@@ -1,4 +1,4 @@
-"""Plain matching: the matches of a left side at one value of a saturated e-graph, in plain Python.
+"""Plain matching: the matches of a left side at one value of an e-graph, in plain Python.
 
 The search finds the matches that egglog finds, for one value at a time, and also partial ones.
 Within the budget it finds every assignment, with operands in either order. The work at one value is
@@ -7,6 +7,7 @@ bounded, and no recursion depends on the depth of a model.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -17,24 +18,29 @@ from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, NodeAtom, Ou
 from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Link, Term, Terms
 
 
-class Index:
-    """The terms of an e-graph, by their own class and by the classes of their children."""
+class TermIndex(ABC):
+    """The terms in which left sides are looked for, by their own class and by the classes of their
+    children. `facts` has the handle of each class's fact.
+    """
 
-    def __init__(self, terms: Terms, egraph: EGraph) -> None:
-        self.terms = terms
-        self.facts = egraph.facts
-        self.of: dict[int, list[Term]] = {}
-        self._users: dict[tuple[int, int], list[Term]] = {}  # by class and head
-        self._heads: dict[int, list[Term]] = {}
-        for term in egraph.terms:
-            self.of.setdefault(term.eclass, []).append(term)
-            self._heads.setdefault(term.head, []).append(term)
-            for child in dict.fromkeys(term.children):
-                self._users.setdefault((child, term.head), []).append(term)
+    terms: Terms
+    facts: list[int]
 
-    def heads(self, head: int) -> list[Term]:
+    @abstractmethod
+    def made(self, eclass: int) -> Sequence[Term]:
+        """The terms of a class."""
+
+    @abstractmethod
+    def heads(self, head: int) -> Sequence[Term]:
         """All terms of a signature or kind."""
-        return self._heads.get(head, [])
+
+    @abstractmethod
+    def direct(self, eclass: int, head: int) -> Sequence[Term]:
+        """The terms of `head` that have a class among their children."""
+
+    @abstractmethod
+    def listed(self, items: Sequence[int]) -> int:
+        """A class for a list of these values."""
 
     def users(self, eclass: int, head: int, cells: int) -> Iterator[Term]:
         """The terms of `head` that have a value among their inputs or the first `cells` items of
@@ -42,18 +48,47 @@ class Index:
 
         The list cells on the way are included.
         """
-        yield from self._users.get((eclass, head), ())
-        for cell in self._users.get((eclass, CONS), ()) if cells else ():
+        yield from self.direct(eclass, head)
+        for cell in self.direct(eclass, CONS) if cells else ():
             yield cell
             yield from self.users(cell.eclass, head, cells - 1)
 
     def items(self, eclass: int, count: int) -> tuple[list[int], int]:
         """The first items of a list, at most `count` of them, and the rest of the list."""
         found: list[int] = []
-        while len(found) < count and (cell := self.of[eclass][0]).head == CONS:
+        while len(found) < count and (cell := self.made(eclass)[0]).head == CONS:
             found.append(cell.children[0])
             eclass = cell.children[1]
         return found, eclass
+
+    def is_kind(self, eclass: int, head: int) -> bool:
+        """Whether a class is the absent input, or the end of a list."""
+        return any(term.head == head for term in self.made(eclass))
+
+
+class Index(TermIndex):
+    """The terms of an e-graph."""
+
+    def __init__(self, terms: Terms, egraph: EGraph) -> None:
+        self.terms = terms
+        self.facts = egraph.facts
+        self._made: dict[int, list[Term]] = {}
+        self._users: dict[tuple[int, int], list[Term]] = {}  # by class and head
+        self._heads: dict[int, list[Term]] = {}
+        for term in egraph.terms:
+            self._made.setdefault(term.eclass, []).append(term)
+            self._heads.setdefault(term.head, []).append(term)
+            for child in dict.fromkeys(term.children):
+                self._users.setdefault((child, term.head), []).append(term)
+
+    def made(self, eclass: int) -> Sequence[Term]:
+        return self._made.get(eclass, ())
+
+    def heads(self, head: int) -> Sequence[Term]:
+        return self._heads.get(head, ())
+
+    def direct(self, eclass: int, head: int) -> Sequence[Term]:
+        return self._users.get((eclass, head), ())
 
     def listed(self, items: Sequence[int]) -> int:
         """A new class for a list of these values, which has a fact but no term."""
@@ -62,10 +97,6 @@ class Index:
             tail = self.terms.fact(Link(self.facts[item], tail))
         self.facts.append(tail)
         return len(self.facts) - 1
-
-    def is_kind(self, eclass: int, head: int) -> bool:
-        """Whether a class is the absent input, or the end of a list."""
-        return any(term.head == head for term in self.of[eclass])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +123,19 @@ class Assignment:
 
 class Assignments:
     """The assignments of one left side. `budget` bounds the terms looked at in all, `share` those
-    at one value.
+    at one value. The search begins at the first root, or at another `root` of the left side.
     """
 
-    def __init__(self, pattern: Pattern, index: Index, budget: int, share: int) -> None:
+    def __init__(self, pattern: Pattern, index: TermIndex, budget: int, share: int, root: str | None = None) -> None:
         self.pattern = pattern
         self.index = index
         self.cut = False  # whether a bound ended a search
         self._budget = budget
         self._share = share
         self._left = 0
-        self._anchor = next(iter(pattern.roots.values()))
-        self._plan = _plan(_structure(pattern.atoms), self._anchor)
-        self.root, self.output = root_of(pattern)
+        self.anchor = next(iter(pattern.roots.values())) if root is None else pattern.roots[root]
+        self._plan = _plan(_structure(pattern.atoms), self.anchor)
+        self.root, self.output = _producer(pattern, self.anchor)
 
     def producer(self, variable: str) -> NodeAtom:
         """The node of the left side that makes a value."""
@@ -115,12 +146,12 @@ class Assignments:
         return next(via for other, via in self._plan if other is atom)
 
     def complete(self, eclass: int) -> Iterator[Assignment]:
-        """Every assignment of the whole left side whose first root is this value."""
+        """Every assignment of the whole left side whose root, where the search begins, is this value."""
         return self._search(eclass, lenient=False)
 
     def furthest(self, eclass: int) -> Assignment:
         """The first assignment with the most nodes; atoms that nothing matches are skipped."""
-        return max(self._search(eclass, lenient=True), key=lambda found: found.matched, default=Assignment({self._anchor: eclass}))
+        return max(self._search(eclass, lenient=True), key=lambda found: found.matched, default=Assignment({self.anchor: eclass}))
 
     def handles(self, assignment: Assignment) -> tuple[int, ...]:
         """The columns that the steps of the left side read."""
@@ -132,7 +163,7 @@ class Assignments:
 
     def _search(self, eclass: int, lenient: bool) -> Iterator[Assignment]:
         self._left = min(self._share, self._budget)
-        return self._walk(self._plan, Assignment({self._anchor: eclass}), lenient)
+        return self._walk(self._plan, Assignment({self.anchor: eclass}), lenient)
 
     def _walk(self, plan: list[tuple[Atom, str | None]], begin: Assignment, lenient: bool) -> Iterator[Assignment]:
         stack = [iter([begin])]
@@ -203,7 +234,7 @@ class Assignments:
         if via is None:
             return iter(self.index.heads(self._head(atom)))
         if via == atom.variable:
-            return iter(self.index.of.get(assignment.bindings[via], ()))
+            return iter(self.index.made(assignment.bindings[via]))
         return self.index.users(assignment.bindings[via], self._head(atom), len(atom.items) if isinstance(atom, NodeAtom) else 0)
 
     def _head(self, atom: Atom) -> int:

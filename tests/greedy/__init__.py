@@ -1,0 +1,1 @@
+"""Tests of choosing: the prices of terms, and the runtime's fusions among them."""
