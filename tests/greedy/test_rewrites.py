@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from eqsat.language.library import built_in
 from tests.greedy.test_greedy import fired, greedily, matrix
 from tests.support.models import operators, parse, weighted
 
-NOTHING = {"skip": [group.name for group in built_in().groups]}
+NOTHING: dict[str, Any] = {"skip": [group.name for group in built_in().groups]}
 # A second turn would begin with every match anew.
 ONE_TURN = {"effort": "low"}
 SETTLES = '[[normal]]\nname = "all"\nsettle = ["*"]\nrounds = 1\n'
