@@ -27,12 +27,17 @@ _SETTINGS = ("dims", "assume_dims", "inputs", "target")
 _ONLY_OPTIMIZERS = {"against": "--against", "peer": "--peer", "eqsat": "--eqsat", "keep": "--keep", "dims": "--dim"}
 """The options that mean nothing for two given models."""
 
+_ONLY_RESULTS = {"against": "--against", "peer": "--peer", "keep": "--keep", "csv": "--csv", "inputs": "--inputs"}
+"""The options that mean nothing for engines, whose results are priced and not timed."""
+
 
 def add_compare(commands: Any) -> None:
     """Adds `compare` to the commands of a parser."""
     compare = commands.add_parser("compare", help="compare optimizers on models, or two given models: same results, launches, latency, size")
     compare.add_argument("models", metavar="MODEL", nargs="+", help="an ONNX file")
     compare.add_argument("--as-is", action="store_true", help="compare two given models, without any optimizer; the first is the original")
+    compare.add_argument("--engines", action="store_true", help="compare saturation with the greedy engine, on the same rules and prices")
+    compare.add_argument("--orders", type=count, default=100, metavar="N", help="with --engines: so many random orders of the rules (default: 100)")
     compare.add_argument("--against", metavar="NAMES", help="the optimizers, separated by commas (default: all that are installed)")
     compare.add_argument("--peer", metavar="NAME=COMMAND", action="append", help="another optimizer: a command with {input} and {output} (repeatable)")
     compare.add_argument("--eqsat", metavar="OPTIONS", help='options of `eqsat optimize`, as in --eqsat "--effort low"')
@@ -52,6 +57,8 @@ def add_compare(commands: Any) -> None:
 def _compare(options: argparse.Namespace) -> int:
     if sys.platform == "win32":
         raise InputError("eqsat compare needs Linux or macOS: it limits and measures other programs by POSIX processes")
+    if options.engines:
+        return _engines(options)
     models = [Path(model) for model in options.models]
     _check_places(options, models)
     if options.as_is:
@@ -80,6 +87,18 @@ def _compare(options: argparse.Namespace) -> int:
         progress("read")
         _check_models(models, {**given.get("dims", {}), **conditions.assumed})
     return _as_is(models, options, conditions) if options.as_is else _optimizers(models, options, conditions, given.get("dims", {}))
+
+
+def _engines(options: argparse.Namespace) -> int:
+    """Compares saturation with the greedy engine on each model."""
+    from eqsat.cli.engines import compare_engines
+
+    if options.as_is:
+        raise InputError("--as-is compares given models, and --engines makes its own: give one of both")
+    for name, flag in _ONLY_RESULTS.items():
+        if getattr(options, name) is not None:
+            raise InputError(f"--engines prices results and runs no other optimizer, so {flag} has no meaning with it")
+    return compare_engines(options, {**_eqsat_settings(_eqsat_options(options.eqsat or "")), **given_settings(options)})
 
 
 def _as_is(models: Sequence[Path], options: argparse.Namespace, conditions: Conditions) -> int:
@@ -222,10 +241,15 @@ def _eqsat_options(text: str) -> list[str]:
         found = shlex.split(text)
     except ValueError as error:
         raise InputError(f"--eqsat: '{text}' are no options: {error}") from None
+    _eqsat_settings(found)
+    return found
+
+
+def _eqsat_settings(options: Sequence[str]) -> dict[str, Any]:
+    """The settings that options of `eqsat optimize` give. Raises `InputError` if they are none."""
     checker = _EqsatOptions(add_help=False, allow_abbrev=False)
     add_settings(checker)
-    given_settings(checker.parse_args(found))
-    return found
+    return given_settings(checker.parse_args(options))
 
 
 def _own_peers(texts: Sequence[str]) -> dict[str, str]:

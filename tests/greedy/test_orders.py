@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import onnx
 import pytest
 
-from benchmarks.orders import WRONG_USE, main
+from eqsat.cli.main import main
 from eqsat.orders import Orders, Outcome, orders, table
 from eqsat.settings import Settings
 from tests.greedy.test_greedy import RIVALS, SQUARES
@@ -55,17 +54,34 @@ def test_the_table_counts_the_models_that_some_order_solves() -> None:
     assert lines[-1].endswith("for 1 of 2 models")
 
 
-def test_the_command_writes_the_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
     onnx.save(parse(SQUARES), tmp_path / "m.onnx")
     rules = tmp_path / "my.rules"
     rules.write_text(RIVALS)
-    figures = tmp_path / "figures.json"
-    command = [str(tmp_path / "m.onnx"), "--orders", "2", "--json", str(figures), "--rules", str(rules), "--only", "my", "--target", "launches"]
-    monkeypatch.setattr(sys, "argv", ["orders", *command])
-    assert main() == 0
+    return ["compare", str(tmp_path / "m.onnx"), "--engines", "--orders", "2", "--target", "launches", "--eqsat", f"--rules '{rules}' --only my"]
+
+
+def test_the_command_shows_the_figures(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(command) == 0
     assert "m.onnx" in capsys.readouterr().out
-    (row,) = json.loads(figures.read_text())
+    assert main([*command, "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["models"]
     assert [one["order"] for one in row["greedy"]] == ["file", "random:1", "random:2"]
-    monkeypatch.setattr(sys, "argv", ["orders", str(tmp_path / "none.onnx")])
-    assert main() == WRONG_USE
-    assert "none.onnx" in capsys.readouterr().err
+    assert row["target"] == "launches"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--as-is"], "give one of both"),
+        (["--against", "onnxsim"], "--against has no meaning with it"),
+        (["--csv", "a.csv"], "--csv has no meaning with it"),
+        (["--eqsat", "--order random:x"], "order"),
+        (["none.onnx"], "none.onnx"),
+    ],
+)
+def test_wrong_use_is_one_line(command: list[str], wrong: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*command, *wrong]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and message in err and err.count("\n") == 1
