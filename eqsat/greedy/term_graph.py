@@ -141,8 +141,10 @@ class TermGraph(TermIndex):
         return self._folds(eclass)
 
     def _folds(self, eclass: int) -> bool:
+        """Tells whether a constant can be evaluated and stored: not if a size of it has a name."""
         fact = self.fact(eclass)
-        return fact is not None and fact.const and fact.other is None and (byte_size(fact) or 0) <= self._fold_limit
+        size = None if fact is None or not fact.const or fact.other is not None else byte_size(fact)
+        return size is not None and size <= self._fold_limit
 
     def reaches(self, starts: Iterable[int], ends: Collection[int]) -> bool:
         """Tells whether any of some classes is another one, or depends on it."""

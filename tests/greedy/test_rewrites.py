@@ -118,6 +118,13 @@ def test_an_operator_that_the_opset_lacks_is_not_made() -> None:
     assert operators(greedily(parse(text, '<ir_version: 11, opset_import: ["" : 24]>'), rules, verify=False).model) == {"Swish": 1}
 
 
+def test_a_constant_of_a_named_size_is_not_folded() -> None:
+    # The library has Less(x, x) => Expand(bool(0), shape(x)), and no list of numbers is that shape.
+    result = greedily("g (float[N, 3] x) => (bool[N, 3] y) { y = Less (x, x) }", target="onnxruntime-cpu")
+    assert operators(result.model) == {"Less": 1}
+    assert not [note for note in result.report["notes"] if "no better" not in note]
+
+
 # --- where a match begins ---
 
 
