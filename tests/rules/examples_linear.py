@@ -86,17 +86,38 @@ EXAMPLES = {
         SOME,
     ),
     "Conv of Conv, the first 1x1": Example(
-        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[3, 4, 1, 1] w, float[5, 3, 3, 3] v, float[5] d> {
+        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[6, 4, 1, 1] w, float[5, 6, 3, 3] v, float[5] d> {
             s = Conv(x, w)  y = Conv<pads = [1, 1, 1, 1]>(s, v, d) }""",
         {"Conv": 1},
         "conv-conv-first",
         SOME,
     ),
     "Conv of Conv, the first 1x1 with a bias": Example(
-        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[3, 4, 1, 1] w, float[3] b, float[5, 3, 3, 3] v, float[5] d> {
+        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[6, 4, 1, 1] w, float[6] b, float[5, 6, 3, 3] v, float[5] d> {
             s = Conv(x, w, b)  y = Conv(s, v, d) }""",
         {"Conv": 1},
         "conv-conv-first-bias",
+        SOME,
+    ),
+    "Conv of Conv, the second 1x1, larger": Example(
+        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[2, 4, 3, 3] w, float[2] b, float[5, 2, 1, 1] v, float[5] d> {
+            s = Conv<pads = [1, 1, 1, 1], strides = [2, 2]>(x, w, b)  y = Conv(s, v, d) }""",
+        {"Conv": 1},
+        "conv-conv-last-larger",
+        SOME,
+    ),
+    "Conv of Conv, the first 1x1, larger": Example(
+        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[3, 4, 1, 1] w, float[5, 3, 3, 3] v, float[5] d> {
+            s = Conv(x, w)  y = Conv<pads = [1, 1, 1, 1]>(s, v, d) }""",
+        {"Conv": 1},
+        "conv-conv-first-larger",
+        SOME,
+    ),
+    "Conv of Conv, the first 1x1 with a bias, larger": Example(
+        """g (float[N, 4, H, W] x) => (float[N, 5, Y, Z] y) <float[3, 4, 1, 1] w, float[3] b, float[5, 3, 3, 3] v, float[5] d> {
+            s = Conv(x, w, b)  y = Conv(s, v, d) }""",
+        {"Conv": 1},
+        "conv-conv-first-bias-larger",
         SOME,
     ),
     "Pad into Conv": Example(
