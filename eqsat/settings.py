@@ -71,6 +71,7 @@ _KINDS: Mapping[str, Callable[[str, object], object]] = {
     "NAME": value_types.texts,
     "OPSET": value_types.text_or_number,
     "FILE": value_types.path,
+    "file|random:SEED": value_types.text,
     "LIBRARY": value_types.existing_file,
     "FILE.toml": value_types.path,
     "NAME|FILE.toml": value_types.path,
