@@ -129,7 +129,7 @@ def _within_limits(problem: Problem, units: Sequence[int], found: Solution, know
     """Start from a choice that exceeds the limits; find or prove the lightest one within them."""
     problem = without_cyclic_nodes(problem)
     start = _begun(problem, {problem.owner[n]: n for n in found.picks}, work).pick
-    nodes = within_limits(problem, units, [start], known, work.deadline, work.fraction)
+    nodes = within_limits(problem, units, start, known, work.deadline, work.fraction)
     begin = list(found.picks) if nodes is None else problem.reached(nodes)
     weight = None if nodes is None else problem.weigh(begin)
     if weight is not None and work.enough(weight, found.bound):

@@ -11,23 +11,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from .budget import Budget
 from .graph import ExtractionError
 from .problem import Problem
 from .search import Search
 
-MANTISSA_BITS = 5
-"""Bisection finds prices to about three percent; the greedy pass decides the rest.
-
-Short searches have a bit less for each halving of their steps.
-"""
+SLOPES = 10
+"""The most prices that are tried. Short searches have one less for each halving of their steps."""
 
 FRACTION_BITS = 64
 """The significant bits of shares and ratios, which are integers."""
 
 EMPHASES = 12
 """The number of shifts between resources before the limits count as unreachable."""
+
+
+class _Point(NamedTuple):
+    """A choice, by weight and by shares of the limits."""
+
+    weight: int
+    shares: int
+    pick: list[int]
 
 
 class _Limited:
@@ -37,7 +43,7 @@ class _Limited:
         self.problem = problem
         self.deadline = deadline
         self.fraction = fraction
-        self.mantissa = max(1, MANTISSA_BITS + 1 - fraction.bit_length())
+        self.slopes = max(1, SLOPES - fraction.bit_length())
         self.search = Search(problem, Budget.of(problem, deadline, fraction=fraction), tracked=True)
         self.best: tuple[int, list[int]] | None = None
         # Amounts of different resources add up as shares of their limits. If a limit is 0, all
@@ -144,66 +150,81 @@ class _Limited:
                 return False
         return True
 
-    def priced(self, resources: Sequence[int], price: int, exponent: int) -> bool:
-        """Search with `price` * 2 ** `exponent` added per share; tell whether the result fits."""
-        up, down = max(exponent, 0), max(-exponent, 0)
-        rows = [[self.emphasis[r] * self.share[r] * amount for amount in self.problem.amounts[r]] for r in resources]
-        weight = [(w << down) + ((price * sum(shares)) << up) for w, shares in zip(self.problem.weight, zip(*rows, strict=True), strict=True)]
-        self.search.reweigh(weight, down)
-        self.search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
-        self.search.start()
-        self.search.improve()
-        return not self.excess()
+    def approach(self, resources: list[int], beyond: Sequence[int]) -> None:
+        """Look for the lightest choice within the limits, from a lighter one `beyond` them.
 
-    def bisect(self, resources: list[int]) -> None:
-        """Bisect for the least price at which the limits hold.
-
-        The choice at that price is kept; the nearest miss is repaired and then kept too.
+        The slope between a choice within the limits and one beyond them is the price of a share at
+        which both are as good. A choice that is better at this price takes the place of one of
+        them. If there is none, both are on the lower hull, and the price is Lagrange's multiplier.
+        The choice within is kept; the one beyond is repaired and then kept too.
         """
-        largest = sum(self.emphasis[r] * self.share[r] * sum(self.problem.amounts[r]) for r in resources)
-        total = sum(weight for weight in self.problem.weight if weight > 0)
-        high, low = total.bit_length() + 1, -largest.bit_length() - 1
-        while not self.priced(resources, 1, high):
-            # Cost is negligible at this price. A resource still exceeded weighs too little beside
-            # the others.
+        if self.best is None and not self._begin(resources):
+            return
+        shares = self._emphasized(resources)
+        near = self._point(self.search.pick if self.best is None else self.best[1], shares)
+        far = self._point(beyond, shares)
+        for _ in range(self.slopes):
+            rise, run = near.weight - far.weight, far.shares - near.shares
+            if rise <= 0 or run <= 0 or self.late():
+                break
+            fits = self._priced(shares, rise, run)
+            found = self._point(self.search.pick, shares)
+            if found.weight * run + found.shares * rise >= near.weight * run + near.shares * rise:
+                break
+            near, far = (found, far) if fits else (near, found)
+        self.search.start(near.pick)
+        self.keep()
+        self.search.start(far.pick)
+        if self.repair():
+            self.keep()
+
+    def _begin(self, resources: Sequence[int]) -> bool:
+        """Search at a price beside which weights are negligible, until a choice fits the limits;
+        tell whether one does.
+        """
+        while not self._priced(self._emphasized(resources), sum(weight for weight in self.problem.weight if weight > 0) + 1, 1):
+            # A resource still exceeded weighs too little beside the others.
             exceeded = self.exceeded()
             if self.repair():
                 self.keep()
             if len(resources) == 1 or self.emphases == EMPHASES or self.late():
-                return
+                return False
             self.emphases += 1
             for r in exceeded:
                 self.emphasis[r] *= 2
-        within = list(self.search.pick)
-        miss: list[int] | None = None
-        while high - low > 1 and not self.late():
-            middle = (high + low) // 2
-            if self.priced(resources, 1, middle):
-                high, within = middle, list(self.search.pick)
-            else:
-                low, miss = middle, list(self.search.pick)
-        # The price lies between 2 ** low and 2 ** high, in multiples of 2 ** (low - mantissa).
-        enough, scarce = 2 << self.mantissa, 1 << self.mantissa
-        while enough - scarce > 1 and not self.late():
-            middle = (enough + scarce) // 2
-            if self.priced(resources, middle, low - self.mantissa):
-                enough, within = middle, list(self.search.pick)
-            else:
-                scarce, miss = middle, list(self.search.pick)
-        self.search.start(within)
-        self.keep()
-        if miss is not None:
-            self.search.start(miss)
-            if self.repair():
-                self.keep()
+        return True
+
+    def _emphasized(self, resources: Sequence[int]) -> list[int]:
+        """Return the shares that each node uses, by the emphasis of each resource."""
+        rows = [[self.emphasis[r] * self.share[r] * amount for amount in self.problem.amounts[r]] for r in resources]
+        return [sum(shares) for shares in zip(*rows, strict=True)]
+
+    def _priced(self, shares: Sequence[int], price: int, unit: int) -> bool:
+        """Search with `unit` for each unit of weight and `price` for each share; tell whether the
+        result fits.
+        """
+        weight = [w * unit + price * share for w, share in zip(self.problem.weight, shares, strict=True)]
+        self.search.reweigh(weight, unit)
+        self.search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
+        self.search.start()
+        self.search.improve(lambda: True)
+        return not self.excess()
+
+    def _point(self, pick: Sequence[int], shares: Sequence[int]) -> _Point:
+        """Return the weight and the shares of a choice, without those of classes in every choice."""
+        pick = list(pick)
+        self.search.reweigh(self.problem.weight)
+        self.search.start(pick)
+        used = sum(shares[pick[c]] for c in self.problem.free if self.search.refs[c])
+        return _Point(self.search.total, used, pick)
 
 
 def within_limits(
-    problem: Problem, units: Sequence[int], starts: Sequence[Sequence[int]], known: Mapping[int, int] | None, deadline: float | None, fraction: int = 1
+    problem: Problem, units: Sequence[int], start: Sequence[int], known: Mapping[int, int] | None, deadline: float | None, fraction: int = 1
 ) -> list[int] | None:
     """Return picks within the limits, or None if none are found.
 
-    The result is no heavier than `known` or any of `starts` that fits the limits. An
+    The result is no heavier than `known` if that fits the limits. `start` does not. An
     ExtractionError proves that no choice fits.
     """
     for r, limit in enumerate(problem.limits):
@@ -217,14 +238,12 @@ def within_limits(
         search.adopt(known)
         if not limited.excess():
             limited.keep()
-    exceeded: set[int] = set()
-    for picks in starts:
-        search.start(picks)
-        exceeded.update(limited.exceeded())
-        if limited.repair():
-            limited.keep()
-    limited.bisect(sorted(exceeded))
-    rest = [r for r, limit in enumerate(problem.limits) if limit is not None and r not in exceeded]
-    if rest and limited.best is None:
-        limited.bisect(sorted({*exceeded, *rest}))
+    search.start(start)
+    exceeded = limited.exceeded()
+    if limited.repair():
+        limited.keep()
+    limited.approach(exceeded, start)
+    every = [r for r, limit in enumerate(problem.limits) if limit is not None]
+    if limited.best is None and every != exceeded:
+        limited.approach(every, start)
     return None if limited.best is None else limited.best[1]

@@ -71,13 +71,13 @@ class State:
 
     # -- states ------------------------------------------------------------------------------------
 
-    def reweigh(self, weight: Sequence[int], shift: int = 0) -> None:
-        """Continue with other weights: at least those of the problem times 2 ** `shift`."""
+    def reweigh(self, weight: Sequence[int], unit: int = 1) -> None:
+        """Continue with other weights: at least those of the problem times `unit`."""
         self.weight = weight
         self._cap = 1 + sum(max(weight[n] for n in self.problem.nodes_of[c]) for c in self.problem.free)
         changes = [term.weight for term in self.problem.terms if term.weight is not None]
-        forbidden = self._cap + (sum(abs(change) for change in changes) << shift)
-        self._bonus = [forbidden if term.weight is None else term.weight << shift for term in self.problem.terms]
+        forbidden = self._cap + sum(abs(change) for change in changes) * unit
+        self._bonus = [forbidden if term.weight is None else term.weight * unit for term in self.problem.terms]
         self.total = sum(weight[self.pick[c]] for c in self.problem.free if self.refs[c])
         self.total += sum(bonus for bonus, applied in zip(self._bonus, self._applied, strict=True) if applied)
 

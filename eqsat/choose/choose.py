@@ -48,14 +48,19 @@ class Chosen:
     graph: Graph
     before: float
     """The cost of the original's own terms."""
+    added: float
+    """The bytes that all copies of the groups store more than now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Classes that are chosen together, and the bytes that their choice may store."""
+    """Classes that are chosen together, the bytes that they store now, and the number of places
+    that get the choice.
+    """
 
     roots: list[int]
     stored: float
+    copies: int = 1
     inputs: frozenset[int] | None = None
     """The references of the inputs that the choice may read, or None for all."""
 
@@ -86,6 +91,19 @@ class _Solved:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Portion:
+    """The problem of one group: the nodes of the graph that count are at `places`, their classes
+    are `reached`. `before` is the cost of the `initial` choice.
+    """
+
+    graph: Graph
+    places: list[int]
+    reached: set[int]
+    initial: dict[int, int]
+    before: float
+
+
 class Chooser:
     """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
@@ -105,7 +123,9 @@ class Chooser:
             self.first.setdefault(term.eclass, term)
         # The bytes of a class after evaluation, infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
-        self._solved: dict[int, _Solved] = {}  # the last choice for each group, by its number
+        # The last choice for each group, by its number: without a limit, and within one.
+        self._free: dict[int, _Solved] = {}
+        self._limited: dict[int, _Solved] = {}
         self.ways = list(egraph.terms)
         """The terms to choose from: those of the e-graph, the folded ones, then the fused ones."""
         places = {id(term): place for place, term in enumerate(self.ways)}
@@ -133,9 +153,9 @@ class Chooser:
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
-    def choose(self, groups: Sequence[Group], time_limit: float | None = None, method: Method = "exact") -> Chosen:
-        """Returns the cheapest choice for the roots of each group, within its limit of stored
-        bytes.
+    def choose(self, groups: Sequence[Group], room: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
+        """Returns the cheapest choice found for the roots of each group. All copies of the groups
+        together store at most `room` bytes more than now.
         """
         # All folded constants are in memory at once. They have a second limit if they can reach it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
@@ -144,31 +164,41 @@ class Chooser:
         for place, node in enumerate(nodes):
             places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
-        before = spent = 0.0
-        choices: list[Choice] = []
-        terms: list[dict[int, Term]] = []
         within = self._groups_of_ways(nodes, groups)
+        begin = time.perf_counter()
+        portions: list[_Portion] = []
         for number, group in enumerate(groups):
             reached = _reached(group.roots, places_of, nodes, within, number)
             places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1)
-            limits = (group.stored, self._fold_limit / 2) if folding else (group.stored,)
-            left = None if time_limit is None else max(0.0, time_limit - spent)
-            clock = time.perf_counter()
-            graph = Graph(classes, nodes, group.roots, limits)
+            graph = Graph(classes, nodes, group.roots)
             initial = self._initial(group, reached)
-            before += math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-            solved = self._solved.get(number)
-            if solved is None or not solved.serves(graph, places):
-                solved = self._solved[number] = _Solved(graph, places, self._extracted(graph, reached, places, initial, left, method))
-            choice = solved.choice
-            spent += time.perf_counter() - clock
-            choices.append(choice)
-            taken = walk(graph, dict(self._fusions.apart(choice.nodes)))
-            terms.append({eclass: self.ways[place] for eclass, place in taken.items()})
+            before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
+            portions.append(_Portion(graph, places, reached, initial, before))
+
+        def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
+            portion = portions[number]
+            graph = replace(portion.graph, limits=(stored, self._fold_limit / 2)[: 1 + folding])
+            solved = known.get(number)
+            if solved is None or not solved.serves(graph, portion.places):
+                left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - begin))
+                solved = known[number] = _Solved(graph, portion.places, self._extracted(replace(portion, graph=graph), left, method))
+            return solved.choice
+
+        choices = [solve(self._free, number, math.inf) for number in range(len(groups))]
+        if _added(groups, choices) > room:
+            for number, limit in enumerate(allotted(groups, [choice.resources[0] for choice in choices], room)):
+                if choices[number].resources[0] > limit:
+                    choices[number] = solve(self._limited, number, limit)
+        terms = [
+            {eclass: self.ways[place] for eclass, place in self._taken(portion, choice).items()} for portion, choice in zip(portions, choices, strict=True)
+        ]
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
-        limits = [(group.stored, self._fold_limit / 2)[: 1 + folding] for group in groups]
-        graph = Graph(classes, nodes, roots, tuple(map(math.fsum, zip(*limits, strict=True))))
-        return Chosen(terms, _joined(choices), graph, before)
+        graph = Graph(classes, nodes, roots, (math.fsum(group.stored for group in groups) + room, self._fold_limit / 2)[: 1 + folding])
+        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), _added(groups, choices))
+
+    def _taken(self, portion: _Portion, choice: Choice) -> dict[int, int]:
+        """Returns the terms of a choice by class, each fusion taken apart."""
+        return walk(portion.graph, dict(self._fusions.apart(choice.nodes)))
 
     def _groups_of_ways(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[int]:
         """Returns for each way the groups that can make it of inputs that they may read, as bits.
@@ -204,17 +234,18 @@ class Chooser:
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
-    def _extracted(self, graph: Graph, reached: set[int], places: Sequence[int], initial: dict[int, int], time_limit: float | None, method: Method) -> Choice:
-        """Returns the best choice found among the nodes at `places`, whose classes are `reached`. A
-        fusion can make a choice dearer than its nodes. In that case the first node of the fusion
-        gets the extra cost, and extraction starts again.
+    def _extracted(self, portion: _Portion, time_limit: float | None, method: Method) -> Choice:
+        """Returns the best choice found for a portion. A fusion can make a choice dearer than its
+        nodes. In that case the first node of the fusion gets the extra cost, and extraction starts
+        again.
         """
+        graph, places = portion.graph, portion.places
         work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
         # The extractor sees no other class and node of the graph: one graph may have many groups.
-        classes = {eclass: number for number, eclass in enumerate(sorted(reached))}
+        classes = {eclass: number for number, eclass in enumerate(sorted(portion.reached))}
         local = {place: number for number, place in enumerate(places)}
         nodes = [_renumbered(graph.nodes[place], classes) for place in places]
-        known = {classes[eclass]: local[place] for eclass, place in initial.items() if place in local}
+        known = {classes[eclass]: local[place] for eclass, place in portion.initial.items() if place in local}
         small = Graph(len(classes), nodes, [classes[root] for root in graph.roots], graph.limits)
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
@@ -254,6 +285,28 @@ class Chooser:
         if term.head == FOLDED:
             return self.stored_bytes(term.eclass)
         return 0.0
+
+
+def allotted(groups: Sequence[Group], wanted: Sequence[float], room: float) -> list[float]:
+    """Returns the bytes that each group may store, so that all copies together store `room` more
+    than now. No group gets more than it wants, and those that get less get even shares: the first
+    bytes gain the most.
+    """
+    more = [want - group.stored for group, want in zip(groups, wanted, strict=True)]
+    level, left, waiting = math.inf, room, sum(group.copies for group in groups)
+    for number in sorted(range(len(more)), key=more.__getitem__):
+        level = left / waiting
+        if more[number] > level:
+            break
+        left -= groups[number].copies * more[number]
+        waiting -= groups[number].copies
+        level = math.inf
+    return [max(0.0, group.stored + min(extra, level)) for group, extra in zip(groups, more, strict=True)]
+
+
+def _added(groups: Sequence[Group], choices: Sequence[Choice]) -> float:
+    """Returns the bytes that the copies of the groups store more than now."""
+    return math.fsum(group.copies * (choice.resources[0] - group.stored) for group, choice in zip(groups, choices, strict=True))
 
 
 def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:

@@ -42,10 +42,10 @@ class Whole:
         """Describes the size of the portion, for people."""
         return f"{len(self.encoding.nodes)} nodes"
 
-    def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
-        """Returns the outputs as one group, which may store `room` more bytes than now."""
+    def groups(self, egraph: EGraph) -> list[Group]:
+        """Returns the outputs as one group."""
         graph = self.encoding.graph
-        return [Group(_classes(self.encoding, egraph, graph.outputs), max(0.0, stored_by(graph.constants.values()) + room))]
+        return [Group(_classes(self.encoding, egraph, graph.outputs), stored_by(graph.constants.values()))]
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """Returns the chosen graph."""
@@ -78,19 +78,14 @@ class Regions:
         copies = sum(map(len, self.excerpt.kinds))
         return f"{len(self.excerpt.kinds)} kinds of {copies} regions"
 
-    def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
-        """Returns one group for each kind: the outputs of its first region, and the bytes that it
-        may store. All regions together may store `room` more bytes than now. Each region gets an
-        even share, or all of it if `generous`.
-        """
+    def groups(self, egraph: EGraph) -> list[Group]:
+        """Returns one group for each kind: the outputs of its first region."""
         encoding, graph = self.encoding, self.encoding.graph
         own = {name for content, (name, _) in encoding.contents.items() if content not in encoding.captured}
-        share = room if generous else room / sum(map(len, self.excerpt.kinds))
         groups: list[Group] = []
-        for outputs, names in zip(self.excerpt.outputs, self.excerpt.names, strict=True):
+        for outputs, names, same in zip(self.excerpt.outputs, self.excerpt.names, self.excerpt.kinds, strict=True):
             stored = stored_by(graph.constants[name] for name in names if name in own and name in graph.constants)
-            inputs = frozenset(encoding.values[name] for name in names)
-            groups.append(Group(_classes(encoding, egraph, outputs), max(0.0, stored + share), inputs))
+            groups.append(Group(_classes(encoding, egraph, outputs), stored, len(same), frozenset(encoding.values[name] for name in names)))
         return groups
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:

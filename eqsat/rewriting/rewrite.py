@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -251,11 +252,11 @@ class Rewriter:
             self._options.progress(f"choose, {part.title}")
         # Simplified control flow may exceed the limit already. Fewer nodes can make up for it, so no
         # constant has to go before the written bytes are known.
-        room, generous = max(0.0, growth), True
+        room, groups = max(0.0, growth), part.groups(egraph)
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
-            chosen, folded = self._choose(chooser, constants, part.groups(egraph, room, generous))
+            chosen, folded = self._choose(chooser, constants, groups, room)
             if outer.main and self._options.dump:
                 self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
@@ -277,7 +278,7 @@ class Rewriter:
                 if part.encoding is not encoding:
                     return decoded, tuple(map(encoding.fact, graph.outputs))
                 return decoded, tuple(chooser.fact(egraph.class_of[encoding.values[name]]) for name in graph.outputs)
-            room, generous = room if generous else room - (grown - growth), False
+            room = chosen.added - (grown - growth)
         raise ExtractionError("nothing was found whose file is no larger")
 
     def _in_regions(self, encoding: Encoding, place: Place, opset: int, opsets: Sequence[onnx.OperatorSetIdProto]) -> Regions | None:
@@ -305,26 +306,28 @@ class Rewriter:
         limits = self._options.limits
         return dataclasses.replace(limits, deadline=limits.deadline.share(_SATURATION))
 
-    def _choose(self, chooser: Chooser, constants: Constants, groups: Sequence[Group]) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
+    def _choose(self, chooser: Chooser, constants: Constants, groups: Sequence[Group], room: float) -> tuple[Chosen, dict[int, np.ndarray[Any, Any]]]:
         """Returns a choice and the elements of its folded constants. If a constant fails or is
         larger than estimated, it is priced anew and the choice is made again.
         """
         while True:
             clock = time.perf_counter()
             limit, left = self._time_to_choose()
-            chosen = chooser.choose(groups, left, self._options.extractor)
+            chosen = chooser.choose(groups, room, left, self._options.extractor)
             if left is not None and chosen.choice.status != "optimal" and time.perf_counter() - clock >= left:
                 self.trace.choosing = limit
             clock = self.trace.clock("extract", clock)
-            wanted = list(dict.fromkeys(eclass for terms in chosen.terms for eclass, term in terms.items() if term.head == FOLDED))
-            arrays = constants.evaluate(wanted)
+            copies: Counter[int] = Counter()
+            for group, terms in zip(groups, chosen.terms, strict=True):
+                copies.update({eclass: group.copies for eclass, term in terms.items() if term.head == FOLDED})
+            arrays = constants.evaluate(list(copies))
             self.trace.clock("fold", clock)
-            excess = chosen.choice.resources[0] - math.fsum(group.stored for group in groups)
+            excess = chosen.added - room
             folded: dict[int, np.ndarray[Any, Any]] = {}
-            for eclass in wanted:
+            for eclass, count in copies.items():
                 array = arrays.get(eclass)
                 size = math.inf if array is None else stored_bytes(array)
-                excess += size - chooser.stored_bytes(eclass)
+                excess += count * (size - chooser.stored_bytes(eclass))
                 chooser.folded_bytes[eclass] = size
                 if array is not None:
                     folded[eclass] = array
