@@ -7,7 +7,6 @@ that ends.
 from __future__ import annotations
 
 import contextlib
-import gc
 import os
 import signal
 import threading
@@ -17,7 +16,7 @@ from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
-_GARBAGE = 100_000  # objects that are made between two runs of Python's cycle collector
+from eqsat.garbage import collect_rarely
 
 
 @contextlib.contextmanager
@@ -67,8 +66,7 @@ def _uninterrupted() -> Generator[None, None, None]:
 
 
 def _begin(ended: Connection) -> None:
-    # Graphs and rules are many small objects, and few of them are garbage.
-    gc.set_threshold(_GARBAGE)
+    collect_rarely()
     _follow(ended)
 
 

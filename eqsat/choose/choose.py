@@ -50,6 +50,9 @@ class Chosen:
     """The cost of the original's own terms."""
     added: float
     """The bytes that all copies of the groups store more than now."""
+    room: float
+    """The limit of these bytes. It is the one asked for, or a higher one where even a choice that
+    stores nothing would exceed that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +189,9 @@ class Chooser:
 
         choices = [solve(self._free, number, math.inf) for number in range(len(groups))]
         if _added(groups, choices) > room:
-            for number, limit in enumerate(allotted(groups, [choice.resources[0] for choice in choices], room)):
+            limits = allotted(groups, [choice.resources[0] for choice in choices], room)
+            room = max(room, math.fsum(group.copies * (limit - group.stored) for group, limit in zip(groups, limits, strict=True)))
+            for number, limit in enumerate(limits):
                 if choices[number].resources[0] > limit:
                     choices[number] = solve(self._limited, number, limit)
         terms = [
@@ -194,7 +199,7 @@ class Chooser:
         ]
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
         graph = Graph(classes, nodes, roots, (math.fsum(group.stored for group in groups) + room, self._fold_limit / 2)[: 1 + folding])
-        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), _added(groups, choices))
+        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), _added(groups, choices), room)
 
     def _taken(self, portion: _Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
@@ -290,18 +295,20 @@ class Chooser:
 def allotted(groups: Sequence[Group], wanted: Sequence[float], room: float) -> list[float]:
     """Returns the bytes that each group may store, so that all copies together store `room` more
     than now. No group gets more than it wants, and those that get less get even shares: the first
-    bytes gain the most.
+    bytes gain the most. If `room` is negative, each has to do with the same part of its bytes.
     """
+    if room < 0:
+        now = math.fsum(group.copies * group.stored for group in groups)
+        return [min(want, group.stored * max(0.0, 1 + room / now)) if now else 0.0 for group, want in zip(groups, wanted, strict=True)]
     more = [want - group.stored for group, want in zip(groups, wanted, strict=True)]
     level, left, waiting = math.inf, room, sum(group.copies for group in groups)
     for number in sorted(range(len(more)), key=more.__getitem__):
-        level = left / waiting
-        if more[number] > level:
+        if more[number] > left / waiting:
+            level = left / waiting
             break
         left -= groups[number].copies * more[number]
         waiting -= groups[number].copies
-        level = math.inf
-    return [max(0.0, group.stored + min(extra, level)) for group, extra in zip(groups, more, strict=True)]
+    return [group.stored + min(extra, level) for group, extra in zip(groups, more, strict=True)]
 
 
 def _added(groups: Sequence[Group], choices: Sequence[Choice]) -> float:

@@ -8,7 +8,7 @@ Values that it cannot evaluate are left out.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,8 @@ class Folding:
         self._opsets = opsets
         self._worker = worker
         self._memory = memory
+        self.made: dict[Hashable, np.ndarray[Any, Any]] = {}
+        """The constants that rules made and that are computed already, by recipe."""
         self._known: dict[str, np.ndarray[Any, Any]] = {}
         self._failed: set[str] = set()
         self._spent = 0.0

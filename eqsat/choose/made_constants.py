@@ -8,7 +8,7 @@ computes floats in double and rounds once at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,18 @@ class MadeConstants:
         """Returns the given classes from which a made constant is computed."""
         return [found for found in self._steps(eclass) if found in self._given]
 
+    def recipe(self, eclass: int, sources: Mapping[int, Hashable]) -> Hashable:
+        """Returns what the elements of a class depend on, the same in each e-graph of one encoding.
+        `sources` names the elements of its leaves.
+        """
+        places: dict[int, int] = {}
+        lines: list[Hashable] = []
+        for place, step in enumerate(self._steps(eclass)):
+            places[step] = place
+            term = None if step in self._given else self._terms[step]
+            lines.append(sources[step] if term is None else (term.head, term.data, tuple(places[child] for child in term.children)))
+        return tuple(lines), self._egraph.facts[eclass]
+
     def model(self, eclass: int, leaves: Mapping[int, Array]) -> onnx.ModelProto:
         """Returns a model whose one output, `result`, is the class. `leaves` has the elements of
         its leaves.
@@ -69,9 +81,11 @@ class MadeConstants:
         graph = onnx.GraphProto(name="constant")
         for step in steps:
             if step in self._given:
-                array = leaves[step]
-                code = helper.np_dtype_to_tensor_dtype(array.dtype)
-                graph.initializer.append(from_array(array.astype(np.float64) if double and code in _ROUNDED else array, f"v{step}").proto)
+                # Half of the bytes go to the worker if the model has the conversion to double.
+                widened = double and helper.np_dtype_to_tensor_dtype(leaves[step].dtype) in _ROUNDED
+                graph.initializer.append(from_array(leaves[step], f"w{step}" if widened else f"v{step}").proto)
+                if widened:
+                    graph.node.append(helper.make_node("Cast", [f"w{step}"], [f"v{step}"], to=TensorProto.DOUBLE))
             elif self._terms[step].head >= 0:
                 graph.node.append(self._node(step, self._terms[step], {self._terms[other].data[0] for other in steps if self._is_output(other, step)}))
         fact = self._knowledge(eclass)

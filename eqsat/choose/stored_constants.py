@@ -7,7 +7,7 @@ made are computed as in `made_constants`. Classes that cannot be evaluated are m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,18 +46,35 @@ class Constants:
         evaluated = self._folding.evaluate([self._names[self._chooser.witness[eclass]] for eclass in own])
         found = {eclass: evaluated[name] for eclass in own if (name := self._names[self._chooser.witness[eclass]]) in evaluated}
         batch: dict[int, onnx.ModelProto] = {}
+        recipes: dict[int, Hashable] = {}
         size = 0
         for eclass in new:
-            elements = {leaf: array for leaf in made.leaves(eclass) if (array := self._element(leaf, found)) is not None}
-            self._made[eclass] = None
-            if len(elements) == len(made.leaves(eclass)):
+            leaves = made.leaves(eclass)
+            recipes[eclass] = made.recipe(eclass, {leaf: self._source(leaf) for leaf in leaves})
+            self._made[eclass] = self._folding.made.get(recipes[eclass])
+            if self._made[eclass] is not None:
+                continue
+            elements = {leaf: array for leaf in leaves if (array := self._element(leaf, found)) is not None}
+            if len(elements) == len(leaves):
                 batch[eclass] = made.model(eclass, elements)
                 size += batch[eclass].ByteSize()
             if size > _BATCH:
-                self._made |= self._folding.compute(batch)
+                self._compute(batch, recipes)
                 batch, size = {}, 0
-        self._made |= self._folding.compute(batch)
+        self._compute(batch, recipes)
         return {eclass: array for eclass in classes if (array := self._made.get(eclass, found.get(eclass))) is not None}
+
+    def _compute(self, batch: Mapping[int, onnx.ModelProto], recipes: Mapping[int, Hashable]) -> None:
+        computed = self._folding.compute(batch)
+        self._made |= computed
+        self._folding.made |= {recipes[eclass]: array for eclass, array in computed.items()}
+
+    def _source(self, eclass: int) -> Hashable:
+        """Returns a name of the elements of a class without a recipe."""
+        if eclass in self._chooser.witness:
+            return self._names[self._chooser.witness[eclass]]
+        term = self._stored.get(eclass)
+        return None if term is None else (term.head, term.data)
 
     def _element(self, eclass: int, found: dict[int, Array]) -> Array | None:
         if eclass in found:

@@ -23,6 +23,7 @@ from eqsat.cli.options import add_settings, given_settings, prints_help
 from eqsat.cli.rules import add_rules
 from eqsat.cli.streams import once, source_of
 from eqsat.errors import InputError
+from eqsat.garbage import collect_rarely
 from eqsat.version import __version__
 
 
@@ -73,6 +74,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` (default: the process' own) name. Returns the exit code."""
+    collect_rarely()
     try:
         _check_values(sys.argv[1:] if arguments is None else arguments)
         options = _parser().parse_args(arguments)

@@ -322,16 +322,18 @@ class Rewriter:
                 copies.update({eclass: group.copies for eclass, term in terms.items() if term.head == FOLDED})
             arrays = constants.evaluate(list(copies))
             self.trace.clock("fold", clock)
-            excess = chosen.added - room
+            excess, larger = chosen.added - chosen.room, False
             folded: dict[int, np.ndarray[Any, Any]] = {}
             for eclass, count in copies.items():
                 array = arrays.get(eclass)
                 size = math.inf if array is None else stored_bytes(array)
                 excess += count * (size - chooser.stored_bytes(eclass))
+                larger |= size > chooser.stored_bytes(eclass)
                 chooser.folded_bytes[eclass] = size
                 if array is not None:
                     folded[eclass] = array
-            if excess <= 0:
+            # Where every estimate holds, another choice would be the same.
+            if excess <= 0 or not larger:
                 return chosen, folded
 
     def _time_to_choose(self) -> tuple[str, float | None]:

@@ -23,7 +23,7 @@ from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, 
 from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
 from eqsat.verification.samples import Draw
 
-_AT_ONCE = 4  # nudges between two looks at the changes
+_AT_ONCE = 4  # nudges between two looks whether any changes something
 
 
 class _Different(Exception):
@@ -232,7 +232,7 @@ class _Comparison:
                 for leaf, difference in differences:
                     if leaf < len(parts) and (array := parts[leaf].array) is not None:
                         moved |= difference.moved(array, nudge.factor)
-            if number % _AT_ONCE == _AT_ONCE - 1 and (not moved or self._explained(open_)):
+            if self._explained(open_) or (not moved and number % _AT_ONCE == _AT_ONCE - 1):
                 break
         return self._explained(open_)
 
