@@ -31,7 +31,7 @@ from eqsat.terms.reading import buildable, input_facts, term_attributes, term_ou
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
-_WORK = 1.0  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
+_WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
 _QUICK = 0.0  # solver seconds where costs are predictions: a long proof is not worth its time
 _GAP = 0.0005  # share of the cost; no prediction distinguishes choices that are so close
 _ROUNDS = 3  # rounds of choosing again after finding fusions that cost time
