@@ -36,6 +36,7 @@ class Prices:
     inside: Callable[[Term], int]
     """Returns the launches of a term with bodies, or of a call."""
     _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
+    _nodes: dict[tuple[int, ...], PricedNode] = field(default_factory=dict[tuple[int, ...], PricedNode])
 
     @property
     def predicts(self) -> bool:
@@ -65,8 +66,7 @@ class Prices:
         if signature.opaque:
             launches = self.inside(term)
             return Price(launches * self.target.start, launches, 0.0, 0.0, "launch")
-        facts = self.egraph.facts
-        key = (term.head, *term.data, facts[term.eclass], *(facts[child] for child in term.children))
+        key = self._key(term)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self.priced(self.priced_node(term))
@@ -88,6 +88,18 @@ class Prices:
 
     def priced_node(self, term: Term) -> PricedNode:
         """Returns a term as a node that the target can price."""
+        key = self._key(term)
+        found = self._nodes.get(key)
+        if found is None:
+            found = self._nodes[key] = self._priced_node(term)
+        return found
+
+    def _key(self, term: Term) -> tuple[int, ...]:
+        """Returns everything on which the price of a term depends."""
+        facts = self.egraph.facts
+        return (term.head, *term.data, facts[term.eclass], *[facts[child] for child in term.children])
+
+    def _priced_node(self, term: Term) -> PricedNode:
         terms, facts = self.encoding.terms, self.egraph.facts
         signature = terms.signatures[term.head]
         handles = [facts[child] for child in term.children[: signature.inputs]]

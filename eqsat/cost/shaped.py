@@ -4,6 +4,7 @@ is constant.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,5 +68,11 @@ def _size(size: Dim, sizes: Mapping[str, int]) -> int:
     if isinstance(size, int):
         # A model may declare a negative size. It fails when the model runs, not here.
         return max(size, 0)
-    found = evaluate(size, {name: sizes.get(name, USUAL_SIZE) for name in symbols(size)})
+    return _known_size(size, tuple([sizes.get(name, USUAL_SIZE) for name in symbols(size)]))
+
+
+@functools.lru_cache(1 << 12)
+def _known_size(size: Dim, sizes: tuple[int, ...]) -> int:
+    """Returns a size where its names, sorted, have these sizes. Few sizes make up a model."""
+    found = evaluate(size, dict(zip(symbols(size), sizes, strict=True)))
     return max(found or 0, 0)

@@ -9,7 +9,7 @@ inputs and captures.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,11 +19,11 @@ from onnx import TensorProto, defs
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
-from eqsat.operators import AttributeValue, Operator, may_train, outputs_matter, read_attributes
+from eqsat.operators import Attributes, AttributeValue, Operator, may_train, outputs_matter, read_attributes
 from eqsat.spelling.normal import normal_form
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
-from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, fact_of
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, attribute_key, fact_of
 
 _LOOKED_AT = 1 << 16  # the most bytes of a constant whose elements are read for its fact
 
@@ -122,6 +122,7 @@ class _Encoder:
         self.absent = terms.attribute(None)
         self.identities = 0
         self.literals: dict[int, int] = {}  # by handle, the reference of a normal form's literal
+        self.normal_forms: dict[Hashable, Form | None] = {}
 
     def encode(self) -> Encoding:
         out, graph = self.out, self.out.graph
@@ -229,7 +230,7 @@ class _Encoder:
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
         if operator.pure and operator.standard and not node.bodies and node.function is None:
-            form = normal_form(operator, attributes, facts, len(node.outputs))
+            form = self._normal_form(operator, attributes, inputs, len(node.outputs))
         # If only attributes differ from the normal form, the node's own term is the normal form.
         # Decoding restores the original spelling.
         same = form is not None and _is_written_alike(form, operator, node)
@@ -261,6 +262,14 @@ class _Encoder:
         if normal is not None:
             self._form(normal, signature.single, reference, values)
         self.out.nodes[reference] = node
+
+    def _normal_form(self, operator: Operator, attributes: Attributes, inputs: Sequence[int], outputs: int) -> Form | None:
+        """Returns the normal form of a node. The nodes of repeated layers have it in common."""
+        facts = tuple([self.out.facts[reference] if reference else -1 for reference in inputs])
+        key = (operator, tuple([(name, attribute_key(value)) for name, value in attributes.items()]), facts, outputs)
+        if key not in self.normal_forms:
+            self.normal_forms[key] = normal_form(operator, attributes, [self._fact(reference) if reference else None for reference in inputs], outputs)
+        return self.normal_forms[key]
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
         """Returns the references of a node and, by position, of its named outputs."""

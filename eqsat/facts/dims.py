@@ -276,6 +276,7 @@ def evaluate(value: Dim, sizes: Mapping[str, int]) -> int | None:
     return result if isinstance(result, int) else None
 
 
+@functools.lru_cache(1 << 12)
 def symbols(value: Dim) -> tuple[str, ...]:
     """Return the distinct names in `value`, sorted."""
     if value is None or isinstance(value, int):

@@ -15,6 +15,7 @@ from onnx import TensorProto
 from eqsat.model.model import attribute_graphs, copy_fields
 from eqsat.model.tensors import tensor_bytes
 
+_SMALL = 1 << 12  # bytes of a tensor up to which it is counted as it is
 _LARGE = 1 << 20  # bytes of weights from which counting takes longer than going through the tensors
 
 
@@ -62,14 +63,15 @@ def _own_bytes(graph: onnx.GraphProto) -> int:
 
 def _message_bytes(tensor: TensorProto) -> int:
     """Returns the bytes of the message of a tensor."""
-    if not tensor.HasField("raw_data"):
+    size = tensor_bytes(tensor)
+    if size <= _SMALL or not tensor.HasField("raw_data"):
         return tensor.ByteSize()
     rest = TensorProto()
     rest.dims.extend(tensor.dims)
     for name in ("data_type", "name", "doc_string", "data_location"):
         if tensor.HasField(name):
             setattr(rest, name, getattr(tensor, name))
-    return rest.ByteSize() + _framed(tensor_bytes(tensor))
+    return rest.ByteSize() + _framed(size)
 
 
 def _framed(size: int) -> int:
