@@ -1,11 +1,11 @@
 """Measures how time grows with the number of repeated blocks.
 
-`python -m tests.benchmarks.scaling [--layers N ...] [--plot FILE.svg]`
+`python -m tests.benchmarks.scaling [--layers N ...] [--target TARGET] [--plot FILE.svg]`
 
 The models are transformers of 1, 4, 16, ... equal layers, no two of which share a weight, with all
 rules. Seconds are processor time of this process on one core, the least of several runs in one warm
-process, so that other work of the machine counts little. The plot has a line of slope one beside
-them; it needs the extra `plot`.
+process, so that other work of the machine counts little. "per further layer" is the slope between
+two rows. The plot has a line of slope one beside them; it needs the extra `plot`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ import eqsat
 from tests.support.transformer import transformer
 
 
-def measure(layers: int, runs: int) -> tuple[int, int, dict[str, float]]:
+WIDTH = 32
+"""The elements of a bias. Rules may read up to eight, so narrower layers would all differ."""
+
+
+def measure(layers: int, runs: int, target: str) -> tuple[int, int, dict[str, float]]:
     """Returns nodes before and after, and the fastest run's seconds: each stage's, and in all."""
-    model = transformer(layers)
+    model = transformer(layers, WIDTH)
     quickest: dict[str, float] = {}
     nodes = 0
     for _ in range(runs):
         begin = time.process_time()
-        report = eqsat.optimize(model, target="launches", verify=False).report
+        report = eqsat.optimize(model, target=target, verify=False).report
         seconds = time.process_time() - begin
         nodes = int(report["nodes"]["after"])
         if not quickest or seconds < quickest["all"]:
@@ -50,18 +54,20 @@ def plot(path: Path, layers: list[int], seconds: list[float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--layers", type=int, nargs="+", default=[1, 4, 16, 64], metavar="N", help="how many (default: 1 4 16 64)")
+    parser.add_argument("--layers", type=int, nargs="+", default=[1, 4, 16, 64, 96], metavar="N", help="how many (default: 1 4 16 64 96)")
+    parser.add_argument("--target", default="onnxruntime-cpu", help="the target (default: onnxruntime-cpu)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="of each, of which the quickest counts (default: 3)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the seconds there")
     options = parser.parse_args()
-    measure(1, 1)
+    measure(1, 1, options.target)
     found: list[float] = []
-    print("| layers | nodes | seconds | per layer | encode | saturate | extract |\n|---|---|---|---|---|---|---|")
-    for layers in options.layers:
-        before, after, seconds = measure(layers, options.runs)
+    print("| layers | nodes | seconds | per further layer | encode | saturate | extract |\n|---|---|---|---|---|---|---|")
+    for number, layers in enumerate(options.layers):
+        before, after, seconds = measure(layers, options.runs, options.target)
         found.append(seconds["all"])
+        further = f"{(found[-1] - found[-2]) / (layers - options.layers[number - 1]):.3f}" if number else "-"
         stages = " | ".join(f"{seconds[stage]:.2f}" for stage in ("encode", "saturate", "extract"))
-        print(f"| {layers} | {before} -> {after} | {seconds['all']:.2f} | {seconds['all'] / layers:.3f} | {stages} |", flush=True)
+        print(f"| {layers} | {before} -> {after} | {seconds['all']:.2f} | {further} | {stages} |", flush=True)
     if options.plot is not None:
         plot(options.plot, options.layers, found)
 
