@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["deadline", "errors", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
+    ["deadline", "errors", "examples", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
     ["parameters"],
     ["facts", "settings", "traits"],
     ["model"],
