@@ -64,7 +64,7 @@ class Prices:
         signature = self.encoding.terms.signatures[term.head]
         if signature.opaque:
             launches = self.inside(term)
-            return Price(launches * self.target.start, launches, 0.0, 0.0, "launch")
+            return Price(launches * self.target.start, launches, 0.0, 0.0, "launch", 0.0)
         facts = self.egraph.facts
         key = (term.head, *term.data, facts[term.eclass], *(facts[child] for child in term.children))
         found = self._known.get(key)
