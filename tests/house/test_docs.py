@@ -88,7 +88,7 @@ def test_example_is_a_rule_or_as_wrong_as_it_says(rules: str, errors: str) -> No
 def test_the_checker_finds_nothing_against_the_reference() -> None:
     for rules, errors in examples(REFERENCE):
         if not errors:
-            for verdict in check(load([rules]).rules, 20, 0, lambda verdict: None):
+            for verdict in check(load([rules]).rules, 20, 0, lambda place, verdict: None):
                 assert verdict.status == OK, verdict.reason
 
 

@@ -37,7 +37,7 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # The rooms inside the checker, in the same way.
-CHECKER = [["kernels", "samplers", "processes"], ["drawing"], ["judging"], ["check"]]
+CHECKER = [["kernels", "samplers", "processes", "standing"], ["drawing"], ["judging"], ["check"]]
 CHECKER_FLOOR = {room: floor for floor, rooms in enumerate(CHECKER) for room in rooms}
 
 
