@@ -215,9 +215,3 @@ def test_the_options_are_all_described(capsys: pytest.CaptureFixture[str]) -> No
     table = text(OPTIONS).split("Exit codes")[0]
     assert len(options) > 10 and {option for option in options if f"`{option}" not in table} == set()
 
-
-def test_links_lead_to_files() -> None:
-    for path in (LAWS, README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))):
-        targets = re.findall(r"\]\(([^)#]+)", re.sub(r"```.*?```", "", text(path), flags=re.DOTALL))
-        missing = [target for target in targets if "://" not in target and not (path.parent / target).exists()]
-        assert not missing, f"{path.name}: {missing}"
