@@ -19,7 +19,7 @@ from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
-from eqsat.model.model import Model, count_nodes
+from eqsat.model.model import Model, count_nodes, count_operators
 from eqsat.rewriting.rewrite import Trace
 from eqsat.rewriting.turns import Job, fired_rules
 from eqsat.rewriting.valuation import Figures, Valuation
@@ -96,6 +96,7 @@ def report_of(run: Run) -> Report:
         "input": run.original.path,
         "output": None,
         "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
+        "operators": _operators(original, found.model),
         "cost": _cost(run),
         "bytes": {"before": model_bytes(original) + run.original.stripped, "after": model_bytes(found.model), "stripped": run.original.stripped},
         "engine": {"name": run.settings.engine, "order": run.settings.order if run.job.greedy else None},
@@ -112,6 +113,12 @@ def report_of(run: Run) -> Report:
         "notes": found.notes,
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
     }
+
+
+def _operators(original: onnx.ModelProto, result: onnx.ModelProto) -> dict[str, dict[str, int]]:
+    """Returns how many nodes of each operator both models have, by the operator's name."""
+    before, after = count_operators(original), count_operators(result)
+    return {name: {"before": before[name], "after": after[name]} for name in sorted(before | after)}
 
 
 def _bound(run: Run) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import as_completed
+from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -21,6 +21,7 @@ from eqsat.checker.judging.rule_judge import judge
 from eqsat.checker.judging.trial import try_rule
 from eqsat.checker.judging.verdict import Case, Outcome
 from eqsat.checker.processes import processes
+from eqsat.checker.standing import Counts, Standing, note, share
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import promised
 from eqsat.language.matching import Refusal
@@ -37,6 +38,7 @@ _SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules 
 _LEAST = 20
 _LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
 _TRIES = 40  # draws for each instance that has to fire, at most
+_LOOK = 0.25  # seconds between two looks at the standing
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
 # The first words of the sentence in a rule's documentation that says why few instances fire.
 FEW = "Few instances: "
@@ -71,17 +73,25 @@ class Verdict:
         return self.status == OK
 
 
-def check_rule(resolved: Resolved, number: int, seed: int, enough: int = _REFUTED, thorough: int = _THOROUGH) -> Verdict:
+def _nobody(what: object) -> None:
+    """Hears how far a check is, and does nothing."""
+
+
+def check_rule(
+    resolved: Resolved, number: int, seed: int, enough: int = _REFUTED, thorough: int = _THOROUGH, progress: Callable[[int], None] = _nobody
+) -> Verdict:
     """The verdict on a rule after `number` instances of each direction fired, or `enough`
     counterexamples were found.
 
-    The first `thorough` instances are judged on values of all styles, each later one on a share.
+    Calls `progress` with the instances that fired so far, now and then. The first `thorough`
+    instances are judged on values of all styles, each later one on a share.
     """
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
     for compiled in compile_rule(resolved):
         direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed, enough, thorough)
-        direction.run()
+        before = verdict.fired
+        direction.run(lambda fired, before=before: progress(before + fired))
         verdict.drawn += direction.drawn
         verdict.fired += direction.fired
         verdict.refusals += direction.reasons()
@@ -118,7 +128,8 @@ class _Direction:
         self.idle_tests: list[int] = []
         self.illegal_test: str | None = None
 
-    def run(self) -> None:
+    def run(self, progress: Callable[[int], None]) -> None:
+        progress(self.fired)
         if not self.compiled.reverse:
             self._tests()
         source = self._instances()
@@ -128,6 +139,7 @@ class _Direction:
             if not batch:
                 return
             self._try(batch)
+            progress(self.fired)
 
     def _instances(self) -> Iterator[Instance]:
         return draw(self.resolved, self.seed)
@@ -192,39 +204,54 @@ class _Direction:
         return [str(Problem(rule.file, refusal.place, rule.name, f"{refusal.reason} ({count} times)")) for refusal, count in self.refusals.most_common(3)]
 
 
-def check(rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[Verdict], None]) -> list[Verdict]:
+def check(
+    rules: Sequence[Resolved], number: int, seed: int, progress: Callable[[int, Verdict], None], watch: Callable[[Standing], None] = _nobody
+) -> list[Verdict]:
     """The verdicts on one or more rules, in their order. A family has one verdict.
 
-    Calls `progress` with each verdict as it is found.
+    Calls `progress` with the place and the verdict of each rule or family as it is found, and `watch`
+    a few times a second.
     """
     families: dict[tuple[str, str], list[int]] = {}
     for index, rule in enumerate(rules):
         families.setdefault((rule.rule.file, rule.rule.family), []).append(index)
+    places = {family: place for place, family in enumerate(families)}
     family_of = {index: family for family, members in families.items() for index in members}
-    jobs = [(rule, *_share(len(families[family_of[index]]), number), seed) for index, rule in enumerate(rules)]
+    jobs = [(index, rule, *_share(len(families[family_of[index]]), number), seed) for index, rule in enumerate(rules)]
     found: dict[int, Verdict] = {}
     verdicts: dict[tuple[str, str], Verdict] = {}
+    counts = Counts(len(rules))
 
-    def note(index: int, verdict: Verdict) -> None:
+    def conclude(index: int, verdict: Verdict) -> None:
         found[index] = verdict
         family = family_of[index]
         if all(member in found for member in families[family]):
             verdicts[family] = _together([found[member] for member in families[family]], rules[index].rule.family)
-            progress(verdicts[family])
+            progress(places[family], verdicts[family])
+
+    def look() -> None:
+        failed = sum(not verdict.passed for verdict in verdicts.values())
+        running = counts.begun({index: rule.rule.name for index, rule in enumerate(rules) if index not in found})
+        watch(Standing(len(verdicts), len(families), failed, counts.total(), running))
 
     # A crashing runtime ends its process but never the checker: the rules in that process are
     # checked again, one at a time.
-    with processes(min(os.cpu_count() or 1, len(rules))) as submit:
+    with processes(min(os.cpu_count() or 1, len(rules)), share, counts.shared) as submit:
         futures = {submit(_check_member, *job): index for index, job in enumerate(jobs)}
-        for future in as_completed(futures):
-            try:
-                verdict = future.result()
-            except BrokenProcessPool:
-                continue
-            note(futures[future], verdict)
+        pending = set(futures)
+        while pending:
+            done, pending = wait(pending, _LOOK)
+            for future in done:
+                try:
+                    verdict = future.result()
+                except BrokenProcessPool:
+                    continue
+                conclude(futures[future], verdict)
+            look()
     for index, job in enumerate(jobs):
         if index not in found:
-            note(index, _alone(*job))
+            conclude(index, _alone(*job))
+            look()
     return [verdicts[family] for family in families]
 
 
@@ -235,8 +262,8 @@ def _share(members: int, number: int) -> tuple[int, int]:
     return max(min(number, _LEAST), -(-number // members)), max(_LEAST_THOROUGH, -(-_THOROUGH // members))
 
 
-def _check_member(resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
-    return check_rule(resolved, number, seed, thorough=thorough)
+def _check_member(index: int, resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
+    return check_rule(resolved, number, seed, thorough=thorough, progress=lambda fired: note(index, fired))
 
 
 def _together(members: Sequence[Verdict], family: str) -> Verdict:
@@ -256,10 +283,10 @@ def _together(members: Sequence[Verdict], family: str) -> Verdict:
     )
 
 
-def _alone(resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
+def _alone(index: int, resolved: Resolved, number: int, thorough: int, seed: int) -> Verdict:
     with processes(1) as submit:
         try:
-            return submit(_check_member, resolved, number, thorough, seed).result()
+            return submit(_check_member, index, resolved, number, thorough, seed).result()
         except BrokenProcessPool:
             rule = resolved.rule
             return Verdict(rule.name, rule.file, rule.place.line, rule.label.value, UNJUDGED, "a runtime crashed on an instance of it")

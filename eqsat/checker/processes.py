@@ -20,17 +20,17 @@ from eqsat.garbage import collect_rarely
 
 
 @contextlib.contextmanager
-def processes(count: int) -> Generator[Callable[..., Future[Any]], None, None]:
-    """Yields the `submit` of an executor with `count` processes. The processes end at once when an
-    exception leaves the block.
+def processes(count: int, setup: Callable[..., None] | None = None, *arguments: Any) -> Generator[Callable[..., Future[Any]], None, None]:
+    """Yields the `submit` of an executor with `count` processes, each of which begins with
+    `setup(*arguments)`. The processes end at once when an exception leaves the block.
     """
     context = get_context("spawn")
     ended, alive = context.Pipe(duplex=False)
-    with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_begin, initargs=(ended,)) as pool:
+    with contextlib.closing(alive), ended, ProcessPoolExecutor(count, context, initializer=_begin, initargs=(ended, setup, arguments)) as pool:
 
-        def submit(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        def submit(function: Callable[..., Any], *given: Any) -> Future[Any]:
             with _uninterrupted():
-                return pool.submit(function, *arguments)
+                return pool.submit(function, *given)
 
         try:
             yield submit
@@ -65,9 +65,11 @@ def _uninterrupted() -> Generator[None, None, None]:
             signal.raise_signal(signal.SIGINT)
 
 
-def _begin(ended: Connection) -> None:
+def _begin(ended: Connection, setup: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
     collect_rarely()
     _follow(ended)
+    if setup is not None:
+        setup(*arguments)
 
 
 def _follow(ended: Connection) -> None:

@@ -65,7 +65,7 @@ class Prices:
         signature = self.encoding.terms.signatures[term.head]
         if signature.opaque:
             launches = self.inside(term)
-            return Price(launches * self.target.start, launches, 0.0, 0.0, "launch")
+            return Price(launches * self.target.start, launches, 0.0, 0.0, "launch", 0.0)
         key = self._key(term)
         found = self._known.get(key)
         if found is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eqsat.comparing.comparison import Comparison, Conditions
     from eqsat.comparing.optimizers import Optimizer
 
-_SETTINGS = ("dims", "assume_dims", "inputs", "target")
+_SETTINGS = ("dims", "assume_dims", "inputs", "target", "custom_op_library")
 _ONLY_OPTIMIZERS = {"against": "--against", "peer": "--peer", "eqsat": "--eqsat", "keep": "--keep", "dims": "--dim"}
 """The options that mean nothing for two given models."""
 
@@ -65,6 +65,8 @@ def _compare(options: argparse.Namespace) -> int:
         _check_as_is(options)
     if options.clock == "cpu" and options.threads > 1:
         raise InputError("--clock cpu shows the time of one thread; it needs --threads 1")
+    if options.clock == "cpu" and options.custom_op_library is not None:
+        raise InputError("--clock cpu shows the time of one thread; the operators of --custom-op-library may have threads of their own")
 
     from eqsat.comparing.child import Limits
     from eqsat.comparing.comparison import Conditions
@@ -82,6 +84,7 @@ def _compare(options: argparse.Namespace) -> int:
         given.get("inputs"),
         None if options.inputs is None else Path(options.inputs),
         given.get("target"),
+        _library(given.get("custom_op_library")),
     )
     with shown_progress(options.json) as progress:
         progress("read")
@@ -127,7 +130,7 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
     from eqsat.comparing.making import warm_up
     from eqsat.comparing.optimizers import REMEDY, chosen_optimizers, left_out
 
-    optimizers = chosen_optimizers(options.against, _own_peers(options.peer or ()), _eqsat_options(options.eqsat or ""))
+    optimizers = chosen_optimizers(options.against, _own_peers(options.peer or ()), _eqsat_options(options.eqsat or ""), conditions.library)
     found: list[Comparison] = []
     record: dict[str, Any] = {}
     with _folder(options.keep) as folder:
@@ -189,7 +192,7 @@ def _check_places(options: argparse.Namespace, models: Sequence[Path]) -> None:
             raise InputError(f"{path.parent}: no such folder")
         if path.is_dir():
             raise InputError(f"{path}: is a folder, not a file to write")
-        if path.resolve() in {read.resolve() for read in (*models, *([Path(options.inputs)] if options.inputs else []))}:
+        if path.resolve() in {read.resolve() for read in (*models, *(Path(path) for path in (options.inputs, options.custom_op_library) if path))}:
             raise InputError(f"{path}: the table would overwrite a file that is read")
     if options.keep is not None and Path(options.keep).exists() and not Path(options.keep).is_dir():
         raise InputError(f"{options.keep}: is no folder")
@@ -203,6 +206,13 @@ def _check_as_is(options: argparse.Namespace) -> None:
     for name, flag in _ONLY_OPTIMIZERS.items():
         if getattr(options, name) is not None:
             raise InputError(f"--as-is runs no optimizer, so {flag} has no meaning with it")
+
+
+def _library(path: str | None) -> Path | None:
+    """Returns the library of custom operators, which every process finds."""
+    from eqsat.parameters.value_types import existing_file
+
+    return None if path is None else Path(existing_file("--custom-op-library", path)).absolute()
 
 
 def _check_target(target: str | None) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from eqsat.cli.calibration import add_calibrate
 from eqsat.cli.compare import add_compare
 from eqsat.cli.cost import add_cost
+from eqsat.cli.example import add_example
 from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.optimization import add_optimize
@@ -57,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     add_rules(commands)
     add_cost(commands)
     add_calibrate(commands)
+    add_example(commands)
     return parser
 
 

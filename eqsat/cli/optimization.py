@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from eqsat.cli.destinations import Destination, destinations, make_folder
 from eqsat.cli.exit_codes import DONE, INTERRUPTED, UNVERIFIED, failure
@@ -97,7 +97,7 @@ def _one(destination: Destination, options: argparse.Namespace, given: Mapping[s
     for note in report["notes"]:
         print(f"eqsat: warning: {label}{note}", file=sys.stderr)
     if not (options.json or options.quiet):
-        print("\n".join(_summary(report, options.verbose)), file=text)
+        print("\n".join(_summary(report, options.verbose, text)), file=text)
     if refused:
         print(f"eqsat: error: {destination.model}: nothing was written, because the result is {_doubt(report['verify'])}", file=sys.stderr)
         return UNVERIFIED, report
@@ -129,10 +129,13 @@ def _doubt(verdict: Mapping[str, Any]) -> str:
     return f"{verdict['status']}: {verdict['reason'] or 'no reason given'}"
 
 
-def _summary(report: Mapping[str, Any], verbose: bool) -> list[str]:
-    from eqsat.cli.summary import details, summary
+def _summary(report: Mapping[str, Any], verbose: bool, stream: TextIO) -> list[str]:
+    from eqsat.cli.operator_table import operator_table, width_of
+    from eqsat.cli.summary import INDENT, details, summary
 
-    return [*summary(report), *(details(report) if verbose else [])]
+    nodes, *others = summary(report)
+    operators = [" " * INDENT + line for line in operator_table(report["operators"], width_of(stream) - INDENT)]
+    return [nodes, *operators, *others, *(details(report) if verbose else [])]
 
 
 def _several(found: Sequence[Destination], options: argparse.Namespace, given: Mapping[str, Any]) -> int:

@@ -20,8 +20,11 @@ def shown_progress(quiet: bool) -> Generator[Callable[[str], None], None, None]:
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    # Names of rules and of files have brackets, which are no markup.
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    # Results that go to a file while progress is shown must not be drawn on the terminal.
+    drawn = sys.stdout.isatty()
+    with Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=drawn) as progress:
         task = progress.add_task("start")
 
         def show(stage: str) -> None:

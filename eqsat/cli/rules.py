@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +15,6 @@ from eqsat.cli.streams import source_of
 from eqsat.errors import InputError
 
 if TYPE_CHECKING:
-    from eqsat.checker.check import Verdict
     from eqsat.language.library import Library
     from eqsat.language.resolve import Resolved
 
@@ -134,74 +131,24 @@ def _show(options: argparse.Namespace) -> int:
 
 def _check(options: argparse.Namespace) -> int:
     from eqsat.checker.check import FIRED, check
+    from eqsat.cli.verdicts import Counterexamples, Verdicts, record, standing_line
     from eqsat.language.library import built_in, load, rule_files
 
-    library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
-    rules = library.rules
-    if not rules:
-        raise InputError(f"{' and '.join(options.paths)}: no rule stands there")
-    names = {(found.rule.file, found.rule.family) for found in rules}
-    done = 0
     with shown_progress(options.json) as progress:
-
-        def found(verdict: Verdict) -> None:
-            nonlocal done
-            done += 1
-            progress(f"{done} of {len(names)} rules: {verdict.rule}")
-
-        verdicts = check(rules, options.n or FIRED, options.seed, found)
-    files = _save(verdicts, options.save)
+        progress("read the rules")
+        library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
+        rules = library.rules
+        if not rules:
+            raise InputError(f"{' and '.join(options.paths)}: no rule stands there")
+        shown = Verdicts(Counterexamples(options.save), not options.json)
+        verdicts = check(rules, options.n or FIRED, options.seed, shown.add, lambda standing: progress(standing_line(standing)))
+    shown.finish()
+    wrong = sum(not verdict.passed for verdict in verdicts)
     if options.json:
-        print(json.dumps({"passed": all(verdict.passed for verdict in verdicts), "rules": [_record(verdict, files) for verdict in verdicts]}))
+        print(json.dumps({"passed": not wrong, "rules": [record(verdict, shown.files) for verdict in verdicts]}))
     else:
-        for verdict in verdicts:
-            print("\n".join(_lines(verdict, files)))
-        wrong = sum(not verdict.passed for verdict in verdicts)
         print(f"{len(verdicts)} rules, {sum(verdict.fired for verdict in verdicts)} instances: " + (f"{wrong} did not pass" if wrong else "all passed"))
-    return 0 if all(verdict.passed for verdict in verdicts) else 2
-
-
-def _save(verdicts: Sequence[Verdict], folder: str | None) -> dict[str, str]:
-    """Writes the counterexamples. Returns, by rule, the file that holds its counterexample."""
-    refuted = [verdict for verdict in verdicts if verdict.counterexample is not None]
-    if not refuted:
-        return {}
-    target = Path(folder) if folder else Path(tempfile.mkdtemp(prefix="eqsat-refuted-"))
-    files: dict[str, str] = {}
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for verdict in refuted:
-            assert verdict.counterexample is not None
-            path = target / f"{verdict.rule}.onnx"
-            path.write_bytes(verdict.counterexample.model)
-            files[verdict.rule] = str(path)
-    except OSError as error:
-        raise InputError(f"{target}: can not write counterexamples there: {error.strerror}") from None
-    return files
-
-
-def _record(verdict: Verdict, files: dict[str, str]) -> dict[str, Any]:
-    record = {name: value for name, value in asdict(verdict).items() if name != "counterexample"}
-    example = verdict.counterexample
-    if example is not None:
-        record["counterexample"] = {"left": example.left, "right": example.right, "origin": example.origin, "file": files[verdict.rule]}
-        record["counterexample"] |= {"evidence": example.evidence, "note": example.note}
-    return record
-
-
-def _lines(verdict: Verdict, files: dict[str, str]) -> list[str]:
-    head = f"{verdict.status:16}  {verdict.rule:32}  {verdict.label}, fired {verdict.fired} of {verdict.drawn}"
-    if verdict.members > 1:
-        head += f", {verdict.members} members" + (f", {len(verdict.wrong)} of them did not pass: {', '.join(verdict.wrong)}" if verdict.wrong else "")
-    if verdict.passed:
-        return [head]
-    lines = [head, *(f"    {line}" for line in f"{verdict.file}:{verdict.line}: {verdict.reason}".splitlines())]
-    example = verdict.counterexample
-    if example is not None:
-        lines += [f"    {line}" for text in (example.left, example.right) for line in text.strip().splitlines()]
-        lines += [f"    {example.note}"] if example.note else []
-        lines.append(f"    {files[verdict.rule]} holds both sides: {example.evidence}")
-    return lines
+    return 2 if wrong else 0
 
 
 def _format(options: argparse.Namespace) -> int:

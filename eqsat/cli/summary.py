@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+INDENT = 8
+"""The place at which a line says more about its topic."""
 _NAMES = 8  # of rules that the terminal shows
 
 
 def summary(report: Mapping[str, Any]) -> list[str]:
-    """The report of a run for a person, one fact a line."""
+    """The report of a run for a person, one fact a line, the nodes first."""
     nodes, size, cost = report["nodes"], report["bytes"], report["cost"]
     before, after = cost["before"], cost["after"]
     lines = [f"nodes   {nodes['before']} -> {nodes['after']}", f"kernels {before['launches']} -> {after['launches']}"]
     if before["seconds"] is not None:
         lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
+        if before["multiply_adds"] or after["multiply_adds"]:
+            lines.append(f"macs    {scaled(before['multiply_adds']).strip()} -> {scaled(after['multiply_adds']).strip()} multiply-adds")
         lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}")
     if before["memory"] is not None:
         lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")

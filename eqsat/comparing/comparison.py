@@ -63,7 +63,7 @@ class Conditions:
 
     `clock` is one of the stopwatch's, and `assumed` are sizes of named dimensions. `inputs` are
     the caller's, from the file `inputs_path`; without them, inputs are drawn. `target` prices the
-    models.
+    models. `library` is the file of their custom operators.
     """
 
     limits: Limits
@@ -75,6 +75,7 @@ class Conditions:
     inputs: Mapping[str, np.ndarray[Any, Any]] | None = None
     inputs_path: Path | None = None
     target: str | None = None
+    library: Path | None = None
 
 
 def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Path, conditions: Conditions, progress: Callable[[str], None]) -> Comparison:
@@ -89,7 +90,7 @@ def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Pat
         variants = [original]
         for optimizer in optimizers:
             progress(optimizer.name)
-            variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path))
+            variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path, conditions.library))
         return trial.comparison(name, variants)
 
 
@@ -102,7 +103,7 @@ def compare_as_is(first: Path, second: Path, conditions: Conditions, progress: C
     with own_worker() as worker:
         trial = _Trial(first, conditions, worker, progress)
         progress("verify")
-        return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.inputs_path)])
+        return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.inputs_path, conditions.library)])
 
 
 class _Trial:
@@ -126,16 +127,17 @@ class _Trial:
 
     def _asked(self, paths: Mapping[str, str], feeds: Mapping[str, Any]) -> Request:
         its = self._conditions
-        return Request(paths, feeds, its.rounds, its.seconds, its.clock, its.threads, its.limits.seconds, its.limits.memory)
+        library = None if its.library is None else str(its.library)
+        return Request(paths, feeds, its.rounds, its.seconds, its.clock, its.threads, its.limits.seconds, its.limits.memory, library)
 
     def comparison(self, name: str, variants: Sequence[Variant]) -> Comparison:
         """Returns the comparison of verified variants."""
-        limits, target = self._conditions.limits, self._conditions.target
+        its = self._conditions
         paths = {variant.name: variant.path for variant in variants if variant.path}
         guesses: dict[str, float] = {}
         for variant, path in paths.items():
             self._progress(f"predict {variant}")
-            guess = predicted(Path(path), self._sizes, limits, target)
+            guess = predicted(Path(path), self._sizes, its.limits, its.target, its.library)
             if guess is not None:
                 guesses[variant] = guess
         found = Measurement() if self._failure else measure(self._asked(paths, self._feeds), self._worker, self._progress)

@@ -46,13 +46,21 @@ class Optimizer:
     at_home: bool = False
 
 
-def make_optimizer(name: str, options: Sequence[str] = ()) -> Optimizer:
-    """Returns the optimizer of this name. `options` go to the command `eqsat optimize`."""
+def make_optimizer(name: str, options: Sequence[str] = (), library: Path | None = None) -> Optimizer:
+    """Returns the optimizer of this name. `options` go to the command `eqsat optimize`. Those that
+    run models load the `library` of custom operators.
+    """
     if name == EQSAT:
-        optimize = module("eqsat", "optimize", "--quiet", *options)
+        optimize = module("eqsat", "optimize", "--quiet", *library_option(library), *options)
         return Optimizer(name, __version__, lambda source, target: [*optimize, str(source), "-o", str(target), "--report", str(report_path(target))], True)
     peer = module("eqsat.comparing.peer", name)
-    return Optimizer(name, installed_version(PACKAGES[name]), lambda source, target: [*peer, str(source), str(target)])
+    more = [] if library is None else [str(library.absolute())]
+    return Optimizer(name, installed_version(PACKAGES[name]), lambda source, target: [*peer, str(source), str(target), *more])
+
+
+def library_option(library: Path | None) -> list[str]:
+    """Returns the option of eqsat's commands that names a library of custom operators."""
+    return [] if library is None else ["--custom-op-library", str(library.absolute())]
 
 
 def report_path(target: Path) -> Path:
@@ -68,7 +76,7 @@ def installed_version(package: str) -> str:
         return ""
 
 
-def chosen_optimizers(names: str | None, own: Mapping[str, str], options: Sequence[str]) -> list[Optimizer]:
+def chosen_optimizers(names: str | None, own: Mapping[str, str], options: Sequence[str], library: Path | None = None) -> list[Optimizer]:
     """Returns the optimizers of a list of names, in its order. By default these are the installed
     ones and the user's `own`, whose commands have `{input}` and `{output}`.
 
@@ -80,7 +88,7 @@ def chosen_optimizers(names: str | None, own: Mapping[str, str], options: Sequen
     for name in wanted:
         if name not in known:
             raise InputError(f"no optimizer is called '{name}'; there are {', '.join(known)}")
-    found = [mine[name] if name in mine else make_optimizer(name, options) for name in dict.fromkeys(wanted)]
+    found = [mine[name] if name in mine else make_optimizer(name, options, library) for name in dict.fromkeys(wanted)]
     if options and EQSAT not in wanted:
         raise InputError("--eqsat has options, but eqsat is not compared")
     return [optimizer for optimizer in found if names is not None or optimizer.version]

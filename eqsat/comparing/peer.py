@@ -1,4 +1,5 @@
-"""Peers: `python -m eqsat.comparing.peer NAME SOURCE TARGET` lets another optimizer optimize a file.
+"""Peers: `python -m eqsat.comparing.peer NAME SOURCE TARGET [LIBRARY]` lets another optimizer
+optimize a file. Those that run the model load the library of its custom operators.
 
 Each is called as its own documentation does, with its own defaults. The command is a separate
 process, because an optimizer may crash, hang or leave its memory full.
@@ -19,37 +20,39 @@ from eqsat.model.write import has_external_data
 _LARGE = 1024  # bytes of weights that become external, as with onnx's own function
 
 
-def onnxsim(source: Path, target: Path) -> None:
-    simplified, _ = _module("onnxsim").simplify(_load(source))
+def onnxsim(source: Path, target: Path, library: str | None) -> None:
+    simplified, _ = _module("onnxsim").simplify(_load(source), custom_lib=library)
     _save(simplified, target)
 
 
-def onnxslim(source: Path, target: Path) -> None:
+def onnxslim(source: Path, target: Path, library: str | None) -> None:
     _save(_module("onnxslim").slim(_load(source)), target)
 
 
-def onnxoptimizer(source: Path, target: Path) -> None:
+def onnxoptimizer(source: Path, target: Path, library: str | None) -> None:
     _save(_module("onnxoptimizer").optimize(_load(source)), target)
 
 
-def onnxscript(source: Path, target: Path) -> None:
+def onnxscript(source: Path, target: Path, library: str | None) -> None:
     _save(_module("onnxscript.optimizer").optimize(_load(source)), target)
 
 
-def ort_basic(source: Path, target: Path) -> None:
-    _by_onnxruntime(source, target, "ORT_ENABLE_BASIC")
+def ort_basic(source: Path, target: Path, library: str | None) -> None:
+    _by_onnxruntime(source, target, library, "ORT_ENABLE_BASIC")
 
 
-def ort_extended(source: Path, target: Path) -> None:
-    _by_onnxruntime(source, target, "ORT_ENABLE_EXTENDED")
+def ort_extended(source: Path, target: Path, library: str | None) -> None:
+    _by_onnxruntime(source, target, library, "ORT_ENABLE_EXTENDED")
 
 
-def _by_onnxruntime(source: Path, target: Path, level: str) -> None:
+def _by_onnxruntime(source: Path, target: Path, library: str | None, level: str) -> None:
     """Lets ONNX Runtime write the graph that it makes of a model when it loads it."""
     runtime = _module("onnxruntime")
     options = runtime.SessionOptions()
     options.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
     options.optimized_model_filepath = str(target)
+    if library is not None:
+        options.register_custom_ops_library(library)
     options.log_severity_level = 3  # it warns that files of these levels are for this machine
     if has_external_data(onnx.load(source, load_external_data=False)):  # pyright: ignore[reportUnknownMemberType]
         # Otherwise the result refers to the data of the original, as if they lay beside it.
@@ -77,7 +80,7 @@ def _save(model: onnx.ModelProto, target: Path) -> None:
         target.write_bytes(data)
 
 
-PEERS: dict[str, Callable[[Path, Path], None]] = {
+PEERS: dict[str, Callable[[Path, Path, str | None], None]] = {
     "onnxsim": onnxsim,
     "onnxslim": onnxslim,
     "onnxoptimizer": onnxoptimizer,
@@ -88,9 +91,9 @@ PEERS: dict[str, Callable[[Path, Path], None]] = {
 
 
 def main() -> None:
-    name, source, target = sys.argv[1:]
+    name, source, target, *library = sys.argv[1:]
     try:
-        PEERS[name](Path(source), Path(target))
+        PEERS[name](Path(source), Path(target), library[0] if library else None)
     except Exception as error:
         sys.exit(f"{type(error).__name__}: {' '.join(str(error).split())}")
 

@@ -48,7 +48,7 @@ _MODULE = "eqsat.comparing.stopwatch"
 class Request:
     """The models to time, by name, and their inputs. `rounds` and `seconds` are limits, which
     the last round may exceed. The first run of a model may take `patience` seconds, and the runtime
-    may take `memory` bytes.
+    may take `memory` bytes. `library` is the path of the models' custom operators.
     """
 
     variants: Mapping[str, str]
@@ -59,6 +59,7 @@ class Request:
     threads: int = 1
     patience: float = 600.0
     memory: int | None = None
+    library: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def launches(path: str, request: Request, worker: Worker) -> int:
 
     Raises `NotTimed` if the model does not run.
     """
-    return _called(worker, request.patience, request.memory, "count_launches", path, dict(request.feeds), request.threads)
+    return _called(worker, request.patience, request.memory, "count_launches", path, dict(request.feeds), request.threads, request.library)
 
 
 def _measured(times: Sequence[float], launched: int) -> Measured:
@@ -141,7 +142,7 @@ def timed(paths: Mapping[str, str], request: Request, worker: Worker, failures: 
     left = dict(paths)
     while left:
         with tempfile.NamedTemporaryFile() as turn:
-            asked = (left, dict(request.feeds), request.rounds, request.seconds, request.clock, request.threads, turn.name)
+            asked = (left, dict(request.feeds), request.rounds, request.seconds, request.clock, request.threads, turn.name, request.library)
             try:
                 return _called(worker, request.patience + request.seconds, request.memory, "run_rounds", *asked)
             except NotTimed as error:
@@ -177,16 +178,18 @@ def _called(worker: Worker, seconds: float, memory: int | None, function: str, *
 # The rest of this module runs in the worker.
 
 
-def count_launches(path: str, feeds: Mapping[str, Any], threads: int) -> int:
+def count_launches(path: str, feeds: Mapping[str, Any], threads: int, library: str | None) -> int:
     """Does what `launches` promises. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as folder:
-        session = _session(path, threads, str(Path(folder) / "profile"))
+        session = _session(path, threads, library, str(Path(folder) / "profile"))
         session.run(None, {name: feed(value) for name, value in feeds.items()})
         events = json.loads(Path(session.end_profiling()).read_text(encoding="utf-8"))
     return sum(event.get("cat") == "Node" and str(event["name"]).endswith("_kernel_time") for event in events)
 
 
-def run_rounds(paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, seconds: float, clock: str, threads: int, turn: str) -> dict[str, list[float]]:
+def run_rounds(
+    paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, seconds: float, clock: str, threads: int, turn: str, library: str | None
+) -> dict[str, list[float]]:
     """Returns the nanoseconds of each timed run of each variant. The first byte of the file `turn`
     is the number of the variant whose turn it is.
     """
@@ -203,7 +206,7 @@ def run_rounds(paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, 
             runs: dict[str, Callable[..., Any]] = {}
             for name in order:
                 os.pwrite(file.fileno(), number[name], 0)
-                runs[name] = _session(paths[name], threads).run
+                runs[name] = _session(paths[name], threads, library).run
             for done in range(BATCH * (batch - 1) + 1, BATCH * batch + 1):
                 shuffle.shuffle(order)
                 for name in order:
@@ -220,5 +223,5 @@ def run_rounds(paths: Mapping[str, str], feeds: Mapping[str, Any], rounds: int, 
     raise AssertionError("the batches have no end of their own")
 
 
-def _session(path: str, threads: int, profile: str | None = None) -> Any:
-    return users_session(Path(path).read_bytes(), str(Path(path).parent), None, threads, profile)
+def _session(path: str, threads: int, library: str | None, profile: str | None = None) -> Any:
+    return users_session(Path(path).read_bytes(), str(Path(path).parent), library, threads, profile)

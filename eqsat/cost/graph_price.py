@@ -38,12 +38,19 @@ class Totals:
     launches: int
     bytes: float
     operations: float
+    multiply_adds: float
 
     @staticmethod
     def of(prices: Iterable[Price]) -> Totals:
         """Returns the sums of these prices."""
         rows = list(prices)
-        return Totals(sum(row.seconds for row in rows), sum(row.launches for row in rows), sum(row.bytes for row in rows), sum(row.operations for row in rows))
+        return Totals(
+            sum(row.seconds for row in rows),
+            sum(row.launches for row in rows),
+            sum(row.bytes for row in rows),
+            sum(row.operations for row in rows),
+            sum(row.multiply_adds for row in rows),
+        )
 
 
 def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = ()) -> list[NodePrice]:

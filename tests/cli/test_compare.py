@@ -150,3 +150,67 @@ def test_wrong_input_is_one_clear_line(
 def test_names_of_a_model_can_not_write_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_operators({"results": [{"operators": {"a.\x1b[2J[red]Op": 2}}, {"operators": {}}]})
     assert ["a.", "[2J[red]Op", "2", "0", "-2"] in [line.split() for line in capsys.readouterr().out.splitlines()]
+
+
+# --- custom operators ---
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    """Returns a library that ONNX Runtime refuses: a process that would load it says so."""
+    path = tmp_path / "ops.so"
+    path.write_text("no library")
+    return path
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Path:
+    """Returns a model that only ONNX Runtime runs, and whose smaller form has to run, too."""
+    return fast_gelu(tmp_path / "twice.onnx", "a = Relu (x)  b = Relu (a)  y = com.microsoft.FastGelu (b)")
+
+
+def fast_gelu(path: Path, body: str) -> Path:
+    header = '<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>'
+    path.write_bytes(parse(f"g (float[N, 4] x) => (float[N, 4] y) {{ {body} }}", header).SerializeToString())
+    return path
+
+
+@pytest.mark.slow
+def test_the_library_reaches_all_that_run_a_model(
+    twice: Path, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = record(capsys, twice, "--against", "eqsat,ort-basic", "--custom-op-library", broken.name, "--keep", "kept")
+    (row,) = found["models"]
+    refusal = f"Failed to load library {broken}"
+    assert refusal in row["not_timed"], "the runs that are timed"
+    results = {result["optimizer"]: result for result in row["results"]}
+    assert results["ort-basic"]["status"] == "failed" and refusal in results["ort-basic"]["reason"]
+    assert results["eqsat"]["status"] == "unverified" and refusal in results["eqsat"]["reason"]
+    report = json.loads((tmp_path / "kept" / "twice" / "eqsat.report").read_text())
+    assert refusal in report["verify"]["reason"], "eqsat's own run"
+
+
+@pytest.mark.slow
+def test_the_library_verifies_two_given_models(twice: Path, tmp_path: Path, broken: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    once = fast_gelu(tmp_path / "once.onnx", "a = Relu (x)  y = com.microsoft.FastGelu (a)")
+    assert record(capsys, twice, once, "--as-is")["models"][0]["results"][1]["status"] == "equal"
+    (row,) = record(capsys, twice, once, "--as-is", "--custom-op-library", broken, code=3)["models"]
+    assert "Failed to load library" in row["results"][1]["reason"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--custom-op-library", "none.so"], "--custom-op-library: none.so: no such file"),
+        (["--custom-op-library", "ops.so", "--clock", "cpu"], "may have threads of their own"),
+        (["--custom-op-library", "ops.so", "--csv", "ops.so"], "would overwrite a file that is read"),
+    ],
+)
+def test_a_library_that_is_of_no_use_is_refused(
+    options: list[str], message: str, model: Path, broken: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(broken.parent)
+    assert main(["compare", str(model), *options, *QUICK]) == 2
+    assert message in capsys.readouterr().err
+    assert broken.read_text() == "no library"

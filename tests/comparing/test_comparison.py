@@ -122,6 +122,12 @@ def test_a_model_that_can_not_be_priced_has_no_prediction(model: Path, tmp_path:
     assert predicted(tmp_path / "broken.onnx", {}, LIMITS) is None
 
 
+def test_a_library_that_does_not_load_leaves_the_graph_as_it_stands(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "ops.so").write_text("no library")
+    asked, written = (predicted(model, {"N": 4}, LIMITS, library=library) for library in (None, tmp_path / "ops.so"))
+    assert asked is not None and written is not None and asked < written, "ONNX Runtime would drop the Identity"
+
+
 def comparison(name: str, times: dict[str, float], wrong: str = "") -> Comparison:
     variants = {each: Variant(each, f"{each}.onnx", int(10 * time), 2.0, DIFFERENT if each == wrong else EQUAL) for each, time in times.items()}
     measured = {each: Measured(time, time, int(4 * time)) for each, time in times.items()}

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqsat.comparing.stopwatch import Request, measure, own_worker, spread, timed
+from eqsat.comparing.stopwatch import Request, launches, measure, own_worker, spread, timed
+from eqsat.runtime.interleaved import NotTimed
 from eqsat.runtime.worker import Worker
 from tests.support.models import parse
 
@@ -50,6 +51,16 @@ def test_timing_goes_on_without_one_that_fails_late(model: str, worker: Worker, 
     paths = {"original": model, "broken": str(tmp_path / "broken.onnx"), "again": model}
     times = timed(paths, Request(paths, FEEDS, rounds=1000, seconds=0), worker, failures)
     assert {name: len(each) for name, each in times.items()} == {"original": 2, "again": 2} and set(failures) == {"broken"}
+
+
+def test_all_sessions_load_the_library(model: str, worker: Worker, tmp_path: Path) -> None:
+    library = tmp_path / "ops.so"
+    library.write_text("no library")
+    request = Request({"original": model}, FEEDS, rounds=2, seconds=0, library=str(library))
+    failures: dict[str, str] = {}
+    assert timed(request.variants, request, worker, failures) == {} and "Failed to load library" in failures["original"]
+    with pytest.raises(NotTimed, match="Failed to load library"):
+        launches(model, request, worker)
 
 
 def test_timing_goes_on_without_one_that_hangs_late(model: str, worker: Worker, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import onnx
@@ -12,6 +14,7 @@ import pytest
 from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
 from benchmarks.latency.__main__ import main
 from benchmarks.latency.optimizers import chosen_optimizers
+from benchmarks.latency.picture import PAGES, picture, ratios
 from benchmarks.latency.prediction import Pairs, compared
 from benchmarks.latency.table import Row, line, remarks, summary
 from benchmarks.latency.variants import kept_variant
@@ -213,3 +216,41 @@ def test_the_table_shows_marks_and_means() -> None:
     ]
     assert line(lost).startswith("| third | 0 / - | - / - |")
     assert list(summary([lost]))[1:] == ["| onnxsim / original | 0 | - | - | - | 0 | 0 |"]
+
+
+# --- the picture ---
+
+
+def figures(**models: dict[str, tuple[float, str]]) -> dict[str, Any]:
+    """Returns figures as `--json` writes them: by model and variant, the median and the verdict."""
+    rows = [
+        {
+            "model": name,
+            "variants": {variant: {"status": status} for variant, (_, status) in row.items()},
+            "measurement": {"measured": {variant: {"median": median} for variant, (median, _) in row.items()}},
+        }
+        for name, row in models.items()
+    ]
+    return {"models": rows}
+
+
+def test_the_picture_shows_right_results_relative_to_the_original() -> None:
+    found = ratios(
+        figures(
+            slow={"original": (2.0, EQUAL), "onnxsim": (1.0, DIFFERENT), "eqsat": (1.9, EQUAL)},
+            fast={"original": (4.0, EQUAL), "onnxsim": (3.0, EQUAL), "control": (4.0, EQUAL), "eqsat": (1.0, EQUAL)},
+        )
+    )
+    assert found == {"fast": {"onnxsim": 0.75, "eqsat": 0.25}, "slow": {"eqsat": 0.95}}
+    assert list(found) == ["fast", "slow"], "the largest gain comes first"
+
+
+def test_the_picture_is_well_formed_and_has_each_figure_once() -> None:
+    rows = {"a<b.dyn": {"onnxsim": 0.75, "eqsat": 0.25}, "c": {"eqsat": 1.0625}}
+    for colors in PAGES.values():
+        root = ElementTree.fromstring(picture(rows, colors))
+        texts = [element.text for element in root.iter() if element.text and element.text.strip()]
+        assert [text for text in texts if ": 0" in text or ": 1" in text] == ["eqsat: 0.250", "onnxsim: 0.750", "eqsat: 1.062"]
+        assert "a<b, dynamo" in texts and "c" in texts
+        width = float(root.attrib["viewBox"].split()[2])
+        assert all(0 < float(disc.attrib["cx"]) < width for disc in root.iter("{http://www.w3.org/2000/svg}circle"))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["deadline", "errors", "garbage", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
+    ["deadline", "errors", "examples", "garbage", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
     ["parameters"],
     ["facts", "settings", "traits"],
     ["model"],
@@ -37,7 +37,7 @@ FLOORS = [
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
 
 # The rooms inside the checker, in the same way.
-CHECKER = [["kernels", "samplers", "processes"], ["drawing"], ["judging"], ["check"]]
+CHECKER = [["kernels", "samplers", "processes", "standing"], ["drawing"], ["judging"], ["check"]]
 CHECKER_FLOOR = {room: floor for floor, rooms in enumerate(CHECKER) for room in rooms}
 
 

@@ -183,7 +183,7 @@ def test_absent_members_do_not_enter_the_program(monkeypatch: pytest.MonkeyPatch
 
 
 def verdicts(text: str, number: int) -> list[Verdict]:
-    return check(load([text]).rules, number, 0, lambda verdict: None)
+    return check(load([text]).rules, number, 0, lambda place, verdict: None)
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_definitions_are_put_in_place_and_keep_their_variables_apart() -> None:
     assert "n2 for n2 in range" in guards[0] and " n " not in guards[0] and not any("only" in guard for guard in guards)
     assert any(isinstance(condition, Definition) and condition.targets == ("n",) for condition in rule.conditions)
     assert "all([dim(x, n" in guards[1] and "[n for n" not in guards[1]
-    (verdict,) = check(library.rules, 40, 0, lambda verdict: None)
+    (verdict,) = check(library.rules, 40, 0, lambda place, verdict: None)
     assert verdict.status == OK, verdict.reason
 
 
@@ -258,7 +258,7 @@ exact rule doubling:
 
 
 def check_alone(text: str) -> list[Verdict]:
-    return [check([rule], 20, 0, lambda verdict: None)[0] for rule in load([text]).rules]
+    return [check([rule], 20, 0, lambda place, verdict: None)[0] for rule in load([text]).rules]
 
 
 def test_definitions_are_shown_as_they_are_written() -> None:

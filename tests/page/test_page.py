@@ -85,7 +85,7 @@ def test_times_of_the_kernels_are_those_of_the_report(layers: dict[str, Any]) ->
 
 def test_a_kernel_without_a_name_of_the_model_is_at_the_node_that_it_leads_to() -> None:
     def row(operator: str, inputs: str, output: str) -> Row:
-        return Row(output, operator, Price(1e-6, 1, 1.0, 1.0, "launch"), True, tuple(inputs.split()), (output,))
+        return Row(output, operator, Price(1e-6, 1, 1.0, 1.0, "launch", 0.0), True, tuple(inputs.split()), (output,))
 
     steps = [Step("Exp", "", ("x",), ("a",)), Step("MatMul", "", ("a", "w"), ("h",)), Step("Add", "", ("h", "b"), ("y",)), Step("Neg", "", ("x",), ("n",))]
     rows = [row("Exp", "x", "a"), row("Reshape", "a", "r1"), row("Gemm", "r1 w b", "r2"), row("Reshape", "r2", "y")]

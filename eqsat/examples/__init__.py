@@ -1,0 +1,1 @@
+"""Examples: real architectures with random weights, made without a download, as exporters write them."""
