@@ -35,8 +35,7 @@ def main() -> int:
     options = parser.parse_args()
     records = [json.loads(path.read_text(encoding="utf-8")) for path in options.files]
     models = [model for record in records for model in KINDS[options.kind](record)]
-    versions = next((record["versions"] for record in records if "versions" in record), {})
-    head = {"date": options.date, "machine": options.machine, "versions": versions}
+    head = {"date": options.date, "machine": options.machine} | {key: record[key] for record in records for key in ("clock", "versions") if key in record}
     options.output.write_text(text_of(head, models), encoding="utf-8")
     return 0
 

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 from tests.notebooks.notebook import FOLDER, Notebook
 
 _KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
-_LIMIT = 300  # seconds of one cell
+_LIMIT = 300  # seconds of one cell, and of the start: a busy machine is no failure
 
 
 def executed(notebook: Notebook) -> Notebook:
@@ -28,7 +28,8 @@ def executed(notebook: Notebook) -> Notebook:
     # The kernel imports this checkout, and sets the backend of matplotlib itself if nothing else does.
     environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER.parent), environment.get("PYTHONPATH")]))
-    client = NotebookClient(node, timeout=_LIMIT, kernel_name="python3", resources={"metadata": {"path": str(FOLDER)}}, record_timing=False)
+    resources = {"metadata": {"path": str(FOLDER)}}
+    client = NotebookClient(node, timeout=_LIMIT, startup_timeout=_LIMIT, kernel_name="python3", resources=resources, record_timing=False)
     client.execute(env=environment)
     node.metadata = nbformat.from_dict({"kernelspec": _KERNEL, "language_info": {"name": "python"}})
     return node
