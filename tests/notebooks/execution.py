@@ -28,8 +28,16 @@ def executed(notebook: Notebook) -> Notebook:
     # The kernel imports this checkout, and sets the backend of matplotlib itself if nothing else does.
     environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(FOLDER.parent), environment.get("PYTHONPATH")]))
-    resources = {"metadata": {"path": str(FOLDER)}}
-    client = NotebookClient(node, timeout=_LIMIT, startup_timeout=_LIMIT, kernel_name="python3", resources=resources, record_timing=False)
+    # Pieces of a stream are joined, since how a stream is cut depends on time.
+    client = NotebookClient(
+        node,
+        timeout=_LIMIT,
+        startup_timeout=_LIMIT,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(FOLDER)}},
+        record_timing=False,
+        coalesce_streams=True,
+    )
     client.execute(env=environment)
     node.metadata = nbformat.from_dict({"kernelspec": _KERNEL, "language_info": {"name": "python"}})
     return node

@@ -33,7 +33,7 @@ RUN = {
             "saturation": outcome("", 0.1),
             "greedy": [outcome("files", 0.3), outcome("random:1", 0.2), outcome("random:2", 0.1)],
         }
-    ]
+    ],
 }
 
 
