@@ -133,6 +133,10 @@ class Chooser:
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
+    def may_write(self, term: Term) -> bool:
+        """Tells whether a choice may contain a term."""
+        return not math.isinf(self._storage(term))
+
     def choose(self, groups: Sequence[Group], time_limit: float | None = None, method: Method = "exact") -> Chosen:
         """Returns the cheapest choice for the roots of each group, within its limit of stored
         bytes.

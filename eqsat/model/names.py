@@ -25,6 +25,34 @@ class FreshNames:
         self._taken.add(name)
         return name
 
+    def make_for(self, owner: int, wish: str) -> str:
+        """Return a free name for a value that a number identifies."""
+        return self.make(wish)
+
+    def stable(self) -> StableNames:
+        """Return a source of names that neither this source has given nor a value of the model has."""
+        return StableNames(self._taken)
+
+
+class StableNames(FreshNames):
+    """Fresh names for many graphs of the same values: each owner has one name in all of them."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        super().__init__(taken)
+        self._others = frozenset(self._taken)
+        self._kept: dict[int, str] = {}
+
+    def begin(self) -> None:
+        """Begin the next graph: only names of owners stay taken."""
+        self._taken = {*self._others, *self._kept.values()}
+        self._next.clear()
+
+    def make_for(self, owner: int, wish: str) -> str:
+        """Return the name of an owner, the same for each graph."""
+        if owner not in self._kept:
+            self._kept[owner] = self.make(wish)
+        return self._kept[owner]
+
 
 def stored_names(graph: onnx.GraphProto) -> list[str]:
     """Return the names of the initializers of a graph, dense and sparse."""

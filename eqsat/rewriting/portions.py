@@ -42,6 +42,11 @@ class Whole:
         """Describes the size of the portion, for people."""
         return f"{len(self.encoding.nodes)} nodes"
 
+    @property
+    def copies(self) -> Sequence[int]:
+        """How many parts of the graph each group stands for: the one group for the graph."""
+        return (1,)
+
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """Returns the outputs as one group, which may store `room` more bytes than now."""
         graph = self.encoding.graph
@@ -77,6 +82,11 @@ class Regions:
         """Describes the size of the portion, for people."""
         copies = sum(map(len, self.excerpt.kinds))
         return f"{len(self.excerpt.kinds)} kinds of {copies} regions"
+
+    @property
+    def copies(self) -> Sequence[int]:
+        """How many regions each group stands for."""
+        return tuple(map(len, self.excerpt.kinds))
 
     def groups(self, egraph: EGraph, room: float, generous: bool) -> list[Group]:
         """Returns one group for each kind: the outputs of its first region, and the bytes that it

@@ -47,6 +47,7 @@ from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.portions import Regions, Whole, stored_by
+from eqsat.rewriting.solved import Solved, Turn
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
@@ -76,6 +77,7 @@ class Options:
     greedy: bool = False  # whether rules run one after the other instead of in an e-graph
     seed: int | None = None  # of a random order of the rules; None: as in their files
     progress: Callable[[str], None] = silent  # receives each step of the main graph
+    keep: bool = False  # whether the solved main graph is kept, to be explained
 
 
 @dataclass(slots=True)
@@ -92,6 +94,8 @@ class Trace:
     notes: list[str] = field(default_factory=list[str])
     folding: str | None = None  # the limit that ended folding, if one did
     choosing: str | None = None  # the limit that ended choosing, if one did
+    solved: Solved | None = None  # the main graph, if it is kept
+    turns: list[Turn] = field(default_factory=list[Turn])  # those whose results were used, if solved graphs are kept
 
     def add(self, folded: int, decoded: Decoded) -> None:
         """Adds the counts of one graph."""
@@ -110,6 +114,7 @@ class Trace:
         for stage, seconds in before.seconds.items():
             self.seconds[stage] += seconds
         self.folded += before.folded
+        self.turns[:0] = before.turns
         self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
 
     def clock(self, stage: str, since: float) -> float:
@@ -255,7 +260,8 @@ class Rewriter:
         for _ in range(_ATTEMPTS):
             if part.folding.exhausted and self.trace.folding is None:
                 self.trace.folding = "folding time"
-            chosen, folded = self._choose(chooser, constants, part.groups(egraph, room, generous))
+            groups = part.groups(egraph, room, generous)
+            chosen, folded = self._choose(chooser, constants, groups)
             if outer.main and self._options.dump:
                 self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
@@ -270,6 +276,8 @@ class Rewriter:
                 self.trace.add(len(folded), decoded)
                 if outer.main:
                     self.trace.choice = chosen.choice
+                    if self._options.keep:
+                        self.trace.solved = Solved(part, egraph, chooser, constants, groups, chosen)
                     # Calls are priced like the original functions, and regions are solved one per
                     # kind, and the greedy engine leaves nothing to choose. In all these cases the
                     # solver's bound belongs to another problem than the model's.
