@@ -39,13 +39,17 @@ class Derivation:
         self._proofs = proofs
         self._goal = goal
         own = own_terms(encoding, egraph)
-        base = chooser.first if group.inputs is None else buildable((term for term in own if group.has(term)), ())
+        mine = [term for term in own if group.has(term)]
+        base = {term.eclass: term for term in reversed(mine)}
         ways = [way for way in chooser.ways if group.has(way) and way.head != FUSED and chooser.may_write(way)]
         self._others = {**buildable(ways, ()), **base, **{way.eclass: way for way in ways if way.head in STORED}, **goal}
         self._now = dict(base)
         # Constants are stored at once: the rules see their values, not what they are computed from.
         self._now |= {eclass: term for eclass, term in goal.items() if term.head in STORED}
         self.moves = Moves()
+        if self.terms() is None:
+            # Two values of the original are one class, and the first of them reads the second.
+            self._now |= {eclass: term for eclass, term in buildable(mine, ()).items() if self._now[eclass].head not in STORED}
         self.begin = self.terms()
 
     def terms(self) -> dict[int, Term] | None:
@@ -109,6 +113,9 @@ class Derivation:
     def _reach(self, eclass: int, target: Term, active: frozenset[int]) -> Iterator[None]:
         """Changes the term of a class by equations."""
         path = self._proofs.path(self._term(eclass), target, self._dear)
+        if path is None:
+            # The node that the class has now may do nothing to a value of the class itself.
+            path = self._proofs.path(self._term(eclass), target, self._dear, ends=True)
         for edge in path or ():
             yield from self._prepare(edge, active | {eclass})
             self._apply(edge)
@@ -116,6 +123,8 @@ class Derivation:
         if path is None:
             self.moves.unknown = True
         self._now[eclass] = target
+        if not path or path[-1].target is None:
+            yield
 
     def _prepare(self, edge: Edge, active: frozenset[int]) -> Iterator[None]:
         """Makes the terms that an equation needs."""

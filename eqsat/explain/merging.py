@@ -13,13 +13,14 @@ from dataclasses import dataclass
 
 import onnx
 
+from eqsat.explain.derivation import STORED
 from eqsat.explain.proofs import LAW, Edge, Proofs
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures, rename_captures
 from eqsat.regions.cut import Definitions
 from eqsat.rewriting.portions import Regions
 from eqsat.rewriting.solved import Solved
-from eqsat.terms.terms import CONSTANT, FOLDED, INPUT, LITERAL, Term
+from eqsat.terms.terms import INPUT, Term
 
 _DEEP = 4  # equations behind the terms that an equation needs
 
@@ -84,7 +85,7 @@ class _Reasons:
             here = terms.get(eclass)
             first = next((one for one in references if self._own[one] == here), None)
             if first is not None:
-                movable = (one for one in references if one != first and self._own[one].head not in (INPUT, CONSTANT, LITERAL, FOLDED))
+                movable = (one for one in references if one != first and self._own[one].head not in (INPUT, *STORED))
                 yield from ((one, first) for one in movable)
 
     def of(self, reference: int, terms: Mapping[int, Term]) -> tuple[tuple[str, ...], bool]:
@@ -92,6 +93,8 @@ class _Reasons:
         are not known.
         """
         dropped = self._own[reference]
+        if terms[dropped.eclass].head in STORED:
+            return (), False  # a constant that was computed
         return self._path(dropped, terms[dropped.eclass], terms, 0)
 
     def _path(self, source: Term, target: Term, terms: Mapping[int, Term], depth: int) -> tuple[tuple[str, ...], bool]:

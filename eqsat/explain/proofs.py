@@ -99,9 +99,19 @@ class Proofs:
                 return _traced(came, term)
             for way in self._edges.get(term, ()) if term is not None else ():
                 after = None if way.target is None else self.normal(way.target)
-                if after not in came and (after is not None or ends):
+                if after not in came and (not ends or not _is_idle(way)) and (after is not None or ends):
                     heapq.heappush(waiting, (price + dear(way), next(ticket), after, way, term))
         return None
+
+
+def _is_idle(way: Edge) -> bool:
+    """Tells whether an edge only puts a class around itself, such as `x` into `x * 1`. A way back
+    from there to a value of the class would tell nothing.
+    """
+    eclass = way.source.eclass
+    if way.target is None or eclass not in way.target.children or eclass in way.source.children:
+        return False
+    return not any(eclass in term.children for term in way.needs())
 
 
 def _traced(came: Mapping[Term | None, tuple[Edge | None, Term]], end: Term | None) -> list[Edge]:
