@@ -14,11 +14,11 @@ import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
-from eqsat.explain.derivation import STORED, Derivation
 from eqsat.explain.equations import Tables, equations
 from eqsat.explain.likeness import Likeness, changes
 from eqsat.explain.merging import merged, merges
 from eqsat.explain.proofs import Proofs
+from eqsat.explain.replay import STORED, Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
@@ -66,6 +66,8 @@ class _Chain:
         self._turn = turn
         self._model = turn.before
         self._like = Likeness.of(turn.before)
+        # The last model that was looked at: the same up to names, but it has those of the next one.
+        self._seen = turn.before
 
     def links(self, library: Library, least: Label) -> Iterator[Link]:
         """Yields the steps. The last one leads to the model itself, which may differ in names and in
@@ -79,7 +81,8 @@ class _Chain:
         written = self._turn.after
         if not Likeness.of(written).same(self._like):
             yield from () if last is None else (last,)
-            yield Link(JOINT, (), False, 1, *changes(self._model, written), written)
+            own = self._turn.source is None  # no rule ran, so the difference is a conversion or an order
+            yield Link(LAWS if own else JOINT, (), own, 1, *changes(self._model, written), written)
         elif last is not None:
             yield replace(last, model=written)
         elif written != self._turn.before:
@@ -95,17 +98,19 @@ class _Chain:
     def _solved(self, solved: Solved, library: Library, least: Label) -> Iterator[Link]:
         proofs = _proofs(solved, library, least)
         groups = zip(solved.groups, solved.chosen.terms, strict=True)
-        derivations = [Derivation(solved.encoding, solved.egraph, solved.chooser, proofs, group, goal) for group, goal in groups]
-        begun = [derivation.begin or {} for derivation in derivations]
+        replays = [Replay(solved.encoding, solved.egraph, solved.chooser, proofs, group, goal) for group, goal in groups]
+        begun = [replay.begin or {} for replay in replays]
         for merge in merges(solved, proofs, begun):
             found = merged(self._model, merge.names)
             if found is not None:
                 yield from self._step(found, merge.rules, merge.unknown, len(merge.names))
-        choices = _Choices(self._turn, solved, derivations)
-        yield from self._step(choices.model(), ())
-        for derivation, copies in zip(derivations, solved.part.copies, strict=True):
-            for _ in derivation.run():
-                moves = derivation.moves
+        choices = _Choices(self._turn, solved, replays)
+        # Bodies and functions were rewritten on the way, by rules that this chain does not name.
+        inside = bool(solved.encoding.graph.nodes) and any(node.bodies or node.function for node in solved.encoding.nodes.values())
+        yield from self._step(choices.model(), (), inside)
+        for replay, copies in zip(replays, solved.part.copies, strict=True):
+            for _ in replay.run():
+                moves = replay.moves
                 links = list(self._step(choices.model(), tuple(moves.rules), moves.unknown, copies))
                 if links:
                     moves.rules.clear()
@@ -115,25 +120,28 @@ class _Chain:
     def _step(self, model: onnx.ModelProto | None, rules: tuple[str, ...], unknown: bool = False, places: int = 1) -> Iterator[Link]:
         """Yields the step to a model, unless there is none, or it is the last one up to names."""
         like = None if model is None else Likeness.of(model)
-        if model is None or like is None or like.same(self._like):
+        if model is None or like is None:
+            return
+        before, self._seen = self._seen, model
+        if like.same(self._like):
             return
         kind = LAWS if not rules and not unknown else REWRITE if len(rules) == 1 and not unknown else JOINT
-        yield Link(kind, rules, not unknown, places, *changes(self._model, model), model)
+        yield Link(kind, rules, not unknown, places, *changes(before, model), model)
         self._model, self._like = model, like
 
 
 class _Choices:
     """The present choices of all groups of a solved graph, as a model."""
 
-    def __init__(self, turn: Turn, solved: Solved, derivations: Sequence[Derivation]) -> None:
+    def __init__(self, turn: Turn, solved: Solved, replays: Sequence[Replay]) -> None:
         self._turn = turn
         self._solved = solved
-        self._derivations = derivations
+        self._derivations = replays
         self._names = solved.part.fresh.stable()
 
     def model(self) -> onnx.ModelProto | None:
         """Returns the model of the choices; None if it can not be written."""
-        found = [derivation.terms() for derivation in self._derivations]
+        found = [replay.terms() for replay in self._derivations]
         terms = [group for group in found if group is not None]
         may_write = self._solved.chooser.may_write
         if len(terms) < len(found) or not all(may_write(term) or term.head in STORED for group in terms for term in group.values()):

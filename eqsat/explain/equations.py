@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from eqsat.egraph.plain_matching import Assignments, Index, Mismatch
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
+from eqsat.greedy.drafts import DraftIndex
 from eqsat.greedy.right_side import RightSide
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Existing
@@ -44,7 +45,7 @@ class _Absent(Exception):
     """A term of a right side is not in the e-graph."""
 
 
-class Tables(Index):
+class Tables(Index, DraftIndex):
     """The terms of an e-graph, found by their parts as well."""
 
     def __init__(self, terms: Terms, egraph: EGraph) -> None:
@@ -107,8 +108,9 @@ def _equation(search: Assignments, compiled: Compiled, bindings: Mapping[str, in
     roots: list[tuple[Term, Term | None]] = []
     made = tuple(dict.fromkeys(tables.made_now))
     for root, variable in compiled.pattern.roots.items():
-        fresh = None if isinstance(compiled.construction.roots[root], Existing) else next((term for term in reversed(made) if term.eclass == bindings[variable]), None)
-        roots.append((found[variable], fresh))
+        matched = isinstance(compiled.construction.roots[root], Existing)
+        new = (term for term in reversed(made) if term.eclass == bindings[variable])
+        roots.append((found[variable], None if matched else next(new)))
     starts = {term for term, _ in roots}
     return Equation(compiled.rule.name, tuple(roots), tuple(term for term in found.values() if term not in starts), made, tuple(items))
 

@@ -38,7 +38,8 @@ class Likeness:
             key = _node(node, values)
             if node.op_type != "Constant":
                 nodes[key] += 1
-            values.update((name, _tensor(node.attribute[0].t) if _holds_tensor(node) else _digest(key, str(place).encode())) for place, name in enumerate(node.output))
+            for place, name in enumerate(node.output):
+                values[name] = _tensor(node.attribute[0].t) if _holds_tensor(node) else _digest(key, str(place).encode())
         return Likeness(values, nodes, tuple(values.get(info.name, b"") for info in graph.output))
 
     def same(self, other: Likeness) -> bool:

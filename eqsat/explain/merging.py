@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import onnx
 
-from eqsat.explain.derivation import STORED
 from eqsat.explain.proofs import LAW, Edge, Proofs
+from eqsat.explain.replay import STORED
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures, rename_captures
 from eqsat.regions.cut import Definitions

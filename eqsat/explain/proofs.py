@@ -97,7 +97,9 @@ class Proofs:
             came[term] = edge, before
             if term == goal or (ends and term is None):
                 return _traced(came, term)
-            for way in self._edges.get(term, ()) if term is not None else ():
+            if term is None:
+                continue
+            for way in self._edges.get(term, ()):
                 after = None if way.target is None else self.normal(way.target)
                 if after not in came and (not ends or not _is_idle(way)) and (after is not None or ends):
                     heapq.heappush(waiting, (price + dear(way), next(ticket), after, way, term))

@@ -13,7 +13,7 @@ class FreshNames:
     """A source of names that no value of the model has. It is deterministic."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+        self._taken: set[str] = set(taken)
         self._next: dict[str, int] = {}
 
     def make(self, wish: str) -> str:
@@ -39,7 +39,7 @@ class StableNames(FreshNames):
 
     def __init__(self, taken: Iterable[str]) -> None:
         super().__init__(taken)
-        self._others = frozenset(self._taken)
+        self._others: frozenset[str] = frozenset(self._taken)
         self._kept: dict[int, str] = {}
 
     def begin(self) -> None:

@@ -46,6 +46,7 @@ from eqsat.model.tensors import ContentIndex
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
+from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.rewriting.portions import Regions, Whole, stored_by
 from eqsat.rewriting.solved import Solved, Turn
 from eqsat.runtime.worker import Worker
@@ -378,26 +379,6 @@ class Rewriter:
                 captured.update(dict.fromkeys(captures(decoded.graph)))
         results = control_flow_facts(node, facts)
         return dataclasses.replace(node, proto=proto, bodies=bodies, captures=tuple(captured)), results
-
-
-def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """Returns the facts of a node's outputs that hold however its bodies run."""
-    if node.operator.name == "If" and set(facts) == {"then_branch", "else_branch"}:
-        branches = zip(facts["then_branch"], facts["else_branch"], strict=False)
-        joined = tuple(common(a, b) for a, b in branches)
-        return (*joined, *(UNKNOWN for _ in node.outputs))[: len(node.outputs)]
-    return (UNKNOWN,) * len(node.outputs)
-
-
-def common(a: Fact, b: Fact) -> Fact:
-    """Returns the common fact of two values, for a value that is one of them: their type if they
-    share it, never their elements.
-    """
-    if a.dtype != b.dtype or a.other is not None or b.other is not None:
-        return UNKNOWN
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Fact(a.dtype)
-    return Fact(a.dtype, tuple(x if x == y and isinstance(x, int) else None for x, y in zip(a.shape, b.shape, strict=True)))
 
 
 def stored_bytes(array: np.ndarray[Any, Any]) -> float:

@@ -1,7 +1,7 @@
-"""Derivations: a choice becomes another one, equation by equation.
+"""Replays: a choice becomes another one, equation by equation.
 
-The state of a derivation is a choice: one term for each class. An equation that matches the choice
-changes it in a few classes. Every choice without cycles can be written as a model, so a derivation
+The state of a replay is a choice: one term for each class. An equation that matches the choice
+changes it in a few classes. Every choice without cycles can be written as a model, so a replay
 tells after each equation whether one can. Until then the next equation joins the same step.
 """
 
@@ -31,7 +31,7 @@ class Moves:
     """Whether some change has no equation."""
 
 
-class Derivation:
+class Replay:
     """The way from the original's terms to the chosen ones, in one group of classes."""
 
     def __init__(self, encoding: Encoding, egraph: EGraph, chooser: Chooser, proofs: Proofs, group: Group, goal: Mapping[int, Term]) -> None:
@@ -139,7 +139,7 @@ class Derivation:
             self.moves.unknown |= self._proofs.normal(self._term(item)).head not in heads
 
     def _imagine(self, term: Term) -> None:
-        """Notes the rules that make a term which no model of this derivation can hold, such as the
+        """Notes the rules that make a term which no model of this replay can hold, such as the
         product of a value and one.
         """
         path = self._proofs.path(self._term(term.eclass), term, self._dear)
