@@ -18,7 +18,7 @@ from eqsat.explain.equations import Tables, equations
 from eqsat.explain.likeness import Likeness, changes
 from eqsat.explain.merging import merged, merges
 from eqsat.explain.proofs import Proofs
-from eqsat.explain.replay import STORED, Replay
+from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
@@ -144,7 +144,7 @@ class _Choices:
         found = [replay.terms() for replay in self._derivations]
         terms = [group for group in found if group is not None]
         may_write = self._solved.chooser.may_write
-        if len(terms) < len(found) or not all(may_write(term) or term.head in STORED for group in terms for term in group.values()):
+        if len(terms) < len(found) or not all(may_write(term) for group in terms for term in group.values()):
             return None
         try:
             graph = self._solved.graph(terms, self._names)
@@ -159,5 +159,6 @@ def _proofs(solved: Solved, library: Library, least: Label) -> Proofs:
     encoding, egraph = solved.encoding, solved.egraph
     tables = Tables(encoding.terms, egraph)
     special = Finiteness(encoding).special
-    firings = (Firing(one.compiled, encoding.terms, encoding.derivation, least, special) for one in library.directions)
+    # A trial also looks at constants: facts are sharper now than when a rule fired.
+    firings = (Firing(one.compiled, encoding.terms, encoding.derivation, least, special, trial=True) for one in library.directions)
     return Proofs(encoding, egraph, [equation for firing in firings for equation in equations(tables, firing)])

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.explain.equations import Equation
-from eqsat.terms.terms import Term
+from eqsat.terms.terms import CONS, Term
 
 LAW = "law"
 """Stands for a rule where the e-graph's own laws join two terms: either order of two operands, and
@@ -66,6 +66,7 @@ class Proofs:
 
     def __init__(self, encoding: Encoding, egraph: EGraph, found: Iterable[Equation]) -> None:
         self._normal = _normal_forms(encoding, egraph)
+        self._cells = {term.eclass: term for term in egraph.terms if term.head == CONS}
         self._edges: dict[Term, list[Edge]] = {}
         for equation in found:
             for left, right in equation.roots:
@@ -101,19 +102,28 @@ class Proofs:
                 continue
             for way in self._edges.get(term, ()):
                 after = None if way.target is None else self.normal(way.target)
-                if after not in came and (not ends or not _is_idle(way)) and (after is not None or ends):
+                if after not in came and (not ends or not self._is_idle(way)) and (after is not None or ends):
                     heapq.heappush(waiting, (price + dear(way), next(ticket), after, way, term))
         return None
 
+    def _is_idle(self, way: Edge) -> bool:
+        """Tells whether an edge only puts a class around itself, such as `x` into `x * 1`. A way
+        back from there to a value of the class would tell nothing.
+        """
+        eclass = way.source.eclass
+        if way.target is None or eclass not in self._reads(way.target) or eclass in self._reads(way.source):
+            return False
+        return not any(eclass in self._reads(term) for term in way.needs())
 
-def _is_idle(way: Edge) -> bool:
-    """Tells whether an edge only puts a class around itself, such as `x` into `x * 1`. A way back
-    from there to a value of the class would tell nothing.
-    """
-    eclass = way.source.eclass
-    if way.target is None or eclass not in way.target.children or eclass in way.source.children:
-        return False
-    return not any(eclass in term.children for term in way.needs())
+    def _reads(self, term: Term) -> set[int]:
+        """Returns the classes that a term reads, items of its list included."""
+        found, lists = set(term.children), list(term.children)
+        while lists:
+            cell = self._cells.get(lists.pop())
+            if cell is not None:
+                found.update(cell.children)
+                lists.append(cell.children[1])
+        return found
 
 
 def _traced(came: Mapping[Term | None, tuple[Edge | None, Term]], end: Term | None) -> list[Edge]:

@@ -54,30 +54,33 @@ class Replay:
 
     def terms(self) -> dict[int, Term] | None:
         """Returns the terms of the choice that the roots need, children first; None if the choice
-        has a cycle.
+        has a cycle, or lacks a term.
         """
         found: dict[int, Term] = {}
         open_: set[int] = set()
         stack = [(root, False) for root in reversed(self._roots)]
         while stack:
             eclass, ready = stack.pop()
+            term = self._term(eclass)
+            if term is None:
+                return None
             if ready:
                 open_.discard(eclass)
-                found[eclass] = self._term(eclass)
+                found[eclass] = term
             elif eclass not in found:
                 if eclass in open_:
                     return None
                 open_.add(eclass)
                 stack.append((eclass, True))
-                for child in self._term(eclass).children:
+                for child in term.children:
                     if child in open_:
                         return None
                     if child not in found:
                         stack.append((child, False))
         return found
 
-    def _term(self, eclass: int) -> Term:
-        return self._now.get(eclass) or self._others[eclass]
+    def _term(self, eclass: int) -> Term | None:
+        return self._now.get(eclass) or self._others.get(eclass)
 
     def run(self) -> Iterator[None]:
         """Changes the choice into the goal. Yields after each equation; `moves` has those that were
@@ -103,6 +106,8 @@ class Replay:
     def _is(self, term: Term) -> bool:
         """Tells whether the choice has a term, in whatever spelling. Constants have no other form."""
         now = self._term(term.eclass)
+        if term.head in STORED or now is None:
+            return term.head in STORED
         return self._proofs.normal(now) == self._proofs.normal(term) or now.head in STORED
 
     def _dear(self, edge: Edge) -> float:
@@ -112,10 +117,11 @@ class Replay:
 
     def _reach(self, eclass: int, target: Term, active: frozenset[int]) -> Iterator[None]:
         """Changes the term of a class by equations."""
-        path = self._proofs.path(self._term(eclass), target, self._dear)
-        if path is None:
+        now = self._term(eclass)
+        path = None if now is None else self._proofs.path(now, target, self._dear)
+        if path is None and now is not None:
             # The node that the class has now may do nothing to a value of the class itself.
-            path = self._proofs.path(self._term(eclass), target, self._dear, ends=True)
+            path = self._proofs.path(now, target, self._dear, ends=True)
         for edge in path or ():
             yield from self._prepare(edge, active | {eclass})
             self._apply(edge)
@@ -136,14 +142,17 @@ class Replay:
             else:
                 yield from self._reach(term.eclass, term, active)
         for item, heads in () if edge.equation is None else edge.equation.items:
-            self.moves.unknown |= self._proofs.normal(self._term(item)).head not in heads
+            now = self._term(item)
+            self.moves.unknown |= now is None or self._proofs.normal(now).head not in heads
 
     def _imagine(self, term: Term) -> None:
         """Notes the rules that make a term which no model of this replay can hold, such as the
         product of a value and one.
         """
-        path = self._proofs.path(self._term(term.eclass), term, self._dear)
-        path = path if path is not None else self._proofs.path(term, self._term(term.eclass), self._dear, ends=True)
+        now = self._term(term.eclass)
+        path = None if now is None else self._proofs.path(now, term, self._dear)
+        if path is None and now is not None:
+            path = self._proofs.path(term, now, self._dear, ends=True)
         if path is None:
             self.moves.unknown = True
         self.moves.rules += [edge.name for edge in path or ()]
@@ -155,7 +164,7 @@ class Replay:
         moved = {source.eclass for source, _ in edge.moves()}
         for term in edge.makes():
             stored = self._goal[term.eclass].head in STORED if term.eclass in self._goal else False
-            if term.eclass not in moved and term.eclass not in live and not stored:
+            if term.eclass not in moved and term.eclass not in live and not stored and term.head not in STORED:
                 self._now[term.eclass] = term
         if edge.name != LAW:
             self.moves.rules.append(edge.name)
