@@ -27,7 +27,7 @@ _LEFT_OUT = ("engine", "order", "needed", "dump_egraph", "tune", "tune_seconds",
 """The settings of `optimize` that an explanation does not take."""
 
 _NODES = 3  # that a line names
-_UNITS = {"time": "s", "launches": " launches", "bytes": "B", "size": "B", "memory": "B"}
+_UNITS = {"seconds": "s", "launches": " launches", "bytes": "B"}
 
 
 def add_explain(commands: Any) -> None:
@@ -106,7 +106,7 @@ class _Files:
 
 def _lines(found: Explanation, whole: bool, folder: Path | None) -> list[str]:
     """The explanation for a person."""
-    unit = _UNITS[found.objective]
+    unit = _UNITS[found.unit]
     lines = [
         f"cost    {_amount(found.before, unit)} -> {_amount(found.after, unit)}, predicted for {found.target}",
         f"nodes   {found.nodes[0]} -> {found.nodes[1]}",

@@ -26,6 +26,7 @@ from eqsat.pipeline import begin
 from eqsat.report import Run
 from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.turns import attempt, fired_rules
+from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, silent
 from eqsat.verification.loaded_model import LoadedModel
@@ -61,9 +62,11 @@ class Explanation:
     model: str | None
     target: str
     objective: str
+    unit: str
+    """Of costs: seconds, launches or bytes."""
     before: float
     after: float
-    """The predicted cost of the original and of the result: seconds, launches or bytes."""
+    """The predicted cost of the original and of the result."""
     nodes: tuple[int, int]
     fired: dict[str, int]
     used: list[str]
@@ -127,6 +130,7 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
         this.original.path,
         this.job.valuation.target.name,
         this.job.valuation.objective,
+        _unit(this.job.valuation),
         before,
         after,
         (count_nodes(this.original.proto), count_nodes(found.model)),
@@ -139,6 +143,12 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
         this.checked.verdict,
         time.monotonic() - this.begun,
     )
+
+
+def _unit(valuation: Valuation) -> str:
+    if valuation.objective == "time":
+        return "launches" if valuation.target.counts else "seconds"
+    return "launches" if valuation.objective == "launches" else "bytes"
 
 
 class _Chain:
