@@ -169,8 +169,28 @@ def test_a_constant_counts_by_its_elements() -> None:
     assert one.same(again) and not one.same(other)
 
 
+def test_a_node_that_does_nothing_has_a_reason_of_its_own() -> None:
+    # `Transpose(x)` is also `Transpose(Transpose(x), identity)`: that alone would prove nothing.
+    text = """g (float[4, 8] x, float[4, 8] z) => (float[4, 8] y) {
+        a = Transpose <perm = [1, 0]> (x)  b = Transpose <perm = [1, 0]> (z)
+        c = Add (a, b)  d = Transpose <perm = [1, 0]> (c)  y = Exp (d)
+    }"""
+    found = explained(text)
+    assert found.reached and "transpose-binary[Add]" in found.used
+
+
+def test_a_merged_output_is_a_copy() -> None:
+    found, kept = models("g (float[8] x) => (float[8] y, float[8] z) { y = Exp (x)  a = Neg (y)  z = Neg (a) }", MOVES)
+    assert [(step.kind, step.rules) for step in found.steps] == [("rewrite", ("twice",))]
+    assert [node.op_type for node in kept[-1].graph.node] == ["Exp", "Identity"]
+    assert [node.op_type for node in kept[1].graph.node] == ["Exp", "Identity"]
+
+
 @pytest.mark.parametrize("name", spread(list(EXAMPLES), every=12))
 def test_the_chain_of_an_example_leads_to_its_result(name: str) -> None:
     example = EXAMPLES[name]
-    found = explained(filled(example.model(example.distinct_opsets[0])), target=example.target, objective="launches", verify=False)
+    model = filled(example.model(example.distinct_opsets[0]))
+    settings = {"target": example.target, "objective": "launches", "verify": False}
+    found, kept = models(model, **settings)
     assert found.reached and found.status == "equal"
+    assert kept[-1] == eqsat.optimize(model, **settings).model
