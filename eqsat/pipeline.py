@@ -91,11 +91,7 @@ def run(source: Source, settings: Settings) -> Result:
 
     Raises `InputError` for mistakes of the caller, and nothing else on purpose.
     """
-    shared().start()  # the worker loads its libraries while this process reads
-    this = Run(settings)
-    with this.stage("read"):
-        this.library, this.job = _read_rules(this)
-        this.original = _read_model(source, settings)
+    this = begin(source, settings)
     with this.search():
         with this.stage("optimize"):
             found = attempt(this.original.model, this.job, this.library)
@@ -105,6 +101,19 @@ def run(source: Source, settings: Settings) -> Result:
         with this.stage("tune"):
             _tune(this)
     return _reported(this)
+
+
+def begin(source: Source, settings: Settings) -> Run:
+    """Returns a run that has read its rules and its model, and nothing more.
+
+    Raises `InputError` for mistakes of the caller.
+    """
+    shared().start()  # the worker loads its libraries while this process reads
+    this = Run(settings)
+    with this.stage("read"):
+        this.library, this.job = _read_rules(this)
+        this.original = _read_model(source, settings)
+    return this
 
 
 def check_settings(settings: Settings) -> None:

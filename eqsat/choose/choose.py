@@ -156,6 +156,10 @@ class Chooser:
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
 
+    def may_write(self, term: Term) -> bool:
+        """Tells whether a choice may contain a term."""
+        return not math.isinf(self._storage(term))
+
     def choose(self, groups: Sequence[Group], room: float, time_limit: float | None = None, method: Method = "exact") -> Chosen:
         """Returns the cheapest choice found for the roots of each group. All copies of the groups
         together store at most `room` bytes more than now.

@@ -193,7 +193,7 @@ class _Decoder:
         origin = self.origins.get(eclass)
         if origin is not None:
             return self.encoding.nodes[origin].outputs[0]
-        return names[0] if names else self.fresh.make("folded" if term.head in (FOLDED, LITERAL) else "value")
+        return names[0] if names else self.fresh.make_for(eclass, "folded" if term.head in (FOLDED, LITERAL) else "value")
 
     def _order(self) -> list[int]:
         """Returns the classes, children first. Ready classes keep their order in the original."""

@@ -18,6 +18,7 @@ from eqsat.cli.compare import add_compare
 from eqsat.cli.cost import add_cost
 from eqsat.cli.example import add_example
 from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure
+from eqsat.cli.explain import add_explain
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.optimization import add_optimize
 from eqsat.cli.options import add_settings, given_settings, prints_help
@@ -47,6 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     add_optimize(commands)
+    add_explain(commands)
     verify = commands.add_parser("verify", help="tell whether two models compute the same")
     verify.add_argument("a", metavar="A", help="the original; - reads it from standard input")
     verify.add_argument("b", metavar="B", help="the model to compare with it, or -")

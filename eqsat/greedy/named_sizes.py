@@ -8,16 +8,16 @@ take its place when the graph is written.
 from __future__ import annotations
 
 from eqsat.egraph.shape_literals import realized
-from eqsat.greedy.term_graph import TermGraph
+from eqsat.greedy.drafts import DraftIndex
 from eqsat.terms.terms import LITERAL, Literal, Term, fact_of
 
 
-def is_symbolic(graph: TermGraph, eclass: int) -> bool:
+def is_symbolic(graph: DraftIndex, eclass: int) -> bool:
     """Tells whether a class is a literal that can not be stored: a list of named sizes."""
     return any(term.head == LITERAL and not graph.terms.literals.get(term.data[0]).concrete for term in graph.made(eclass))
 
 
-def concrete(graph: TermGraph, head: int, data: tuple[int, ...], children: tuple[int, ...]) -> Literal | None:
+def concrete(graph: DraftIndex, head: int, data: tuple[int, ...], children: tuple[int, ...]) -> Literal | None:
     """Returns the numbers that may take the place of the shape of a Reshape or an Expand, whose
     sizes are known but not all numbers. Returns None for other terms, or if there are none.
     """
@@ -32,7 +32,7 @@ def concrete(graph: TermGraph, head: int, data: tuple[int, ...], children: tuple
     return realized(signature.operator.name, attributes, x, shape)
 
 
-def spelled(graph: TermGraph, term: Term) -> Term:
+def spelled(graph: DraftIndex, term: Term) -> Term:
     """Returns a term with numbers in place of a list of named sizes. Their literal is a draft.
 
     Among these numbers a zero copies a size, whatever `allowzero` says of the list.

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from eqsat.greedy.drafts import DraftIndex
 from eqsat.greedy.named_sizes import concrete, is_symbolic
-from eqsat.greedy.term_graph import TermGraph
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
 from eqsat.language.firing import Firing
 from eqsat.terms.terms import CONS, LITERAL, PROJECTION
@@ -19,7 +19,7 @@ _ABSENT, _NIL = 0, 1
 class RightSide:
     """Drafts the right side of one firing over the classes that its left side matched."""
 
-    def __init__(self, graph: TermGraph, firing: Firing, number: int, bindings: Mapping[str, int], known: Callable[[int], int | None]) -> None:
+    def __init__(self, graph: DraftIndex, firing: Firing, number: int, bindings: Mapping[str, int], known: Callable[[int], int | None]) -> None:
         """`known` tells, by the handle of a literal, the class that has its elements already."""
         self._graph = graph
         self._firing = firing

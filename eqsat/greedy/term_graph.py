@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from eqsat.egraph.encode import Encoding
-from eqsat.egraph.plain_matching import TermIndex
 from eqsat.facts.fact import Fact, byte_size
+from eqsat.greedy.drafts import DraftIndex
 from eqsat.terms.terms import CONS, PROJECTION, Term
 
 REACH = 16
@@ -20,7 +20,7 @@ REACH = 16
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
-class TermGraph(TermIndex):
+class TermGraph(DraftIndex):
     """The terms of an encoding, and those that rules put in their place."""
 
     def __init__(self, encoding: Encoding, fold_limit: int) -> None:

@@ -13,7 +13,7 @@ class FreshNames:
     """A source of names that no value of the model has. It is deterministic."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        self._taken = set(taken)
+        self._taken: set[str] = set(taken)
         self._next: dict[str, int] = {}
 
     def make(self, wish: str) -> str:
@@ -24,6 +24,34 @@ class FreshNames:
             name = f"{wish}_{number}"
         self._taken.add(name)
         return name
+
+    def make_for(self, owner: int, wish: str) -> str:
+        """Return a free name for a value that a number identifies."""
+        return self.make(wish)
+
+    def stable(self) -> StableNames:
+        """Return a source of names that neither this source has given nor a value of the model has."""
+        return StableNames(self._taken)
+
+
+class StableNames(FreshNames):
+    """Fresh names for many graphs of the same values: each owner has one name in all of them."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        super().__init__(taken)
+        self._others: frozenset[str] = frozenset(self._taken)
+        self._kept: dict[int, str] = {}
+
+    def begin(self) -> None:
+        """Begin the next graph: only names of owners stay taken."""
+        self._taken = {*self._others, *self._kept.values()}
+        self._next.clear()
+
+    def make_for(self, owner: int, wish: str) -> str:
+        """Return the name of an owner, the same for each graph."""
+        if owner not in self._kept:
+            self._kept[owner] = self.make(wish)
+        return self._kept[owner]
 
 
 def stored_names(graph: onnx.GraphProto) -> list[str]:

@@ -22,7 +22,7 @@ from eqsat.model.model import Graph, Model, Node
 from eqsat.model.tensors import ContentIndex
 from eqsat.ordering.lifetimes import Buffer, Step, Steps, peak
 from eqsat.ordering.order import least_peak
-from eqsat.rewriting.rewrite import control_flow_facts
+from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms
 

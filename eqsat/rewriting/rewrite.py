@@ -47,7 +47,9 @@ from eqsat.model.tensors import ContentIndex
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
+from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.rewriting.portions import Regions, Whole, stored_by
+from eqsat.rewriting.solved import Solved, Turn
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
@@ -77,6 +79,7 @@ class Options:
     greedy: bool = False  # whether rules run one after the other instead of in an e-graph
     seed: int | None = None  # of a random order of the rules; None: as in their files
     progress: Callable[[str], None] = silent  # receives each step of the main graph
+    keep: bool = False  # whether the solved main graph is kept, to be explained
 
 
 @dataclass(slots=True)
@@ -93,6 +96,8 @@ class Trace:
     notes: list[str] = field(default_factory=list[str])
     folding: str | None = None  # the limit that ended folding, if one did
     choosing: str | None = None  # the limit that ended choosing, if one did
+    solved: Solved | None = None  # the main graph, if it is kept
+    turns: list[Turn] = field(default_factory=list[Turn])  # those whose results were used, if solved graphs are kept
 
     def add(self, folded: int, decoded: Decoded) -> None:
         """Adds the counts of one graph."""
@@ -111,6 +116,7 @@ class Trace:
         for stage, seconds in before.seconds.items():
             self.seconds[stage] += seconds
         self.folded += before.folded
+        self.turns[:0] = before.turns
         self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
 
     def clock(self, stage: str, since: float) -> float:
@@ -271,6 +277,8 @@ class Rewriter:
                 self.trace.add(len(folded), decoded)
                 if outer.main:
                     self.trace.choice = chosen.choice
+                    if self._options.keep:
+                        self.trace.solved = Solved(part, egraph, chooser, constants, groups, chosen)
                     # Calls are priced like the original functions, and regions are solved one per
                     # kind, and the greedy engine leaves nothing to choose. In all these cases the
                     # solver's bound belongs to another problem than the model's.
@@ -375,26 +383,6 @@ class Rewriter:
                 captured.update(dict.fromkeys(captures(decoded.graph)))
         results = control_flow_facts(node, facts)
         return dataclasses.replace(node, proto=proto, bodies=bodies, captures=tuple(captured)), results
-
-
-def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:
-    """Returns the facts of a node's outputs that hold however its bodies run."""
-    if node.operator.name == "If" and set(facts) == {"then_branch", "else_branch"}:
-        branches = zip(facts["then_branch"], facts["else_branch"], strict=False)
-        joined = tuple(common(a, b) for a, b in branches)
-        return (*joined, *(UNKNOWN for _ in node.outputs))[: len(node.outputs)]
-    return (UNKNOWN,) * len(node.outputs)
-
-
-def common(a: Fact, b: Fact) -> Fact:
-    """Returns the common fact of two values, for a value that is one of them: their type if they
-    share it, never their elements.
-    """
-    if a.dtype != b.dtype or a.other is not None or b.other is not None:
-        return UNKNOWN
-    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
-        return Fact(a.dtype)
-    return Fact(a.dtype, tuple(x if x == y and isinstance(x, int) else None for x, y in zip(a.shape, b.shape, strict=True)))
 
 
 def stored_bytes(array: np.ndarray[Any, Any]) -> float:

@@ -32,6 +32,7 @@ from eqsat.model.validity import is_typed, is_valid
 from eqsat.operators import normal_domain
 from eqsat.regions.cut import Sizes
 from eqsat.rewriting.rewrite import Options, Rewriter, Trace
+from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
@@ -49,6 +50,8 @@ class Job:
     plan: Plan
     valuation: Valuation
     deadline: Deadline
+    keep: bool = False
+    """Whether attempts keep their solved graphs, to be explained."""
 
     @property
     def regions(self) -> Sizes | None:
@@ -150,6 +153,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     found.trace.follow(folded.trace)
     if found.hit not in _STOPS and job.valuation.is_worse(found.model, model.proto, model.folder):
         found.model = model.proto
+        found.trace.turns.clear()
         found.notes = ["the rewritten model was no better than the original, which stays as it is"]
     return found
 
@@ -176,6 +180,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
     """Rewrites the model once. The result may take at most `most` bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
+    stayed = False
     try:
         simple: tuple[onnx.ModelProto, Trace] | None = None
         if proto.training_info:
@@ -205,10 +210,14 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         elif found.model is original:
             stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
             found.notes.append(f"the rewritten model was no better than the original, {stays}")
+            stayed = True
     except KeyboardInterrupt:
         found.hit, found.model = INTERRUPTED, proto
     except MemoryError:
         found.hit, found.model = "memory", proto
+    if job.keep:
+        rewritten = found.trace.turns[0] if found.trace.turns and not stayed else Turn(proto, proto)
+        found.trace.turns = [] if found.model is proto else [replace(rewritten, before=proto, after=found.model)]
     return found
 
 
@@ -263,6 +272,7 @@ def _rewrite(
         job.greedy,
         settings.seed,
         lambda step: settings.progress(f"optimize, {step}"),
+        job.keep,
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
@@ -282,6 +292,8 @@ def _rewrite(
         return result
 
     simple = rewriter.simplified() if job.valuation.asks or job.valuation.objective == "memory" else None
+    for one in (trace, simple[1]) if job.keep and simple is not None else (trace,) if job.keep else ():
+        one.turns = [Turn(proto, proto, model, one.solved, whole)]
     return whole(decoded.graph), None if simple is None else (whole(simple[0]), simple[1])
 
 

@@ -156,6 +156,12 @@ class Valuation:
         """
         return reordered(model, folder, self.sizes) if self.objective == "memory" else model
 
+    def cost(self, model: onnx.ModelProto, folder: Path | None) -> float:
+        """Returns the cost that the objective makes small: seconds, launches or bytes."""
+        if self.target.counts and self.objective == "time":
+            return float(self.figures(model, folder).totals.launches)
+        return self._costs(model, self.figures(model, folder), folder)[0][0]
+
     def is_better(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
         """Tells whether one model is better than another: cheaper, or equally cheap with fewer
         nodes. If memory is the objective and both need the same, the predicted time decides before

@@ -36,7 +36,7 @@ from eqsat.language.syntax import Rule
 from eqsat.model.model import Graph, Model, Node
 from eqsat.model.read import read
 from eqsat.model.tensors import ContentIndex
-from eqsat.rewriting.rewrite import control_flow_facts
+from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.rewriting.turns import speaks_as_model
 from eqsat.runtime.worker import shared
 from eqsat.spelling.versions import RENAMED

@@ -17,7 +17,6 @@ from pathlib import Path
 import eqsat
 from tests.support.transformer import transformer
 
-
 WIDTH = 32
 """The elements of a bias. Rules may read up to eight, so narrower layers would all differ."""
 

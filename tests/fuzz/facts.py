@@ -31,7 +31,7 @@ from eqsat.model.model import Graph, Node, attribute_graphs
 from eqsat.model.names import captures
 from eqsat.model.read import normalize
 from eqsat.model.tensors import ContentIndex
-from eqsat.rewriting.rewrite import control_flow_facts
+from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms

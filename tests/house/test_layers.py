@@ -30,7 +30,7 @@ FLOORS = [
     ["verification", "why"],
     ["report", "tuning"],
     ["comparing", "pipeline"],
-    ["orders", "page"],
+    ["explain", "orders", "page"],
     ["__init__", "cli", "onnx_ir_pass"],
     ["__main__"],
 ]

@@ -1,0 +1,197 @@
+"""The command line of explanations: `eqsat explain MODEL`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eqsat.cli.exit_codes import DIFFERENT, DONE, INTERRUPTED, UNVERIFIED
+from eqsat.cli.options import add_settings, given_settings, seconds
+from eqsat.cli.progress import shown_progress
+from eqsat.cli.streams import source_of
+from eqsat.cli.summary import scaled, verification
+from eqsat.errors import InputError
+from eqsat.settings import Settings
+
+if TYPE_CHECKING:
+    import onnx
+
+    from eqsat.explain.explanation import Explanation, Step
+    from eqsat.explain.minimal import Minimal
+
+_LEFT_OUT = ("engine", "order", "needed", "dump_egraph", "tune", "tune_seconds", "verify")
+"""The settings of `optimize` that an explanation does not take."""
+
+_NODES = 3  # that a line names
+_UNITS = {"seconds": "s", "launches": " launches", "bytes": "B"}
+
+
+def add_explain(commands: Any) -> None:
+    """Adds `explain` to the commands of a parser."""
+    explain = commands.add_parser("explain", help="tell which few rules a result needs, and show the rewrites that lead to it, step by step")
+    explain.add_argument("model", metavar="MODEL", help="an ONNX file; - reads it from standard input")
+    explain.add_argument("-o", "--output", metavar="DIR", help="write the model after each step there, and steps.json; DIR must be new or empty")
+    explain.add_argument("--seconds", type=seconds, default=60.0, metavar="S", help="look for the fewest rules for about S seconds; 0: do not (default: 60)")
+    explain.add_argument("--no-verify-steps", action="store_true", help="do not run the models before and after each step")
+    explain.add_argument("--all", action="store_true", help="print each step with all its nodes, instead of one line for steps of the same rules")
+    add_settings(explain, _settings())
+    explain.add_argument("--json", action="store_true", help="print one JSON object")
+    explain.set_defaults(command=_explain)
+
+
+def _settings() -> tuple[str, ...]:
+    return tuple(setting.name for setting in fields(Settings) if setting.name not in _LEFT_OUT)
+
+
+def _explain(options: argparse.Namespace) -> int:
+    folder = None if options.output is None else _folder(options.output)
+    given = given_settings(options)
+
+    from eqsat.explain.explanation import explain
+
+    files = None if folder is None else _Files(folder)
+    with shown_progress(options.json) as progress:
+        found = explain(
+            source_of(options.model),
+            Settings(**given, progress=progress),
+            seconds=options.seconds,
+            verify_steps=not options.no_verify_steps,
+            keep=None if files is None else files.keep,
+        )
+    record = {**found.to_json(), "files": [] if files is None else files.names}
+    if folder is not None:
+        (folder / "steps.json").write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record) if options.json else "\n".join(_lines(found, options.all, folder)))
+    if found.hit == "interrupted":
+        return INTERRUPTED
+    return {"equal": DONE, "skipped": DONE if found.reached else DIFFERENT, "different": DIFFERENT}.get(found.status, UNVERIFIED)
+
+
+def _folder(text: str) -> Path:
+    """The folder for the steps. Raises `InputError` if it is no new or empty one."""
+    folder = Path(text)
+    if not text:
+        raise InputError("-o is empty; give a folder")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{text}: is a file; the steps go into a folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise InputError(f"{text}: is not empty; the steps go into a folder of their own")
+    if not folder.parent.is_dir():
+        raise InputError(f"{folder.parent}: no such folder")
+    return folder
+
+
+class _Files:
+    """The files of the steps."""
+
+    def __init__(self, folder: Path) -> None:
+        self.names: list[str] = []
+        self._folder = folder
+
+    def keep(self, index: int, model: onnx.ModelProto, data: Path | None) -> None:
+        """Writes the model after a step; number 0 is the original."""
+        from eqsat.model.write import has_external_data, save
+
+        try:
+            self._folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self._folder}: can not make the folder: {error.strerror}") from None
+        self.names.append(f"step-{index:03}.onnx")
+        save(model, data, self._folder / self.names[-1], None, has_external_data(model))
+
+
+def _lines(found: Explanation, whole: bool, folder: Path | None) -> list[str]:
+    """The explanation for a person."""
+    unit = _UNITS[found.unit]
+    lines = [
+        f"cost    {_amount(found.before, unit)} -> {_amount(found.after, unit)}, predicted for {found.target}",
+        f"nodes   {found.nodes[0]} -> {found.nodes[1]}",
+        *_rules(found, unit),
+        "",
+    ]
+    lines += [line for step in found.steps for line in _step(step, unit)] if whole else _short(found.steps, unit)
+    lines += ["", f"chain   {_chain(found)}", f"verify  {verification(found.verdict.to_json())}", f"took    {found.seconds:.1f} s"]
+    if folder is not None:
+        lines.append(f"wrote   {len(found.steps) + 1} models and steps.json into {folder}")
+        if found.steps:
+            lines.append(f"check   eqsat verify {folder}/step-000.onnx {folder}/step-001.onnx, and so on")
+    return lines
+
+
+def _amount(amount: float, unit: str) -> str:
+    return f"{scaled(amount)}{unit}" if unit in ("s", "B") else f"{amount:g}{unit}"
+
+
+def _rules(found: Explanation, unit: str) -> list[str]:
+    """The minimal set of rules, and what is lost without each."""
+    sets: Minimal | None = found.minimal
+    if sets is None:
+        return [f"rules   {len(found.fired)} fired, {len(found.used)} in the chain"]
+    bound = "" if sets.proved else "; more time may find fewer: --seconds"
+    head = f"rules   {len(sets.rules)} of {len(found.fired)} that fired reach this cost ({_amount(sets.cost, unit)} with them alone{bound})"
+    rows = [f"        {name:<34} without it {_amount(sets.without[name], unit)}" for name in _by_gain(sets) if name in sets.without]
+    return [head, *rows, *(f"        {name}" for name in sets.rules if name not in sets.without)]
+
+
+def _by_gain(sets: Minimal) -> list[str]:
+    return sorted(sets.rules, key=lambda name: (-sets.without.get(name, 0.0), name))
+
+
+def _short(steps: Sequence[Step], unit: str) -> list[str]:
+    """One line for all steps of the same rules, in the order of their first use."""
+    alike: dict[tuple[str, tuple[str, ...], bool], list[Step]] = {}
+    for step in steps:
+        alike.setdefault((step.kind, step.rules, step.complete), []).append(step)
+    lines = [f"{'steps':>9}  {'gain':>9}  rule" if steps else "no step: the result is the original"]
+    for same in alike.values():
+        numbers = ",".join(str(step.index) for step in same[:_NODES]) + ("..." if len(same) > _NODES else "")
+        gain = sum(step.before - step.after for step in same)
+        lines.append(f"{numbers:>9}  {_signed(gain, unit):>9}  {_title(same[0])}" + (f", {len(same)} steps" if len(same) > 1 else ""))
+        lines.append(f"{'':22} {_change(same[0], _NODES)}")
+    return lines
+
+
+def _step(step: Step, unit: str) -> list[str]:
+    verdict = "" if step.verify is None else f"  {step.verify['status']}"
+    head = f"{step.index:>4}  {_title(step)}: {_amount(step.before, unit)} -> {_amount(step.after, unit)}, {step.nodes} nodes{verdict}"
+    return [head, *(f"        - {node}" for node in step.gone), *(f"        + {node}" for node in step.came)]
+
+
+def _title(step: Step) -> str:
+    """The rules of a step, and in how many places it is made."""
+    if step.kind == "laws":
+        return "no rule: equal nodes become one, constants are stored"
+    named = ", then ".join(step.rules) or "rules that are not known"
+    return named + ("" if step.complete or not step.rules else ", and others") + (f" in {step.places} places" if step.places > 1 else "")
+
+
+def _change(step: Step, most: int) -> str:
+    return f"{_some(step.gone, most)} -> {_some(step.came, most)}"
+
+
+def _some(names: Sequence[str], most: int) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more if names else "nothing"
+
+
+def _signed(amount: float, unit: str) -> str:
+    return ("-" if amount < 0 else "") + _amount(abs(amount), unit)
+
+
+def _chain(found: Explanation) -> str:
+    """The chain in one line: its steps by kind, and whether they were verified."""
+    kinds = [step.kind for step in found.steps]
+    names = {"rewrite": ("rewrite by one rule", "rewrites by one rule"), "joint": ("joint", "joint"), "laws": ("without a rule", "without a rule")}
+    counts = [f"{kinds.count(kind)} {names[kind][kinds.count(kind) > 1]}" for kind in names if kind in kinds]
+    text = f"{len(kinds)} steps: {', '.join(counts)}" if kinds else "0 steps"
+    verdicts = [(step.index, step.verify) for step in found.steps if step.verify is not None]
+    wrong = [f"step {index} is {verdict['status']}: {verdict['reason']}" for index, verdict in verdicts if verdict["status"] != "equal"]
+    if not found.reached:
+        return f"{text}; it does NOT lead to the result, which is a defect of eqsat"
+    if wrong:
+        return f"{text}; {'; '.join(wrong)}"
+    return f"{text}; it leads to the result" + ("" if found.status == "skipped" else ", each step verified equal")

@@ -1,0 +1,164 @@
+"""The chain: the models between an original and its result, each one step from the one before.
+
+The input is the turns of a run that kept its solved graphs. A step is a single rewrite where one
+rule leads from a model to the next one that can be written, in one place or in the same place of
+several regions that are alike. Otherwise it says that it is joint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import onnx
+
+from eqsat.choose.decode import Undecodable
+from eqsat.egraph.finiteness import Finiteness
+from eqsat.explain.equations import Tables, equations
+from eqsat.explain.likeness import Likeness, changes
+from eqsat.explain.merging import merged, merges
+from eqsat.explain.proofs import Proofs
+from eqsat.explain.replay import Replay
+from eqsat.language.firing import Firing
+from eqsat.language.library import Library
+from eqsat.language.syntax import Label
+from eqsat.model.names import NameClash
+from eqsat.rewriting.solved import Solved, Turn
+
+REWRITE = "rewrite"
+"""One rule, in one place, or in the same place of several regions that are alike."""
+JOINT = "joint"
+"""Several rules together: no valid model lies between them, or the chain between them is not known."""
+LAWS = "laws"
+"""No rule: equal nodes become one, constants are stored, nodes are spelled otherwise or sorted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One step of a chain, and the model after it."""
+
+    kind: str
+    rules: tuple[str, ...]
+    """The rules in the order of their use. A rule is there as often as it was used."""
+    complete: bool
+    """Whether these rules are all that lies between the two models."""
+    places: int
+    """In how many regions that are alike, or at how many values, the step is made."""
+    gone: tuple[str, ...]
+    """The nodes that the model before has and the one after has not: operator and first output."""
+    came: tuple[str, ...]
+    model: onnx.ModelProto
+    """The model after the step."""
+
+
+def links(turns: Sequence[Turn], library: Library, fired: Sequence[str], least: Label) -> Iterator[Link]:
+    """Yields the steps of a chain, whose last model is that of the last turn. `fired` are the rules
+    that fired, and `least` the weakest label that a rule may have.
+    """
+    for turn in turns:
+        yield from _Chain(turn).links(library.select(fired, ()) if fired else Library(()), least)
+
+
+class _Chain:
+    """The chain of one turn."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._model = turn.before
+        self._like = Likeness.of(turn.before)
+        # The last model that was looked at: the same up to names, but it has those of the next one.
+        self._seen = turn.before
+
+    def links(self, library: Library, least: Label) -> Iterator[Link]:
+        """Yields the steps. The last one leads to the model itself, which may differ in names and in
+        the order of its nodes from the one that was written for the chain.
+        """
+        last: Link | None = None
+        for link in self._rewritten(library, least):
+            if last is not None:
+                yield last
+            last = link
+        written = self._turn.after
+        if not Likeness.of(written).same(self._like):
+            yield from () if last is None else (last,)
+            own = self._turn.source is None  # no rule ran, so the difference is a conversion or an order
+            yield Link(LAWS if own else JOINT, (), own, 1, *changes(self._model, written), written)
+        elif last is not None:
+            yield replace(last, model=written)
+        elif written != self._turn.before:
+            yield Link(LAWS, (), True, 1, (), (), written)
+
+    def _rewritten(self, library: Library, least: Label) -> Iterator[Link]:
+        turn = self._turn
+        if turn.source is not None:
+            yield from self._step(turn.source.proto, ())
+        if turn.solved is not None:
+            yield from self._solved(turn.solved, library, least)
+
+    def _solved(self, solved: Solved, library: Library, least: Label) -> Iterator[Link]:
+        proofs = _proofs(solved, library, least)
+        groups = zip(solved.groups, solved.chosen.terms, strict=True)
+        replays = [Replay(solved.encoding, solved.egraph, solved.chooser, proofs, group, goal) for group, goal in groups]
+        begun = [replay.begin or {} for replay in replays]
+        for merge in merges(solved, proofs, begun):
+            found = merged(self._model, merge.names)
+            if found is not None:
+                yield from self._step(found, merge.rules, merge.unknown, len(merge.names))
+        choices = _Choices(self._turn, solved, replays)
+        # Bodies and functions were rewritten on the way, by rules that this chain does not name.
+        inside = bool(solved.encoding.graph.nodes) and any(node.bodies or node.function for node in solved.encoding.nodes.values())
+        yield from self._step(choices.model(), (), inside)
+        for replay, group in zip(replays, solved.groups, strict=True):
+            for _ in replay.run():
+                moves = replay.moves
+                links = list(self._step(choices.model(), tuple(moves.rules), moves.unknown, group.copies))
+                if links:
+                    moves.rules.clear()
+                    moves.unknown = False
+                yield from links
+
+    def _step(self, model: onnx.ModelProto | None, rules: tuple[str, ...], unknown: bool = False, places: int = 1) -> Iterator[Link]:
+        """Yields the step to a model, unless there is none, or it is the last one up to names."""
+        like = None if model is None else Likeness.of(model)
+        if model is None or like is None:
+            return
+        before, self._seen = self._seen, model
+        if like.same(self._like):
+            return
+        kind = LAWS if not rules and not unknown else REWRITE if len(rules) == 1 and not unknown else JOINT
+        yield Link(kind, rules, not unknown, places, *changes(before, model), model)
+        self._model, self._like = model, like
+
+
+class _Choices:
+    """The present choices of all groups of a solved graph, as a model."""
+
+    def __init__(self, turn: Turn, solved: Solved, replays: Sequence[Replay]) -> None:
+        self._turn = turn
+        self._solved = solved
+        self._derivations = replays
+        self._names = solved.part.fresh.stable()
+
+    def model(self) -> onnx.ModelProto | None:
+        """Returns the model of the choices; None if it can not be written."""
+        found = [replay.terms() for replay in self._derivations]
+        terms = [group for group in found if group is not None]
+        may_write = self._solved.chooser.may_write
+        if len(terms) < len(found) or not all(may_write(term) for group in terms for term in group.values()):
+            return None
+        try:
+            graph = self._solved.graph(terms, self._names)
+        except (Undecodable, NameClash):
+            return None
+        assert self._turn.whole is not None
+        return None if graph is None else self._turn.whole(graph)
+
+
+def _proofs(solved: Solved, library: Library, least: Label) -> Proofs:
+    """Returns the equations of a solved graph."""
+    encoding, egraph = solved.encoding, solved.egraph
+    tables = Tables(encoding.terms, egraph)
+    special = Finiteness(encoding).special
+    # A trial also looks at constants: facts are sharper now than when a rule fired.
+    firings = (Firing(one.compiled, encoding.terms, encoding.derivation, least, special, trial=True) for one in library.directions)
+    return Proofs(encoding, egraph, [equation for firing in firings for equation in equations(tables, firing)])

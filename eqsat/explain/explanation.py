@@ -1,0 +1,213 @@
+"""The explanation of a run: the few rules that reach its cost, and the chain to its result.
+
+The input is a model and settings, as for a run. The output is an `Explanation`, plain data. Each
+step of the chain is verified by running the models before and after it, and can be written to a
+folder, so that anybody can check it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+from eqsat.deadline import INTERRUPTED, Deadline
+from eqsat.explain.chain import Link, links
+from eqsat.explain.likeness import Likeness
+from eqsat.explain.minimal import Minimal, minimal
+from eqsat.language.library import Library
+from eqsat.model.model import count_nodes
+from eqsat.model.sources import Source
+from eqsat.pipeline import begin
+from eqsat.report import Run
+from eqsat.rewriting.solved import Turn
+from eqsat.rewriting.turns import attempt, fired_rules
+from eqsat.rewriting.valuation import Valuation
+from eqsat.runtime.worker import shared
+from eqsat.settings import Settings, silent
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.passing import passing
+from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict, verify
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the chain, from the model before to the next one."""
+
+    index: int
+    kind: str
+    """`rewrite` for one rule, `joint` for several together, `laws` where no rule is needed."""
+    rules: tuple[str, ...]
+    complete: bool
+    """Whether these rules are all that lies between the two models."""
+    places: int
+    gone: tuple[str, ...]
+    came: tuple[str, ...]
+    before: float
+    after: float
+    """The predicted cost of the models."""
+    nodes: int
+    """The nodes of the model after the step."""
+    verify: dict[str, Any] | None
+
+
+@dataclass(slots=True)
+class Explanation:
+    """Why a result is as it is."""
+
+    model: str | None
+    target: str
+    objective: str
+    unit: str
+    """Of costs: seconds, launches or bytes."""
+    before: float
+    after: float
+    """The predicted cost of the original and of the result."""
+    nodes: tuple[int, int]
+    fired: dict[str, int]
+    used: list[str]
+    """The rules of the chain, in the order of their first use."""
+    minimal: Minimal | None
+    steps: list[Step] = field(default_factory=list[Step])
+    reached: bool = False
+    """Whether the last model of the chain is the result."""
+    hit: str | None = None
+    """The limit that ended the run."""
+    verdict: Verdict = field(default_factory=lambda: Verdict("skipped"))
+    """The verdict on the result as a whole."""
+    seconds: float = 0.0
+
+    @property
+    def status(self) -> str:
+        """The verdict on the chain: "different" if the chain misses the result, or else the worst
+        verdict on a step; "skipped" if no step was verified.
+        """
+        found = {step.verify["status"] for step in self.steps if step.verify is not None}
+        if not self.reached or DIFFERENT in found:
+            return DIFFERENT
+        if self.steps and not found:
+            return "skipped"
+        return EQUAL if found <= {EQUAL} else "unverified"
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the explanation as plain data."""
+        sets = None if self.minimal is None else {**asdict(self.minimal), "proved": self.minimal.proved}
+        kinds = [step.kind for step in self.steps]
+        counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+        return {**asdict(self), "minimal": sets, "status": self.status, "kinds": counts, "verdict": self.verdict.to_json()}
+
+
+Keep = Callable[[int, onnx.ModelProto, Path | None], None]
+"""Receives the model after a step, with the number of the step and the folder of external data."""
+
+
+def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify_steps: bool = True, keep: Keep | None = None) -> Explanation:
+    """Explains the result that `optimize` gives with the same settings.
+
+    The search for a minimal set of rules begins no further run after `seconds`; with 0 there is
+    none. `keep` receives the models of the chain with their numbers, the original as number 0, and
+    the folder of their external data. Raises `InputError` for mistakes of the caller.
+    """
+    this = begin(source, settings)
+    this.job = replace(this.job, keep=True)
+    with this.search():
+        with this.stage("optimize"):
+            found = attempt(this.original.model, this.job, this.library)
+        with this.stage("verify"):
+            this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+    chain = _Chain(this, verify_steps, keep)
+    steps = list(chain.steps())
+    used = list(dict.fromkeys(name for step in steps for name in step.rules))
+    found = this.checked.found
+    cost = this.job.valuation.cost
+    before, after = (cost(model, this.original.folder) for model in (this.original.proto, found.model))
+    sets = _minimal(this, used, after, seconds) if seconds and this.deadline.hit != INTERRUPTED else None
+    return Explanation(
+        this.original.path,
+        this.job.valuation.target.name,
+        this.job.valuation.objective,
+        _unit(this.job.valuation),
+        before,
+        after,
+        (count_nodes(this.original.proto), count_nodes(found.model)),
+        fired_rules(found.trace),
+        used,
+        sets,
+        steps,
+        chain.reached,
+        found.hit,
+        this.checked.verdict,
+        time.monotonic() - this.begun,
+    )
+
+
+def _unit(valuation: Valuation) -> str:
+    if valuation.objective == "time":
+        return "launches" if valuation.target.counts else "seconds"
+    return "launches" if valuation.objective == "launches" else "bytes"
+
+
+class _Chain:
+    """The chain of a run, step by step."""
+
+    def __init__(self, this: Run, verify_steps: bool, keep: Keep | None) -> None:
+        self._this = this
+        self._verify_steps = verify_steps
+        self._keep = keep
+        self.reached = False
+
+    def steps(self) -> Iterator[Step]:
+        """Yields the steps. Afterwards `reached` tells whether they lead to the result."""
+        this, original = self._this, self._this.original
+        found = this.checked.found
+        model = original.proto
+        converted = [] if original.model.proto is model else [Turn(model, original.model.proto)]
+        if self._keep is not None:
+            self._keep(0, model, original.folder)
+        turns = [*converted, *found.trace.turns] if found.model is not model else []
+        cost = this.job.valuation.cost(model, original.folder)
+        for index, link in enumerate(links(turns, this.library, list(fired_rules(found.trace)), this.job.least), 1):
+            this.settings.progress(f"chain, step {index}: {', '.join(dict.fromkeys(link.rules)) or link.kind}")
+            before, cost = cost, this.job.valuation.cost(link.model, original.folder)
+            verdict = self._verdict(model, link.model) if self._verify_steps else None
+            if self._keep is not None:
+                self._keep(index, link.model, original.folder)
+            model = link.model
+            yield _step(index, link, before, cost, verdict)
+        self.reached = model is found.model or Likeness.of(model).same(Likeness.of(found.model))
+
+    def _verdict(self, before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, Any]:
+        settings, folder = self._this.settings, self._this.original.folder
+        found = verify(
+            LoadedModel(before, folder),
+            LoadedModel(after, folder),
+            inputs=settings.inputs,
+            memory_limit=settings.memory_bytes,
+            custom_op_library=settings.custom_op_library,
+            worker=shared(),
+        )
+        return found.to_json()
+
+
+def _step(index: int, link: Link, before: float, after: float, verdict: dict[str, Any] | None) -> Step:
+    return Step(index, link.kind, link.rules, link.complete, link.places, link.gone, link.came, before, after, count_nodes(link.model), verdict)
+
+
+def _minimal(this: Run, used: list[str], wanted: float, seconds: float) -> Minimal | None:
+    """Returns a minimal set of rules that reaches the cost of the result."""
+    original, settings = this.original, this.settings
+    fired = list(fired_rules(this.checked.found.trace))
+    end = time.monotonic() + seconds
+    job = replace(this.job, keep=False, deadline=Deadline(), settings=replace(settings, progress=silent))
+    kept = frozenset(this.checked.left)
+
+    def cost(names: Collection[str]) -> float:
+        settings.progress(f"which rules are needed: a run with {len(names)}, {max(0.0, end - time.monotonic()):.0f} s left")
+        library = this.library.select(tuple(names), ()) if names else Library(())
+        return job.valuation.cost(attempt(original.model, job, library, kept).model, original.folder)
+
+    return minimal([used, fired], cost, wanted, lambda: time.monotonic() > end)

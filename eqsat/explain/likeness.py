@@ -1,0 +1,95 @@
+"""Likeness: which values of two models are computed in the same way, whatever their names are.
+
+A value has a key made of its operator, its attributes and the keys of its inputs. Inputs of the
+model count by name, constants by their elements.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import onnx
+
+Key = bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The keys of one model: of its values by name, and of its nodes."""
+
+    values: Mapping[str, Key]
+    nodes: Counter[Key]
+    results: tuple[Key, ...]
+
+    @staticmethod
+    def of(model: onnx.ModelProto) -> Likeness:
+        """Returns the keys of a model whose nodes are in topological order."""
+        graph = model.graph
+        values: dict[str, Key] = {info.name: _digest(b"input", info.name.encode()) for info in graph.input}
+        for tensor in graph.initializer:
+            values.setdefault(tensor.name, _tensor(tensor))
+        for sparse in graph.sparse_initializer:
+            values.setdefault(sparse.values.name, _digest(b"sparse", sparse.values.name.encode()))
+        nodes: Counter[Key] = Counter()
+        for node in graph.node:
+            key = _node(node, values)
+            if node.op_type != "Constant":
+                nodes[key] += 1
+            for place, name in enumerate(node.output):
+                values[name] = _tensor(node.attribute[0].t) if _holds_tensor(node) else _digest(key, str(place).encode())
+        return Likeness(values, nodes, tuple(values.get(info.name, b"") for info in graph.output))
+
+    def same(self, other: Likeness) -> bool:
+        """Tells whether two models are the same up to the names of values and nodes, and up to the
+        order of nodes.
+        """
+        return self.nodes == other.nodes and self.results == other.results
+
+
+def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the nodes that went and those that came, each as its operator and its first output."""
+    old, new = (_written(model.graph) for model in (before, after))
+    gone = tuple(title for text, title in old.items() if text not in new)
+    came = tuple(title for text, title in new.items() if text not in old)
+    return gone, came
+
+
+def _written(graph: onnx.GraphProto) -> dict[bytes, str]:
+    found: dict[bytes, str] = {}
+    for node in graph.node:
+        if node.op_type != "Constant":
+            bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output, attribute=node.attribute)
+            found[bare.SerializeToString(deterministic=True)] = f"{node.op_type} {next(filter(None, node.output), '')}"
+    return found
+
+
+def _node(node: onnx.NodeProto, values: Mapping[str, Key]) -> Key:
+    bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain, overload=node.overload)
+    bare.attribute.extend(sorted(node.attribute, key=lambda attribute: attribute.name))
+    inputs = [values.get(name, name.encode()) if name else b"" for name in node.input]
+    return _digest(bare.SerializeToString(deterministic=True), *inputs, str([bool(name) for name in node.output]).encode())
+
+
+def _holds_tensor(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Constant" and len(node.attribute) == 1 and node.attribute[0].type == onnx.AttributeProto.TENSOR
+
+
+def _tensor(tensor: onnx.TensorProto) -> Key:
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _digest(b"external", *(f"{entry.key}={entry.value}".encode() for entry in tensor.external_data))
+    bare = onnx.TensorProto()
+    bare.CopyFrom(tensor)
+    bare.ClearField("name")
+    bare.ClearField("doc_string")
+    return _digest(bare.SerializeToString(deterministic=True))
+
+
+def _digest(*parts: bytes) -> Key:
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little"))
+        found.update(part)
+    return found.digest()

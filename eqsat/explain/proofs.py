@@ -1,0 +1,163 @@
+"""Proofs: which equations lead from one term of a class to another.
+
+The nodes of a proof are the terms of one class, and its edges are equations that join two of them.
+An equation may run from right to left. A node as its model spells it and its normal form are one
+node of a proof: no rule lies between them.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.explain.equations import Equation
+from eqsat.terms.terms import CONS, Term
+
+LAW = "law"
+"""Stands for a rule where the e-graph's own laws join two terms: either order of two operands, and
+sizes written as numbers.
+"""
+
+_SIZED = ("Reshape", "Expand")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An equation, read in one direction, between two terms of a class."""
+
+    source: Term
+    target: Term | None
+    """None: any other term of the class, for the equation has a matched value there."""
+    equation: Equation | None
+    """None: a law."""
+    forward: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of the rule, or `LAW`."""
+        return LAW if self.equation is None else self.equation.rule
+
+    def moves(self) -> list[tuple[Term, Term]]:
+        """Returns the terms that the equation puts in the place of others, at all of its roots."""
+        if self.equation is None:
+            return [] if self.target is None else [(self.source, self.target)]
+        pairs = [(left, right) for left, right in self.equation.roots if right is not None]
+        return pairs if self.forward else [(right, left) for left, right in pairs]
+
+    def needs(self) -> list[Term]:
+        """Returns the terms that have to be there before the equation is used."""
+        if self.equation is None:
+            return []
+        own = {term for term, _ in self.equation.roots} if self.forward else {term for _, term in self.equation.roots}
+        inner = self.equation.left if self.forward else self.equation.right
+        return [term for term in (*own, *inner) if term is not None and term is not self.source and term != self.source]
+
+    def makes(self) -> tuple[Term, ...]:
+        """Returns the terms that the equation makes."""
+        return () if self.equation is None else self.equation.right if self.forward else self.equation.left
+
+
+class Proofs:
+    """The equations of one e-graph, by the terms that they join."""
+
+    def __init__(self, encoding: Encoding, egraph: EGraph, found: Iterable[Equation]) -> None:
+        self._normal = _normal_forms(encoding, egraph)
+        self._cells = {term.eclass: term for term in egraph.terms if term.head == CONS}
+        self._edges: dict[Term, list[Edge]] = {}
+        for equation in found:
+            for left, right in equation.roots:
+                self._add(Edge(left, right, equation))
+                if right is not None:
+                    self._add(Edge(right, left, equation, forward=False))
+        for edge in _laws(egraph, encoding):
+            self._add(edge)
+
+    def _add(self, edge: Edge) -> None:
+        self._edges.setdefault(self.normal(edge.source), []).append(edge)
+
+    def normal(self, term: Term) -> Term:
+        """Returns the normal form of a term, which is the same node."""
+        return self._normal.get(term, term)
+
+    def path(self, source: Term, target: Term, dear: Callable[[Edge], float], ends: bool = False) -> list[Edge] | None:
+        """Returns the least dear way from one term of a class to another; None if there is none.
+        With `ends`, a way to any matched value counts as well: it tells that a node does nothing.
+        """
+        goal, begin = self.normal(target), self.normal(source)
+        ticket = itertools.count()
+        waiting: list[tuple[float, int, Term | None, Edge | None, Term]] = [(0.0, next(ticket), begin, None, begin)]
+        came: dict[Term | None, tuple[Edge | None, Term]] = {}
+        while waiting:
+            price, _, term, edge, before = heapq.heappop(waiting)
+            if term in came:
+                continue
+            came[term] = edge, before
+            if term == goal or (ends and term is None):
+                return _traced(came, term)
+            if term is None:
+                continue
+            for way in self._edges.get(term, ()):
+                after = None if way.target is None else self.normal(way.target)
+                if after not in came and (not ends or not self._is_idle(way)) and (after is not None or ends):
+                    heapq.heappush(waiting, (price + dear(way), next(ticket), after, way, term))
+        return None
+
+    def _is_idle(self, way: Edge) -> bool:
+        """Tells whether an edge only puts a class around itself, such as `x` into `x * 1`. A way
+        back from there to a value of the class would tell nothing.
+        """
+        eclass = way.source.eclass
+        if way.target is None or eclass not in self._reads(way.target) or eclass in self._reads(way.source):
+            return False
+        return not any(eclass in self._reads(term) for term in way.needs())
+
+    def _reads(self, term: Term) -> set[int]:
+        """Returns the classes that a term reads, items of its list included."""
+        found, lists = set(term.children), list(term.children)
+        while lists:
+            cell = self._cells.get(lists.pop())
+            if cell is not None:
+                found.update(cell.children)
+                lists.append(cell.children[1])
+        return found
+
+
+def _traced(came: Mapping[Term | None, tuple[Edge | None, Term]], end: Term | None) -> list[Edge]:
+    found: list[Edge] = []
+    edge, before = came[end]
+    while edge is not None:
+        found.append(edge)
+        edge, before = came[before]
+    return found[::-1]
+
+
+def _normal_forms(encoding: Encoding, egraph: EGraph) -> dict[Term, Term]:
+    """Returns the normal form of each term of the original that is spelled otherwise."""
+    there = {(term.head, term.data, term.children): term for term in egraph.terms}
+
+    def here(term: Term) -> Term | None:
+        return there.get((term.head, term.data, tuple(egraph.class_of[child] for child in term.children)))
+
+    forms = {form.eclass: form for form in encoding.forms}
+    pairs = [(here(entry), here(forms[entry.eclass])) for entry in encoding.entries if entry.eclass in forms]
+    return {entry: form for entry, form in pairs if entry is not None and form is not None and entry != form}
+
+
+def _laws(egraph: EGraph, encoding: Encoding) -> Iterator[Edge]:
+    """Yields the edges of laws: terms of one class and one operator that read the same values in
+    another order, or the same value and other sizes.
+    """
+    signatures = encoding.terms.signatures
+    alike: dict[tuple[int, int, bool, tuple[int, ...]], dict[Term, None]] = {}
+    for term in egraph.terms:
+        if term.head >= 0 and len(term.children) == 2:
+            alike.setdefault((term.eclass, term.head, False, tuple(sorted(term.children))), {})[term] = None
+            if signatures[term.head].operator.name in _SIZED:
+                alike.setdefault((term.eclass, term.head, True, term.children[:1]), {})[term] = None
+    for same in alike.values():
+        for one, other in itertools.permutations(same, 2):
+            yield Edge(one, other, None)
