@@ -214,4 +214,3 @@ def test_the_options_are_all_described(capsys: pytest.CaptureFixture[str]) -> No
     options = set(re.findall(r"^  (?:-\w, |-\w \w+, )?(--[a-z-]+)", capsys.readouterr().out, re.MULTILINE)) - {"--help", "--output"}
     table = text(OPTIONS).split("Exit codes")[0]
     assert len(options) > 10 and {option for option in options if f"`{option}" not in table} == set()
-
