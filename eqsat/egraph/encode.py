@@ -228,7 +228,7 @@ class _Encoder:
             operator = dataclasses.replace(operator, pure=False)
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
-        if operator.pure and operator.standard and not node.bodies and node.function is None:
+        if operator.pure and self._may_have_form(node):
             form = normal_form(operator, attributes, facts, len(node.outputs))
         # If only attributes differ from the normal form, the node's own term is the normal form.
         # Decoding restores the original spelling.
@@ -259,7 +259,7 @@ class _Encoder:
             for index, value in values:
                 self._term(PROJECTION, (index,), (self.first.get(reference, reference),), value)
         if normal is not None:
-            self._form(normal, signature.single, reference, values)
+            self._form(normal, signature, reference, values)
         self.out.nodes[reference] = node
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
@@ -279,13 +279,22 @@ class _Encoder:
         children = self._children(signature, sources)
         return _NormalTerm(signature, head, handles, tuple(children), self._derived(head, handles, children))
 
-    def _form(self, normal: _NormalTerm, single: bool, reference: int, values: list[tuple[int, int]]) -> None:
+    def _may_have_form(self, node: Node) -> bool:
+        """Tells whether rules may know a node's operator. A runtime's own operators they know only
+        if the run may use them, and only by their first result.
+        """
+        if node.bodies or node.function is not None:
+            return False
+        return node.operator.standard or (node.operator.domain in self.terms.domains and bool(node.outputs) and bool(node.outputs[0]))
+
+    def _form(self, normal: _NormalTerm, written: Signature, reference: int, values: list[tuple[int, int]]) -> None:
         """Enters the normal form of a node beside the node as written."""
 
         def enter(eclass: int) -> None:
             self.out.forms.append(Term(normal.head, normal.handles, normal.children, eclass))
 
-        if normal.signature.single == single:
+        # Without a schema, a node has as many results as it names.
+        if normal.signature.single == written.single and (written.single or written.operator.schema is not None):
             enter(reference)
         elif normal.signature.single:
             enter(values[0][1])
@@ -375,7 +384,9 @@ class _Encoder:
 
 def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
     """Tells whether one term can stand for both a node and its normal form."""
-    assert operator.schema is not None and form.operator.schema is not None
+    assert form.operator.schema is not None
+    if operator.schema is None:
+        return False
     written = [position if name else None for position, name in enumerate(node.inputs)]
     while written and written[-1] is None:
         written.pop()

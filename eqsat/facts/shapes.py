@@ -40,12 +40,14 @@ from eqsat.facts.product_shapes import (
     batch_normalization,
     determinant,
     einsum,
+    fused_matmul,
     gemm,
     layer_normalization,
     loss,
     matmul,
     quantized_matmul,
     recurrence,
+    skip_normalization,
 )
 from eqsat.facts.window_shapes import columns, convolution, fourier, global_pool, pool, quantized_convolution, resize, transposed_convolution, unpool
 from eqsat.families import FAMILIES
@@ -75,6 +77,11 @@ def _same(node: Node) -> list[Shape] | None:
 def _slope(node: Node) -> list[Shape] | None:
     # ONNX broadcasts the slope to the data only; ONNX Runtime broadcasts both.
     return _same(node) if node.operator.version < 7 else _elementwise(node)
+
+
+def _quantized_pair(node: Node) -> list[Shape] | None:
+    a, b = node.shape(0), node.shape(3)
+    return None if a is None or b is None else [broadcast(a, b)]
 
 
 def _quantized_dynamically(node: Node) -> list[Shape] | None:
@@ -290,7 +297,7 @@ def _counted(node: Node) -> list[Shape] | None:
 ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
 _SAME = """Bernoulli BitCast Cast CastLike Clip CumProd CumSum DequantizeLinear Dropout EyeLike GroupNormalization Hardmax Identity
-    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QuantizeLinear RMSNormalization RandomNormalLike
+    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QuantizeLinear QuickGelu RMSNormalization RandomNormalLike
     RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scatter ScatterElements ScatterND Softmax TensorScatter Trilu"""
 
 SHAPES: dict[str, ShapeFunction] = {
@@ -301,7 +308,9 @@ SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys("GlobalAveragePool GlobalLpPool GlobalMaxPool".split(), global_pool),
     **dict.fromkeys("Conv ConvInteger DeformConv".split(), convolution),
     **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
-    **dict.fromkeys("MatMul MatMulInteger".split(), matmul),
+    **dict.fromkeys("DynamicQuantizeMatMul MatMul MatMulInteger MatMulIntegerToFloat".split(), matmul),
+    **dict.fromkeys("QLinearAdd QLinearMul".split(), _quantized_pair),
+    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), skip_normalization),
     **dict.fromkeys("Resize Upsample".split(), resize),
     **dict.fromkeys("GRU LSTM RNN".split(), recurrence),
     **dict.fromkeys("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss".split(), loss),
@@ -321,6 +330,7 @@ SHAPES: dict[str, ShapeFunction] = {
     "Einsum": einsum,
     "Expand": expand,
     "Flatten": flatten,
+    "FusedMatMul": fused_matmul,
     "Gather": gather,
     "GatherElements": gather_elements,
     "GatherND": gather_nd,
