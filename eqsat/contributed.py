@@ -1,8 +1,9 @@
 """Contributed operators: those of a runtime's own domain that rules may use, as schemas.
 
 onnx has no schemas for them. Each schema here says what the runtime's documentation says of the
-operator in version 1 of its domain: inputs, outputs, attributes with defaults, and types. No
-operator here has the name of an operator of the standard, so that a name is enough in tables.
+operator in version 1 of its domain: inputs, outputs, attributes with defaults, and types. An attribute that no rule can use is left out
+(`transBatchA` and `transBatchB` of FusedMatMul); it must be 0, its default. No operator here has the
+name of an operator of the standard, so that a name is enough in tables.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     pair = "A:T A_scale:float A_zero_point?:T B:T B_scale:float B_zero_point?:T C_scale:float C_zero_point?:T"
     one = "X:T X_scale:float X_zero_point?:T Y_scale:float Y_zero_point?:T"
     found = [
-        _schema("FusedMatMul", "A:T B:T", "Y:T", {"T": _FLOATS}, alpha=1.0, transA=0, transB=0, transBatchA=0, transBatchB=0),
+        _schema("FusedMatMul", "A:T B:T", "Y:T", {"T": _FLOATS}, alpha=1.0, transA=0, transB=0),
         _schema("QuickGelu", "X:T", "Y:T", {"T": _FLOATS}, alpha=1.702),
         _schema("SkipLayerNormalization", "input:T skip:T gamma:T beta?:T bias?:T", normalized, halves, epsilon=1e-12),
         _schema("SkipSimplifiedLayerNormalization", "input:T skip:T gamma:T bias?:T", normalized, halves, epsilon=1e-12),

@@ -35,7 +35,9 @@ def read(operator: Operator, attributes: Attributes, facts: Sequence[Fact | None
         return None
     contributed = contributed_operator(operator.domain, operator.name)
     if contributed is not None:
-        draft = Draft(contributed, {**read_attributes(contributed, ()), **attributes}, _places(facts), facts, outputs)
+        # An attribute that the schema leaves out has the default 0.
+        known = {name: value for name, value in attributes.items() if value != 0 or attribute_default(contributed, name) is not None}
+        draft = Draft(contributed, {**read_attributes(contributed, ()), **known}, _places(facts), facts, outputs)
         return Form(contributed, draft.attributes, tuple(draft.inputs)) if _legal(draft) else None
     if not operator.standard or not operator.pure:
         return None

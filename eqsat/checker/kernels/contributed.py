@@ -13,7 +13,7 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from eqsat.checker.kernels import casts, normalizations, pointwise
-from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported
+from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel
 from eqsat.checker.kernels.products import matmul
 from eqsat.operators import AttributeValue, find_operator, read_attributes
 from eqsat.traits import NEWEST
@@ -31,8 +31,6 @@ def _step(name: str, inputs: list[Array | None], *results: int, **attributes: At
 
 def _fused_matmul(call: Call) -> list[Array]:
     """alpha * A * B, the last two axes of either exchanged."""
-    if call.integer("transBatchA") or call.integer("transBatchB"):
-        raise Unsupported("products whose rows come before their batch are left to the runtimes")
     a, b = call.input(0), call.input(1)
     if min(a.ndim, b.ndim) < 2:
         raise Illegal("FusedMatMul of a vector")

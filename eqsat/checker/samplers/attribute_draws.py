@@ -99,7 +99,6 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, Draw]]] = {
     "FusedMatMul": {
         "alpha": (1.0, 0.5, 2.0, 0.25, -1.0),
         **dict.fromkeys(("transA", "transB"), FITTED),
-        **dict.fromkeys(("transBatchA", "transBatchB"), Kept("rules leave the batch where it is")),
     },
     "GRU": {**_RECURRENT, "linear_before_reset": _FLAG},
     "GatherND": {"batch_dims": FITTED},
