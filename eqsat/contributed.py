@@ -23,7 +23,6 @@ VERSION: Final = 1
 _Formal = defs.OpSchema.FormalParameter
 _OPTIONAL: Final = defs.OpSchema.FormalParameterOption.Optional
 _SINGLE: Final = defs.OpSchema.FormalParameterOption.Single
-_PURE: Final = defs.OpSchema.NodeDeterminism.Deterministic
 
 _FLOATS: Final = ("float16", "float", "double", "bfloat16")
 _BYTES: Final = ("int8", "uint8")
@@ -46,7 +45,6 @@ def _schema(name: str, inputs: str, outputs: str, types: Mapping[str, Sequence[s
         outputs=[_formal(text) for text in outputs.split()],
         type_constraints=constraints,
         attributes=[defs.OpSchema.Attribute(key, helper.make_attribute(key, value)) for key, value in attributes.items()],
-        node_determinism=_PURE,
     )
 
 

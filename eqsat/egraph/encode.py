@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import TensorProto, defs
 
+from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
-from eqsat.operators import AttributeValue, Operator, may_train, outputs_matter, read_attributes
+from eqsat.operators import AttributeValue, Operator, outputs_matter, read_attributes
 from eqsat.spelling.normal import normal_form
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
@@ -115,7 +116,7 @@ class _Encoder:
         self.outer = outer
         self.evaluate = evaluate
         self.descend = descend
-        self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if _keeps_statistics(node)}
+        self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if keeps_statistics(node)}
         # By term, the first reference to it.
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self.first: dict[int, int] = {}  # by reference, an earlier reference to the same value
@@ -224,7 +225,7 @@ class _Encoder:
         attributes = read_attributes(node.operator, node.proto.attribute)
         facts = [self._fact(reference) if reference else None for reference in inputs]
         operator = node.operator
-        if kept or (operator.pure and _is_training(node, attributes, facts)):
+        if kept or (operator.pure and is_training(node, attributes, facts)):
             operator = dataclasses.replace(operator, pure=False)
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
@@ -391,19 +392,6 @@ def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
     while written and written[-1] is None:
         written.pop()
     return tuple(written) == form.inputs and (operator.schema.max_output == 1) == (form.operator.schema.max_output == 1)
-
-
-def _is_training(node: Node, attributes: Mapping[str, AttributeValue], facts: Sequence[Fact | None]) -> bool:
-    """Tells whether a node with inputs of these facts is, or may be, in training mode."""
-    mode = facts[2] if len(facts) > 2 else None
-    if node.operator.name == "Dropout" and node.operator.version >= 12 and (mode is None or mode.ints == (0,)):
-        return False
-    return may_train(node.operator, attributes, len(node.inputs), sum(map(bool, node.outputs)))
-
-
-def _keeps_statistics(node: Node) -> bool:
-    attributes = read_attributes(node.operator, node.proto.attribute)
-    return may_train(node.operator, attributes, len(node.inputs), sum(map(bool, node.outputs)))
 
 
 def encode(graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> Encoding:

@@ -297,8 +297,9 @@ def _counted(node: Node) -> list[Shape] | None:
 ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
 _SAME = """Bernoulli BitCast Cast CastLike Clip CumProd CumSum DequantizeLinear Dropout EyeLike GroupNormalization Hardmax Identity
-    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QuantizeLinear QuickGelu RMSNormalization RandomNormalLike
-    RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scatter ScatterElements ScatterND Softmax TensorScatter Trilu"""
+    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QuantizeLinear QuickGelu
+    RMSNormalization RandomNormalLike RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scatter ScatterElements ScatterND
+    Softmax TensorScatter Trilu"""
 
 SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys((*FAMILIES["unary"].members, *_SAME.split()), _same),
