@@ -53,7 +53,6 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     normalized = "output:T mean?:U inv_std_var?:U input_skip_bias_sum?:T"
     halves = {"T": ("float", "float16"), "U": ("float",)}
     bytes_ = {"T": _BYTES}
-    pair = "A:T A_scale:float A_zero_point?:T B:T B_scale:float B_zero_point?:T C_scale:float C_zero_point?:T"
     one = "X:T X_scale:float X_zero_point?:T Y_scale:float Y_zero_point?:T"
     found = [
         _schema("FusedMatMul", "A:T B:T", "Y:T", {"T": _FLOATS}, alpha=1.0, transA=0, transB=0),
@@ -67,8 +66,6 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
             {"T1": _BYTES, "T2": _BYTES, "T3": ("float", "float16")},
         ),
         _schema("DynamicQuantizeMatMul", "A:T1 B:T2 b_scale:T1 b_zero_point?:T2 bias?:T1", "Y:T1", {"T1": ("float",), "T2": _BYTES}),
-        _schema("QLinearAdd", pair, "C:T", bytes_),
-        _schema("QLinearMul", pair, "C:T", bytes_),
         _schema("QLinearSigmoid", one, "Y:T", bytes_),
         _schema("QLinearLeakyRelu", one, "Y:T", bytes_, alpha=0.01),
     ]

@@ -79,11 +79,6 @@ def _slope(node: Node) -> list[Shape] | None:
     return _same(node) if node.operator.version < 7 else _elementwise(node)
 
 
-def _quantized_pair(node: Node) -> list[Shape] | None:
-    a, b = node.shape(0), node.shape(3)
-    return None if a is None or b is None else [broadcast(a, b)]
-
-
 def _quantized_dynamically(node: Node) -> list[Shape] | None:
     shape = node.shape(0)
     return None if shape is None else [shape, (), ()]
@@ -310,7 +305,6 @@ SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys("Conv ConvInteger DeformConv".split(), convolution),
     **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
     **dict.fromkeys("DynamicQuantizeMatMul MatMul MatMulInteger MatMulIntegerToFloat".split(), matmul),
-    **dict.fromkeys("QLinearAdd QLinearMul".split(), _quantized_pair),
     **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), skip_normalization),
     **dict.fromkeys("Resize Upsample".split(), resize),
     **dict.fromkeys("GRU LSTM RNN".split(), recurrence),

@@ -56,14 +56,16 @@ EXAMPLES = {
         (23,),
     ),
     "a dynamically quantized layer": _Own(
-        """g (float[16, 4] x) => (float[16, 3] y) <int8[4, 3] w = {1, -2, 3, 4, -5, 6, 7, 8, 9, -1, 2, 5}, float ws = {0.5}, int8 wz = {0}, float[3] b> {
+        """g (float[16, 4] x) => (float[16, 3] y)
+            <int8[4, 3] w = {1, -2, 3, 4, -5, 6, 7, 8, 9, -1, 2, 5}, float ws = {0.5}, int8 wz = {0}, float[3] b> {
             q, s, z = DynamicQuantizeLinear(x)  p = MatMulInteger(q, w, z, wz)  f = Cast<to = 1>(p)  t = Mul(s, ws)  m = Mul(f, t)  y = Add(m, b) }""",
         {"DynamicQuantizeMatMul": 1},
         "matmulintegertofloat-scales matmulintegertofloat-bias dynamicquantizematmul-dynamicquantizelinear",
         (11, 17, 21),
     ),
     "activations between quantized tensors": _Own(
-        """g (uint8[64, 64] x, int8[64, 64] z) => (uint8[64, 64] y, int8[64, 64] l) <float s = {0.05}, uint8 o = {128}, float t = {0.004}, uint8 p = {0}, int8 r = {3}> {
+        """g (uint8[64, 64] x, int8[64, 64] z) => (uint8[64, 64] y, int8[64, 64] l)
+            <float s = {0.05}, uint8 o = {128}, float t = {0.004}, uint8 p = {0}, int8 r = {3}> {
             d = DequantizeLinear(x, s, o)  e = Sigmoid(d)  y = QuantizeLinear(e, t, p)
             f = DequantizeLinear(z, s, r)  h = LeakyRelu<alpha = 0.25>(f)  l = QuantizeLinear(h, t, r) }""",
         {"QLinearSigmoid": 1, "QLinearLeakyRelu": 1},

@@ -17,7 +17,7 @@ from typing import Any
 from eqsat.checker.check import OK, REFUTED, Verdict, check_rule
 from eqsat.families import members
 from eqsat.language import syntax
-from eqsat.language.library import whole_library, load
+from eqsat.language.library import load, whole_library
 from eqsat.language.printer import expression, show
 from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import Resolved

@@ -82,25 +82,13 @@ def _dynamically_quantized_product(call: Call) -> list[Array]:
     return _rescaled(call, [steps, call.input(1), zero, call.given(3)], np.asarray(scale * call.input(2)), call.given(4))
 
 
-def _dequantized(call: Call, first: int) -> Array:
-    return _step("DequantizeLinear", [call.input(first), call.input(first + 1), call.given(first + 2)], _FLOAT)[0]
+def _quantized(name: str, *attributes: str) -> Kernel:
+    """An activation of dequantized integers, quantized again."""
 
-
-def _quantized(call: Call, x: Array, scale: int) -> list[Array]:
-    return _step("QuantizeLinear", [x, call.input(scale), call.given(scale + 1)], call.results[0])
-
-
-def _quantized_pair(name: str) -> Kernel:
-    def compute(call: Call) -> list[Array]:
-        return _quantized(call, _step(name, [_dequantized(call, 0), _dequantized(call, 3)], _FLOAT)[0], 6)
-
-    return compute
-
-
-def _quantized_unary(name: str, *attributes: str) -> Kernel:
     def compute(call: Call) -> list[Array]:
         given = {attribute: call.number(attribute) for attribute in attributes}
-        return _quantized(call, _step(name, [_dequantized(call, 0)], _FLOAT, **given)[0], 3)
+        x = _step("DequantizeLinear", [call.input(0), call.input(1), call.given(2)], _FLOAT)
+        return _step("QuantizeLinear", [*_step(name, [*x], _FLOAT, **given), call.input(3), call.given(4)], call.results[0])
 
     return compute
 
@@ -109,10 +97,8 @@ KERNELS: dict[str, Kernel] = {
     "DynamicQuantizeMatMul": _dynamically_quantized_product,
     "FusedMatMul": _fused_matmul,
     "MatMulIntegerToFloat": _integer_product_as_float,
-    "QLinearAdd": _quantized_pair("Add"),
-    "QLinearLeakyRelu": _quantized_unary("LeakyRelu", "alpha"),
-    "QLinearMul": _quantized_pair("Mul"),
-    "QLinearSigmoid": _quantized_unary("Sigmoid"),
+    "QLinearLeakyRelu": _quantized("LeakyRelu", "alpha"),
+    "QLinearSigmoid": _quantized("Sigmoid"),
     "QuickGelu": _quick_gelu,
     "SkipLayerNormalization": _skip_layer_normalization,
     "SkipSimplifiedLayerNormalization": _skip_root_mean_square,
