@@ -49,8 +49,10 @@ def test_a_node_that_its_schema_does_not_describe_stays() -> None:
 
 def test_a_body_may_use_them() -> None:
     """The model imports the domain for it."""
-    text = """g (float[64, 64] x, bool c) => (float[64, 64] z) {
-        z = If (c) <then_branch = t () => (float[64, 64] p) { s = Sigmoid (x)  p = Mul (x, s) }, else_branch = e () => (float[64, 64] q) { q = Exp (x) }> }"""
+    text = """g (float[64, 64] x, bool c) => (float[64, 64] z) <float a = {1.702}> {
+        z = If (c) <
+            then_branch = t () => (float[64, 64] p) { r = Mul (x, a)  s = Sigmoid (r)  p = Mul (x, s) },
+            else_branch = e () => (float[64, 64] q) { q = Exp (x) }> }"""
     result = eqsat.optimize(parse(text), allow_domain=MICROSOFT)
     (branch,) = [attribute.g for node in result.model.graph.node for attribute in node.attribute if attribute.name == "then_branch"]
     assert [node.op_type for node in branch.node] == ["QuickGelu"] and imports(result.model) == {"": 17, MICROSOFT: 1}
