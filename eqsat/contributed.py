@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
-from onnx import defs, helper
+from onnx import TensorProto, TensorShapeProto, TypeProto, defs, helper, shape_inference
 
 MICROSOFT: Final = "com.microsoft"
 DOMAINS: Final = (MICROSOFT,)
@@ -48,6 +48,34 @@ def _schema(name: str, inputs: str, outputs: str, types: Mapping[str, Sequence[s
     )
 
 
+def _infer_product(typed: int, context: Any) -> None:
+    """Infer the type of a product, and reject operands that do not fit, as onnx does for MatMul.
+
+    The elements are of the type of input `typed`. onnx passes the context of its own inference.
+    """
+    types: dict[str, TypeProto] = {}
+    for position, name in enumerate("AB"):
+        flip = context.get_attribute(f"trans{name}")
+        types[name] = _operand(context.get_input_type(position), flip is not None and flip.i != 0)
+    node = helper.make_node("MatMul", list(types), ["Y"])
+    (result,) = shape_inference.infer_node_outputs(defs.get_schema("MatMul"), node, types).values()
+    result.tensor_type.elem_type = context.get_input_type(typed).tensor_type.elem_type
+    context.set_output_type(0, result)
+
+
+def _operand(given: TypeProto, flip: bool) -> TypeProto:
+    """Return the type of an operand of MatMul in place of one whose last two axes may be exchanged."""
+    result = TypeProto()
+    result.CopyFrom(given)
+    result.tensor_type.elem_type = TensorProto.FLOAT
+    dims = result.tensor_type.shape.dim
+    if flip and len(dims) > 1:
+        last = TensorShapeProto.Dimension.FromString(dims[-1].SerializeToString())
+        dims[-1].CopyFrom(dims[-2])
+        dims[-2].CopyFrom(last)
+    return result
+
+
 @functools.cache
 def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     normalized = "output:T mean?:U inv_std_var?:U input_skip_bias_sum?:T"
@@ -69,7 +97,10 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
         _schema("QLinearSigmoid", one, "Y:T", bytes_),
         _schema("QLinearLeakyRelu", one, "Y:T", bytes_, alpha=0.01),
     ]
-    return {(schema.domain, schema.name): schema for schema in found}
+    schemas = {(schema.domain, schema.name): schema for schema in found}
+    for name, typed in {"DynamicQuantizeMatMul": 0, "FusedMatMul": 0, "MatMulIntegerToFloat": 2}.items():
+        schemas[MICROSOFT, name].set_type_and_shape_inference_function(functools.partial(_infer_product, typed))
+    return schemas
 
 
 def contributed_schema(domain: str, name: str) -> defs.OpSchema | None:
