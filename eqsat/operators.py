@@ -15,6 +15,8 @@ from typing import TypeAlias
 import onnx
 from onnx import AttributeProto, defs, helper
 
+from eqsat.contributed import contributed_schema
+
 # Tensors, graphs and types stay protobuf messages; other values become plain Python data.
 AttributeValue: TypeAlias = int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
 Attributes: TypeAlias = Mapping[str, AttributeValue]
@@ -87,7 +89,9 @@ class Operator:
         return isinstance(other, Operator) and self.key == other.key and self.opset == other.opset
 
     # A schema cannot be pickled; the receiver finds its own.
-    def __reduce__(self) -> tuple[Callable[..., Operator], tuple[str, str, int]]:
+    def __reduce__(self) -> tuple[Callable[..., Operator | None], tuple[str, str, int] | tuple[str, str]]:
+        if self.contributed:
+            return contributed_operator, (self.domain, self.name)
         return find_operator, (self.domain, self.name, self.opset)
 
     @property
@@ -98,6 +102,16 @@ class Operator:
     def standard(self) -> bool:
         """Tell whether this is an operator of the ONNX standard (the default domain)."""
         return self.domain == "" and self.schema is not None
+
+    @property
+    def contributed(self) -> bool:
+        """Tell whether this is an operator of a runtime's own domain, as rules know it."""
+        return self.schema is not None and self.domain not in _STANDARD_DOMAINS
+
+    @property
+    def ruled(self) -> bool:
+        """Tell whether rules and the tables of operators, which go by name, may know it."""
+        return self.standard or self.contributed
 
     def __str__(self) -> str:
         return f"{self.full_name}-{self.version}" if self.version else self.full_name
@@ -135,6 +149,17 @@ def find_operator(domain: str, name: str, opset: int) -> Operator:
     else:
         pure = (domain == "com.microsoft" and name in _PURE_CONTRIB) or domain in _PURE_LAYOUT_DOMAINS
     return Operator(domain, name, schema.since_version if schema else 0, opset, pure, schema)
+
+
+@functools.lru_cache(maxsize=1024)
+def contributed_operator(domain: str, name: str) -> Operator | None:
+    """Return an operator of a runtime's own domain as rules know it, with its schema.
+
+    Models spell it by an operator without a schema, which `find_operator` returns. Only a run that
+    is allowed to use the domain reads one as the other. Return None for any other operator.
+    """
+    schema = contributed_schema(domain, name)
+    return None if schema is None else Operator(domain, name, schema.since_version, schema.since_version, True, schema)
 
 
 @functools.lru_cache(maxsize=1024)

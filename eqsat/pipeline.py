@@ -21,7 +21,7 @@ from eqsat.cost.target import load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
-from eqsat.language.library import Library, built_in
+from eqsat.language.library import Library, built_in, of_domain
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.file_bytes import model_bytes
@@ -124,13 +124,16 @@ def check_settings(settings: Settings) -> None:
 def _read_rules(this: Run) -> tuple[Library, Job]:
     """Returns the rules that the settings name, and the plan by which they run."""
     settings = this.settings
-    everything = load_rules(settings.rule_sources, built_in())
+    target, custom = load_target(settings.target), settings.custom_operators
+    if unknown := settings.domains - target.domains:
+        known = f"it has those of {', '.join(sorted(target.domains))}" if target.domains else "it has none beside the standard's"
+        raise InputError(f"target {target.name} has no operators of the domain '{min(unknown)}'; {known}")
+    everything = load_rules(settings.rule_sources, built_in().joined(map(of_domain, sorted(settings.domains))))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
-    target, library = load_target(settings.target), settings.custom_operators
     if strange := target.leaves_out - {group.name for group in everything.groups}:
         raise InputError(f"target {target.name}: leaves_out: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")
-    valuation = Valuation(target, settings.objective, settings.assume_dims, library, shared(), settings.memory_bytes, settings.verify)
+    valuation = Valuation(target, settings.objective, settings.assume_dims, custom, shared(), settings.memory_bytes, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 

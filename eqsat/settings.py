@@ -69,6 +69,7 @@ _KINDS: Mapping[str, Callable[[str, object], object]] = {
     "FILE.npz": value_types.arrays,
     "FILE.rules": value_types.paths,
     "NAME": value_types.texts,
+    "DOMAIN": value_types.texts,
     "OPSET": value_types.text_or_number,
     "FILE": value_types.path,
     "file|random:SEED": value_types.text,
@@ -133,6 +134,10 @@ class Settings:
     rules: Sequence[str | Path] | str | Path = field(default=(), metadata=_option("use the rules of this file as well", "FILE.rules", repeats=True))
     only: Sequence[str] | str = field(default=(), metadata=_option("use only this rule or group of rules", "NAME", repeats=True))
     skip: Sequence[str] | str = field(default=(), metadata=_option("do not use this rule or group of rules", "NAME", repeats=True))
+    allow_domain: Sequence[str] | str = field(
+        default=(),
+        metadata=_option("let the result have operators of this domain, which the target's runtime has beside the standard's", "DOMAIN", repeats=True),
+    )
     needed: bool = field(default=False, metadata=_option("find out which rules the result needs, by running again without each"))
     phases: str | Path | None = field(
         default=None, metadata=_option("which groups of rules run in which order, and how far, instead of rules/phases.toml", "FILE.toml")
@@ -174,6 +179,11 @@ class Settings:
     def rule_sources(self) -> tuple[str | Path, ...]:
         """The files, or texts, of the caller's own rules."""
         return value_types.paths("rules", self.rules)
+
+    @property
+    def domains(self) -> frozenset[str]:
+        """The domains whose operators the result may have although the original lacks them."""
+        return frozenset(self.allow_domain)
 
     @property
     def seed(self) -> int | None:

@@ -30,17 +30,20 @@ def alone(operator: Operator, attributes: Attributes, inputs: Sequence[Fact | No
     Returns None if a data type is unknown, or if the node's meaning depends on the graph around it.
     """
     schema = operator.schema
-    if schema is None or not operator.standard or any(fact is not None and not fact.dtype for fact in inputs):
+    if schema is None or not operator.ruled or any(fact is not None and not fact.dtype for fact in inputs):
         return None
     if any(isinstance(value, AttributeProto) and (value.ref_attr_name or value.type == AttributeProto.GRAPH) for value in attributes.values()):
         return None
     node = helper.make_node(
-        operator.name, ["" if fact is None else f"x{place}" for place, fact in enumerate(inputs)], [f"y{n}" for n in range(max(outputs, schema.min_output))]
+        operator.name,
+        ["" if fact is None else f"x{place}" for place, fact in enumerate(inputs)],
+        [f"y{n}" for n in range(max(outputs, schema.min_output))],
+        domain=operator.domain or None,
     )
     node.attribute.extend(to_attribute(operator, name, value) for name, value in sorted(attributes.items()))
     given = [helper.make_tensor_value_info(f"x{place}", fact.dtype, None) for place, fact in enumerate(inputs) if fact is not None]
     graph = helper.make_graph([node], "alone", given, [helper.make_empty_tensor_value_info(name) for name in node.output])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", operator.opset)], ir_version=_IR_VERSION)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(operator.domain, operator.opset)], ir_version=_IR_VERSION)
     return model.SerializeToString()
 
 

@@ -368,7 +368,7 @@ def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Writt
     if not _has_laws(encoding, term):
         # No rule makes such a term, so the original has an equal one.
         return Written(operator, {}, ())
-    if not operator.standard or operator.opset != NEWEST:
+    if operator.domain not in terms.domains if operator.contributed else not operator.standard or operator.opset != NEWEST:
         return None
     node = (operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
     return write(*node) or define(*node)

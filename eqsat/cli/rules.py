@@ -68,9 +68,9 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
 
 
 def _library(options: argparse.Namespace) -> Library:
-    from eqsat.language.library import built_in, load
+    from eqsat.language.library import load, whole_library
 
-    return load(map(Path, options.rules), built_in())
+    return load(map(Path, options.rules), whole_library())
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -132,11 +132,11 @@ def _show(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from eqsat.checker.check import FIRED, check
     from eqsat.cli.verdicts import Counterexamples, Verdicts, record, standing_line
-    from eqsat.language.library import built_in, load, rule_files
+    from eqsat.language.library import load, rule_files, whole_library
 
     with shown_progress(options.json) as progress:
         progress("read the rules")
-        library = load(rule_files(map(Path, options.paths))) if options.paths else built_in()
+        library = load(rule_files(map(Path, options.paths))) if options.paths else whole_library()
         rules = library.rules
         if not rules:
             raise InputError(f"{' and '.join(options.paths)}: no rule stands there")

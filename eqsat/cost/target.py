@@ -83,6 +83,8 @@ class Target:
     assembles: frozenset[str] = frozenset()
     # Groups of rules that never pay on it
     leaves_out: frozenset[str] = frozenset()
+    # Domains of operators that its runtime has beside the standard's, and that a run may use if asked
+    domains: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -219,6 +221,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         tuple(fusions),
         frozenset(table.get("assembles", ())),
         frozenset(table.get("leaves_out", ())),
+        frozenset(table.get("domains", ())),
     )
 
 

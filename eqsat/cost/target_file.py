@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 
 from onnx import TensorProto
 
+from eqsat.contributed import DOMAINS
 from eqsat.cost.fusion import CONDITIONS
 from eqsat.cost.kinds import KINDS
 from eqsat.errors import InputError
@@ -162,6 +163,7 @@ _FILE = _table(
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
         "leaves_out": _list(_TEXT, "a list of groups of rules"),
+        "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),
     }

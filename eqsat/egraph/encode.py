@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from onnx import TensorProto, defs
 
+from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
-from eqsat.operators import Attributes, AttributeValue, Operator, may_train, outputs_matter, read_attributes
+from eqsat.operators import Attributes, AttributeValue, Operator, outputs_matter, read_attributes
 from eqsat.spelling.normal import normal_form
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
@@ -115,7 +116,7 @@ class _Encoder:
         self.outer = outer
         self.evaluate = evaluate
         self.descend = descend
-        self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if _keeps_statistics(node)}
+        self.apart = {name for node in graph.nodes if node.operator.name == "BatchNormalization" for name in node.inputs[3:] if keeps_statistics(node)}
         # By term, the first reference to it.
         self.known: dict[tuple[int, tuple[int, ...], tuple[int, ...]], int] = {}
         self.first: dict[int, int] = {}  # by reference, an earlier reference to the same value
@@ -225,11 +226,11 @@ class _Encoder:
         attributes = read_attributes(node.operator, node.proto.attribute)
         facts = [self._fact(reference) if reference else None for reference in inputs]
         operator = node.operator
-        if kept or (operator.pure and _is_training(node, attributes, facts)):
+        if kept or (operator.pure and is_training(node, attributes, facts)):
             operator = dataclasses.replace(operator, pure=False)
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
-        if operator.pure and operator.standard and not node.bodies and node.function is None:
+        if operator.pure and self._may_have_form(node):
             form = self._normal_form(operator, attributes, inputs, len(node.outputs))
         # If only attributes differ from the normal form, the node's own term is the normal form.
         # Decoding restores the original spelling.
@@ -260,7 +261,7 @@ class _Encoder:
             for index, value in values:
                 self._term(PROJECTION, (index,), (self.first.get(reference, reference),), value)
         if normal is not None:
-            self._form(normal, signature.single, reference, values)
+            self._form(normal, signature, reference, values)
         self.out.nodes[reference] = node
 
     def _normal_form(self, operator: Operator, attributes: Attributes, inputs: Sequence[int], outputs: int) -> Form | None:
@@ -288,13 +289,22 @@ class _Encoder:
         children = self._children(signature, sources)
         return _NormalTerm(signature, head, handles, tuple(children), self._derived(head, handles, children))
 
-    def _form(self, normal: _NormalTerm, single: bool, reference: int, values: list[tuple[int, int]]) -> None:
+    def _may_have_form(self, node: Node) -> bool:
+        """Tells whether rules may know a node's operator. A runtime's own operators they know only
+        if the run may use them, and only by their first result.
+        """
+        if node.bodies or node.function is not None:
+            return False
+        return node.operator.standard or (node.operator.domain in self.terms.domains and bool(node.outputs) and bool(node.outputs[0]))
+
+    def _form(self, normal: _NormalTerm, written: Signature, reference: int, values: list[tuple[int, int]]) -> None:
         """Enters the normal form of a node beside the node as written."""
 
         def enter(eclass: int) -> None:
             self.out.forms.append(Term(normal.head, normal.handles, normal.children, eclass))
 
-        if normal.signature.single == single:
+        # Without a schema, a node has as many results as it names.
+        if normal.signature.single == written.single and (written.single or written.operator.schema is not None):
             enter(reference)
         elif normal.signature.single:
             enter(values[0][1])
@@ -384,24 +394,13 @@ class _Encoder:
 
 def _is_written_alike(form: Form, operator: Operator, node: Node) -> bool:
     """Tells whether one term can stand for both a node and its normal form."""
-    assert operator.schema is not None and form.operator.schema is not None
+    assert form.operator.schema is not None
+    if operator.schema is None:
+        return False
     written = [position if name else None for position, name in enumerate(node.inputs)]
     while written and written[-1] is None:
         written.pop()
     return tuple(written) == form.inputs and (operator.schema.max_output == 1) == (form.operator.schema.max_output == 1)
-
-
-def _is_training(node: Node, attributes: Mapping[str, AttributeValue], facts: Sequence[Fact | None]) -> bool:
-    """Tells whether a node with inputs of these facts is, or may be, in training mode."""
-    mode = facts[2] if len(facts) > 2 else None
-    if node.operator.name == "Dropout" and node.operator.version >= 12 and (mode is None or mode.ints == (0,)):
-        return False
-    return may_train(node.operator, attributes, len(node.inputs), sum(map(bool, node.outputs)))
-
-
-def _keeps_statistics(node: Node) -> bool:
-    attributes = read_attributes(node.operator, node.proto.attribute)
-    return may_train(node.operator, attributes, len(node.inputs), sum(map(bool, node.outputs)))
 
 
 def encode(graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> Encoding:

@@ -26,7 +26,8 @@ from eqsat.facts.arithmetic import moderate
 from eqsat.facts.dims import Dim, equal
 from eqsat.facts.fact import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element_count, from_array, from_tensor, without_shapes
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
-from eqsat.facts.node import Node, Shape, broadcast
+from eqsat.facts.node import Node, Shape
+from eqsat.facts.product_shapes import fused_matmul
 from eqsat.facts.shapes import SHAPES
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
 
@@ -83,7 +84,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         return (UNKNOWN,) * outputs  # the node is illegal
     if any(not fact.dtype and fact.other is None for fact in facts):
         facts = [declared if fact == UNKNOWN else fact for fact, declared in zip(facts, _declared(node), strict=True)]
-    if operator.standard:
+    if operator.ruled:
         facts = _with_shapes(node, facts)
         facts = _with_elements(node, facts)
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
@@ -365,14 +366,6 @@ def _contributed(node: Node) -> tuple[Fact, ...]:
     if node.operator.full_name in _LIKE_FIRST:
         return (Fact(first.dtype, first.shape), *rest)
     if node.operator.full_name == "com.microsoft.FusedMatMul":
-        return (Fact(first.dtype, _fused_matmul(node)), *rest)
+        shapes = fused_matmul(node)
+        return (Fact(first.dtype, None if shapes is None else shapes[0]), *rest)
     return (UNKNOWN,) * node.outputs
-
-
-def _fused_matmul(node: Node) -> Shape | None:
-    a, b = node.shape(0), node.shape(1)
-    if a is None or b is None or len(a) < 2 or len(b) < 2 or node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
-        return None
-    rows = a[-1] if node.integer("transA", 0) else a[-2]
-    columns = b[-2] if node.integer("transB", 0) else b[-1]
-    return (*broadcast(a[:-2], b[:-2]), rows, columns)

@@ -22,6 +22,22 @@ def matmul(node: Node, right_input: int = 1) -> list[Shape] | None:
     return [(*broadcast(left[:-2], right[:-2]), *rows, *columns)]
 
 
+def fused_matmul(node: Node) -> list[Shape] | None:
+    """FusedMatMul, which may exchange the last two axes of an operand."""
+    a, b = node.shape(0), node.shape(1)
+    if a is None or b is None or len(a) < 2 or len(b) < 2 or node.integer("transBatchA", 0) or node.integer("transBatchB", 0):
+        return None
+    rows = a[-1] if node.integer("transA", 0) else a[-2]
+    columns = b[-2] if node.integer("transB", 0) else b[-1]
+    return [(*broadcast(a[:-2], b[:-2]), rows, columns)]
+
+
+def skip_normalization(node: Node) -> list[Shape] | None:
+    """SkipLayerNormalization and its kin: the data, the statistics of each row, and the sum."""
+    shape = node.shape(0)
+    return None if not shape else [shape, (*shape[:-1], 1), (*shape[:-1], 1), shape]
+
+
 def quantized_matmul(node: Node) -> list[Shape] | None:
     """QLinearMatMul, whose second matrix is the fourth input."""
     return matmul(node, 3)

@@ -40,12 +40,14 @@ from eqsat.facts.product_shapes import (
     batch_normalization,
     determinant,
     einsum,
+    fused_matmul,
     gemm,
     layer_normalization,
     loss,
     matmul,
     quantized_matmul,
     recurrence,
+    skip_normalization,
 )
 from eqsat.facts.window_shapes import columns, convolution, fourier, global_pool, pool, quantized_convolution, resize, transposed_convolution, unpool
 from eqsat.families import FAMILIES
@@ -290,8 +292,9 @@ def _counted(node: Node) -> list[Shape] | None:
 ShapeFunction = Callable[[Node], "list[Shape] | None"]
 
 _SAME = """Bernoulli BitCast Cast CastLike Clip CumProd CumSum DequantizeLinear Dropout EyeLike GroupNormalization Hardmax Identity
-    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QuantizeLinear RMSNormalization RandomNormalLike
-    RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scatter ScatterElements ScatterND Softmax TensorScatter Trilu"""
+    InstanceNormalization LRN LogSoftmax LpNormalization MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QuantizeLinear QuickGelu
+    RMSNormalization RandomNormalLike RandomUniformLike RegexFullMatch ReverseSequence RotaryEmbedding Scatter ScatterElements ScatterND
+    Softmax TensorScatter Trilu"""
 
 SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys((*FAMILIES["unary"].members, *_SAME.split()), _same),
@@ -301,7 +304,8 @@ SHAPES: dict[str, ShapeFunction] = {
     **dict.fromkeys("GlobalAveragePool GlobalLpPool GlobalMaxPool".split(), global_pool),
     **dict.fromkeys("Conv ConvInteger DeformConv".split(), convolution),
     **dict.fromkeys("ArgMax ArgMin".split(), _arg_extreme),
-    **dict.fromkeys("MatMul MatMulInteger".split(), matmul),
+    **dict.fromkeys("DynamicQuantizeMatMul MatMul MatMulInteger MatMulIntegerToFloat".split(), matmul),
+    **dict.fromkeys("SkipLayerNormalization SkipSimplifiedLayerNormalization".split(), skip_normalization),
     **dict.fromkeys("Resize Upsample".split(), resize),
     **dict.fromkeys("GRU LSTM RNN".split(), recurrence),
     **dict.fromkeys("NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss".split(), loss),
@@ -321,6 +325,7 @@ SHAPES: dict[str, ShapeFunction] = {
     "Einsum": einsum,
     "Expand": expand,
     "Flatten": flatten,
+    "FusedMatMul": fused_matmul,
     "Gather": gather,
     "GatherElements": gather_elements,
     "GatherND": gather_nd,

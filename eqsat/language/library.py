@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from eqsat.contributed import DOMAINS
 from eqsat.errors import InputError
 from eqsat.language.cache import cached, ship
 from eqsat.language.compile import Compiled, Direction, compile_rule
@@ -135,6 +136,10 @@ class Library:
         """All rules, families by their members."""
         return tuple(entry.resolved for entry in self.entries)
 
+    def joined(self, others: Iterable[Library]) -> Library:
+        """These rules and those of `others`, none of which has a name of another."""
+        return Library((*self.groups, *(group for other in others for group in other.groups)))
+
     def select(self, only: Sequence[str], skip: Sequence[str]) -> Library:
         """The rules, families, members and groups that `only` names (all if it is empty), except
         those that `skip` names.
@@ -214,10 +219,21 @@ def load(sources: Iterable[Source], base: Library | None = None) -> Library:
 
 @functools.cache
 def built_in() -> Library:
-    """The project's own rules. Parsed and compiled rules are cached between runs; the key covers
-    everything that decides the result.
+    """The project's own rules about the operators of the standard."""
+    return _stored(built_in_files())
+
+
+@functools.cache
+def of_domain(domain: str) -> Library:
+    """The project's own rules about the operators of a runtime's own domain."""
+    return _stored([domain_file(domain)])
+
+
+def _stored(files: Sequence[Path]) -> Library:
+    """The rules of some of the project's own files. Parsed and compiled rules are cached between
+    runs; the key covers everything that decides the result.
     """
-    store = cached("rules", _sources(), _compiled)
+    store = cached("rules", _sources(files), lambda: _made(load(files)))
 
     def group(name: str, number: int, listed: tuple[Listed, ...]) -> Group:
         entries = (Entry(one, functools.partial(store.part, number + place)) for place, one in enumerate(listed, 1))
@@ -228,17 +244,14 @@ def built_in() -> Library:
 
 def ship_compiled(folder: Path) -> None:
     """Writes the compiled rules into the folder from which a wheel reads them."""
-    ship("rules", _sources(), _compiled, folder)
+    for files in (built_in_files(), *([domain_file(domain)] for domain in DOMAINS)):
+        ship("rules", _sources(files), lambda files=files: _made(load(files)), folder)
 
 
-def _sources() -> list[Path]:
-    """All files that decide the compiled form of the project's own rules."""
+def _sources(files: Sequence[Path]) -> list[Path]:
+    """All files that decide the compiled form of the rules in `files`."""
     package = Path(__file__).parents[1]
-    return [package, *(package / room for room in ("facts", "terms", "spelling", "language")), *built_in_files()]
-
-
-def _compiled() -> tuple[object, Sequence[object]]:
-    return _made(load(built_in_files()))
+    return [package, *(package / room for room in ("facts", "terms", "spelling", "language")), *files]
 
 
 def _made(library: Library) -> tuple[object, Sequence[object]]:
@@ -255,6 +268,16 @@ def _made(library: Library) -> tuple[object, Sequence[object]]:
 def built_in_files() -> list[Path]:
     """The project's own rule files."""
     return sorted(RULES.glob("*.rules"))
+
+
+def domain_file(domain: str) -> Path:
+    """The project's own rule file about the operators of a runtime's own domain."""
+    return RULES / "domains" / f"{domain}.rules"
+
+
+def whole_library() -> Library:
+    """All rules of the project, those about runtimes' own operators included."""
+    return built_in().joined(map(of_domain, DOMAINS))
 
 
 def rule_files(paths: Iterable[Path]) -> list[Path]:
@@ -287,4 +310,4 @@ def _text(source: Source) -> tuple[str, str]:
     path = Path(source)
     # Installations share compiled rules, so the name of a built-in file does not tell where the
     # package is installed.
-    return read_text(path), f"rules/{path.name}" if path.parent == RULES else str(source)
+    return read_text(path), f"rules/{path.relative_to(RULES).as_posix()}" if path.is_relative_to(RULES) else str(source)

@@ -28,7 +28,7 @@ from eqsat.language.query import (
     Step,
 )
 from eqsat.language.values import DTYPES
-from eqsat.operators import Operator, attribute_default, find_operator
+from eqsat.operators import Operator, attribute_default, contributed_operator, find_operator
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES
 from eqsat.terms.terms import Signature
 from eqsat.traits import COMMUTATIVE, NEWEST, PARAMETERS, SYMMETRIC
@@ -38,7 +38,7 @@ BROADCASTING = members("binary") | members("variadic") | {"PRelu", "Where"}
 
 def newest(term: syntax.Term) -> Operator:
     """The newest version of an operator, which is the one that rules refer to."""
-    return find_operator(term.domain, term.operator, NEWEST)
+    return contributed_operator(term.domain, term.operator) or find_operator(term.domain, term.operator, NEWEST)
 
 
 def outputs_of(operator: Operator, count: int) -> tuple[int, ...] | None:

@@ -8,10 +8,11 @@ import functools
 
 from onnx import defs
 
+from eqsat.contributed import DOMAINS, contributed_names
 from eqsat.language.problems import Report, nearest
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Attribute, Mapped, Maybe, Spread, Term, Wildcard
-from eqsat.operators import Operator, attribute_default, find_operator
+from eqsat.operators import Operator, attribute_default, contributed_operator, find_operator
 from eqsat.traits import DTYPE_ATTRIBUTES, NEWEST, PARAMETERS
 
 _TYPES = defs.OpSchema.AttrType
@@ -58,14 +59,11 @@ def known_operator(term: Term, outputs: int, report: Report) -> Operator | None:
     """The operator of a term with `outputs` named outputs, or None. Reports everything that the
     schema forbids.
     """
-    if term.domain:
-        report.add(term.place, f"no target declares {term.domain}")
+    operator = _named(term, report)
+    if operator is None:
         return None
-    operator = find_operator("", term.operator, NEWEST)
     schema = operator.schema
-    if schema is None:
-        report.add(term.place, f"ONNX has no operator {term.operator} in opset {NEWEST}{nearest(term.operator, standard_operators())}")
-        return None
+    assert schema is not None
     if any(attribute.type in (_TYPES.GRAPH, _TYPES.GRAPHS) for attribute in schema.attributes.values()):
         report.add(term.place, f"{term.operator} has a body, which no rule can match or make")
         return None
@@ -75,6 +73,23 @@ def known_operator(term: Term, outputs: int, report: Report) -> Operator | None:
     _check_attributes(term, operator, report)
     _check_inputs(term, schema, report)
     _check_outputs(term, schema, outputs, report)
+    return operator
+
+
+def _named(term: Term, report: Report) -> Operator | None:
+    """The operator that a term names, or None. Reports a name that means nothing."""
+    if term.domain and term.domain not in DOMAINS:
+        report.add(term.place, f"rules know no operators of the domain {term.domain}; they know those of {', '.join(DOMAINS)}")
+        return None
+    if term.domain:
+        operator, names = contributed_operator(term.domain, term.operator), contributed_names(term.domain)
+        if operator is None:
+            report.add(term.place, f"rules know no operator {term.operator} of {term.domain} (they know: {', '.join(names)})")
+        return operator
+    operator = find_operator("", term.operator, NEWEST)
+    if operator.schema is None:
+        report.add(term.place, f"ONNX has no operator {term.operator} in opset {NEWEST}{nearest(term.operator, standard_operators())}")
+        return None
     return operator
 
 

@@ -78,6 +78,7 @@ class Options:
     shifted: bool = False  # whether the cuts are at other places
     greedy: bool = False  # whether rules run one after the other instead of in an e-graph
     seed: int | None = None  # of a random order of the rules; None: as in their files
+    domains: frozenset[str] = frozenset()  # of a runtime's own operators that the result may have
     progress: Callable[[str], None] = silent  # receives each step of the main graph
     keep: bool = False  # whether the solved main graph is kept, to be explained
 
@@ -165,7 +166,8 @@ class Rewriter:
         self._fresh = fresh
         self._worker = worker
         self._count = NodeCount(function.proto for function in model.functions.values())
-        self._terms = Terms()
+        # A function of the model may have the name of a runtime's own operator.
+        self._terms = Terms(options.domains - {function.proto.domain for function in model.functions.values()})
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
         self._growth = options.growth

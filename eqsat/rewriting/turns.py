@@ -25,6 +25,7 @@ from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
+from eqsat.model.imports import import_domains
 from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
@@ -271,6 +272,7 @@ def _rewrite(
         shifted,
         job.greedy,
         settings.seed,
+        settings.domains,
         lambda step: settings.progress(f"optimize, {step}"),
         job.keep,
     )
@@ -287,6 +289,8 @@ def _rewrite(
         copy_fields(proto, result, {"graph", "functions"})
         result.graph.CopyFrom(graph)
         result.functions.extend(functions)
+        if settings.domains:
+            import_domains(result)
         drop_unread(result)
         _drop_uncalled(result)
         return result

@@ -14,7 +14,7 @@ from onnx import AttributeProto, defs
 from eqsat.facts.fact import Fact, dtype_name
 from eqsat.facts.inference import infer
 from eqsat.facts.legality import illegal, type_rejection
-from eqsat.operators import Attributes, AttributeValue, Operator, attribute_default, find_operator, read_attributes
+from eqsat.operators import Attributes, AttributeValue, Operator, attribute_default, contributed_operator, find_operator, read_attributes
 from eqsat.spelling.versions import CHANGES, HINT, NEGATIVE_AXES, NEWER_VALUES, RENAMED, lineage
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, is_default
 from eqsat.terms.forms import Draft, Form, Source, Written
@@ -29,9 +29,17 @@ def read(operator: Operator, attributes: Attributes, facts: Sequence[Fact | None
 
     `attributes` come from `read_attributes`. `facts` has None for absent inputs. `outputs` counts
     the node's outputs without absent ones at the end. Nodes with bodies and impure nodes have no
-    form. `operator.pure` must be false for nodes that are, or may be, in training mode.
+    form. An operator of a runtime's own domain is read as rules know it. `operator.pure` must be false for nodes that are, or may be, in training mode.
     """
-    if not operator.standard or not operator.pure or any(map(_hidden, attributes.values())):
+    if any(map(_hidden, attributes.values())):
+        return None
+    contributed = contributed_operator(operator.domain, operator.name)
+    if contributed is not None:
+        # An attribute that the schema leaves out has the default 0.
+        known = {name: value for name, value in attributes.items() if value != 0 or attribute_default(contributed, name) is not None}
+        draft = Draft(contributed, {**read_attributes(contributed, ()), **known}, _places(facts), facts, outputs)
+        return Form(contributed, draft.attributes, tuple(draft.inputs)) if _legal(draft) else None
+    if not operator.standard or not operator.pure:
         return None
     newest = find_operator("", RENAMED.get(operator.name, operator.name), NEWEST)
     if all(schema.since_version != operator.version for schema in lineage(newest.name)):
@@ -44,6 +52,11 @@ def read(operator: Operator, attributes: Attributes, facts: Sequence[Fact | None
     if not _narrowed(draft, operator, newest) or type_rejection(newest, draft.facts) is not None:
         return None
     return Form(newest, dict(sorted(draft.attributes.items())), tuple(draft.inputs))
+
+
+def _legal(draft: Draft) -> bool:
+    """Tell whether a node of a runtime's own operator is as its schema describes it."""
+    return _complete(draft, draft.operator) and type_rejection(draft.operator, draft.facts) is None
 
 
 def _places(facts: Sequence[Fact | None]) -> list[Source]:
@@ -60,8 +73,8 @@ def write(operator: Operator, attributes: Attributes, facts: Sequence[Fact | Non
     The arguments are as in `read`, for a standard operator of the newest opset. The result omits
     attributes that equal the defaults of its version, and inputs that became attributes.
     """
-    target = _target(operator.name, opset)
-    if target is None or not operator.standard:
+    target = operator if operator.contributed else _target(operator.name, opset)
+    if target is None or not operator.ruled:
         return None
     full = {**read_attributes(operator, ()), **attributes}
     draft = Draft(operator, dict(full), _places(facts), facts, outputs)

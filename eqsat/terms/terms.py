@@ -162,9 +162,13 @@ def literal_of(fact: Fact) -> Literal | None:
 
 
 class Terms:
-    """The signatures and handles of one run."""
+    """The signatures and handles of one run.
 
-    def __init__(self) -> None:
+    `domains` are the runtimes' own domains whose operators the run may read and write.
+    """
+
+    def __init__(self, domains: frozenset[str] = frozenset()) -> None:
+        self.domains = domains
         self.signatures: list[Signature] = []
         self._signature_index: dict[Signature, int] = {}
         self.attributes: Handles[AttributeValue | None] = Handles()

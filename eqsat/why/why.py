@@ -17,6 +17,7 @@ from typing import Any
 import onnx
 
 from eqsat.choose.folding import Folding
+from eqsat.contributed import DOMAINS
 from eqsat.deadline import Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
@@ -192,7 +193,7 @@ class _Survey:
         self.directions = directions
         self.rules = rules
         self.answer = answer
-        self.terms = Terms()
+        self.terms = Terms(frozenset(DOMAINS))
         self.derivation = Derivation(self.terms)
         self.contents = ContentIndex()
         self.deadline = Deadline.after(SECONDS)

@@ -24,7 +24,7 @@ from eqsat.language.schemas import standard_operators
 from eqsat.operators import attribute_default, find_operator
 from eqsat.traits import NEWEST
 from tests.support.parameters import spread
-from tests.support.single_operators import SINGLE, single
+from tests.support.single_operators import SINGLE, newest, single
 
 DRAWN = 80
 BODIES = (defs.OpSchema.AttrType.GRAPH, defs.OpSchema.AttrType.GRAPHS)
@@ -64,7 +64,7 @@ def test_the_table_has_every_attribute_of_every_operator() -> None:
         if attribute not in ATTRIBUTES.get(name, {})
     }
     assert not lacking, "say in eqsat/checker/samplers/attribute_draws.py which values are drawn of them"
-    known = {name: find_operator("", name, NEWEST).schema for name in ATTRIBUTES}
+    known = {name: newest(name).schema for name in ATTRIBUTES}
     assert all(schema is not None and ATTRIBUTES[name].keys() == schema.attributes.keys() for name, schema in known.items())
 
 
@@ -96,13 +96,13 @@ def plain(value: Any) -> Any:
 def test_what_the_table_says_is_drawn(pair: tuple[str, str]) -> None:
     """Away from the default in a fifth of all instances; and all values that the table lists."""
     operator, name = pair
-    default = plain(attribute_default(find_operator("", operator, NEWEST), name))
+    default = plain(attribute_default(newest(operator), name))
     found = [plain(stated(instance.model, operator).get(name, default)) for instance in instances(operator)]
     least = DRAWN / 40 if ATTRIBUTES[operator][name] is ATTRIBUTES["Conv"]["group"] else DRAWN / 5
     assert sum(value != default for value in found) >= least, found
     values = ATTRIBUTES[operator][name]
     if isinstance(values, tuple):
-        kind = find_operator("", operator, NEWEST).schema.attributes[name].type  # type: ignore[union-attr]
+        kind = newest(operator).schema.attributes[name].type  # type: ignore[union-attr]
         wanted = {plain(float(value) if kind == defs.OpSchema.AttrType.FLOAT else value) for value in values}
         assert wanted <= {*found, default}
 
@@ -142,7 +142,7 @@ def differs(operator: str, name: str, value: Any, mode: Mode) -> bool | None:
         kept = [attribute for attribute in changed.attribute if attribute.name != name]
         del changed.attribute[:]
         changed.attribute.extend(kept)
-        schema = find_operator("", operator, NEWEST).schema
+        schema = newest(operator).schema
         assert schema is not None
         changed.attribute.append(helper.make_attribute(name, value, attr_type=int(schema.attributes[name].type.value)))  # type: ignore[arg-type]
         feeds = values_for(instance, number)
@@ -167,7 +167,7 @@ def test_each_value_makes_a_difference(pair: tuple[str, str]) -> None:
     equal.
     """
     operator, name = pair
-    default = plain(attribute_default(find_operator("", operator, NEWEST), name))
+    default = plain(attribute_default(newest(operator), name))
     seen: dict[Any, int] = defaultdict(int)
     for instance in instances(operator):
         value = plain(stated(instance.model, operator).get(name, default))

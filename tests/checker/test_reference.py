@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from eqsat.checker.kernels import foreign
+from eqsat.checker.kernels import foreign, fused
 from eqsat.checker.kernels.call import Array, Call, Illegal, Unsupported, is_float
 from eqsat.checker.kernels.reference import KERNELS, exact_where_short, rounds
 from eqsat.checker.kernels.sums import largest, maximum, minimum, product, smallest, total
@@ -75,7 +75,8 @@ def _whole_pool(call: Call) -> Call:
 
 
 def test_every_kernel_is_drawn():
-    assert set(DRAWS) == set(KERNELS)
+    """Those of runtimes' own operators have a test of their own."""
+    assert set(DRAWS) == set(KERNELS) - set(fused.KERNELS)
 
 
 @pytest.mark.parametrize("name", sorted(DRAWS))

@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["deadline", "errors", "examples", "garbage", "families", "operators", "ordering", "runtime", "extract", "shipped", "version"],
-    ["parameters"],
+    ["contributed", "deadline", "errors", "examples", "garbage", "families", "ordering", "runtime", "extract", "shipped", "version"],
+    ["operators", "parameters"],
     ["facts", "settings", "traits"],
     ["model"],
     ["control", "picture", "terms"],

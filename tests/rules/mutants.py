@@ -17,7 +17,7 @@ from typing import Any
 from eqsat.checker.check import OK, REFUTED, Verdict, check_rule
 from eqsat.families import members
 from eqsat.language import syntax
-from eqsat.language.library import built_in, load
+from eqsat.language.library import load, whole_library
 from eqsat.language.printer import expression, show
 from eqsat.language.problems import RuleErrors
 from eqsat.language.resolve import Resolved
@@ -59,7 +59,7 @@ def mutants(resolved: Resolved) -> Iterator[Mutant]:
 def originals() -> list[Resolved]:
     """Returns the rules of the library; of a family, the first member."""
     first: dict[str, Resolved] = {}
-    for resolved in built_in().rules:
+    for resolved in whole_library().rules:
         first.setdefault(resolved.rule.family, resolved)
     return list(first.values())
 

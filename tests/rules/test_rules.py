@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eqsat.language.library import built_in
+from eqsat.language.library import whole_library
 from tests.rules.examples import Example
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("examples_*.py"))
@@ -32,5 +32,5 @@ def test_an_example(example: Example, opset: int) -> None:
 def test_every_rule_has_an_example() -> None:
     """One member of a family is enough: the checker tries all members alike."""
     fired = {name for example in EXAMPLES.values() for name in example.names}
-    assert fired <= built_in().group_of.keys()
-    assert {entry.listed.family for entry in built_in().entries} == {name.partition("[")[0] for name in fired}
+    assert fired <= whole_library().group_of.keys()
+    assert {entry.listed.family for entry in whole_library().entries} == {name.partition("[")[0] for name in fired}

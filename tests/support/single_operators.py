@@ -5,9 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
+from eqsat.contributed import MICROSOFT
 from eqsat.families import FAMILIES
 from eqsat.language.parse import parse
 from eqsat.language.resolve import Resolved, resolve
+from eqsat.operators import Operator, contributed_operator, find_operator
+from eqsat.traits import NEWEST
 
 
 class Single(NamedTuple):
@@ -19,8 +22,13 @@ class Single(NamedTuple):
         """Returns a rule about the operator alone, which changes nothing."""
         names = self.inputs or ", ".join(part.replace("=", ":").split(":")[0].strip() for part in _parts(self.test))
         targets = ", ".join(("first", "second", "third", "fourth")[: self.outputs]) + " = "
-        term = f"{targets}{operator}{'<..p>' if carries else ''}({names})"
+        term = f"{targets}{newest(operator).full_name}{'<..p>' if carries else ''}({names})"
         return f"exact rule one:\n    {term}\n => {term}\n    test {self.test}\n"
+
+
+def newest(name: str) -> Operator:
+    """Returns the operator that rules know by this name, of the standard or of a runtime's own."""
+    return contributed_operator(MICROSOFT, name) or find_operator("", name, NEWEST)
 
 
 def _parts(test: str) -> list[str]:
@@ -45,7 +53,9 @@ def single(operator: str) -> Resolved:
 _RECURRENT = ", b: float[1, {b}], l: int32[2], h: float[1, 2, 5]"
 
 SINGLE: dict[str, Single] = {
-    **dict.fromkeys(("Celu", "Elu", "Gelu", "HardSigmoid", "IsInf", "LeakyRelu", "Selu", "Shrink", "Swish", "ThresholdedRelu"), Single("x: T[2, 3]")),
+    **dict.fromkeys(
+        ("Celu", "Elu", "Gelu", "HardSigmoid", "IsInf", "LeakyRelu", "Selu", "QuickGelu", "Shrink", "Swish", "ThresholdedRelu"), Single("x: T[2, 3]")
+    ),
     **dict.fromkeys(("ArgMax", "ArgMin", "Hardmax", "LogSoftmax", "LpNormalization", "Softmax", "Flatten", "Transpose"), Single("x: T[2, 3, 4]")),
     **dict.fromkeys(("BitCast", "Cast", "EyeLike", "Shape"), Single("x: float[2, 3]")),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow"), Single("n: int32[]")),
@@ -76,6 +86,7 @@ SINGLE: dict[str, Single] = {
     "Gather": Single("x: T[3, 4], i: int64[2]"),
     "GatherElements": Single("x: T[3, 4], i: int64[2, 4]"),
     "GatherND": Single("x: T[3, 4], i: int64[2, 1]"),
+    "FusedMatMul": Single("a: T[2, 3, 4], b: T[2, 4, 5]"),
     "Gemm": Single("a: T[2, 3], b: T[3, 4], c: T[4]"),
     "GridSample": Single("x: T[1, 2, 4, 4], g: T[1, 3, 3, 2]"),
     "LRN": Single("x: T[1, 4, 3, 3]"),

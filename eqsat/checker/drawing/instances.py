@@ -35,6 +35,7 @@ from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Spread
 from eqsat.language.values import DTYPES, Value
+from eqsat.model.imports import import_domains
 from eqsat.operators import to_attribute
 from eqsat.traits import NEWEST
 
@@ -305,6 +306,7 @@ def _finished(drawing: Drawing, origin: str) -> Instance:
     outputs = [_info(name, drawing.facts[name]) for name in dict.fromkeys(drawing.left.roots)]
     graph = helper.make_graph(nodes, "left", inputs, outputs, initializers)
     model = helper.make_model(graph, opset_imports=_OPSETS, ir_version=_IR_VERSION)
+    import_domains(model)
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
     symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
     shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}

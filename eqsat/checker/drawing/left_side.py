@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
+from eqsat.language.pattern import newest
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Call, Const, Expression, Judgement, Mapped, Maybe, Name, Place, Spread, Term, Wildcard
-from eqsat.operators import Operator, find_operator
-from eqsat.traits import NEWEST, PARAMETERS
+from eqsat.operators import Operator
+from eqsat.traits import PARAMETERS
 
 _TENSORS = frozenset({Sort.TENSOR, Sort.TENSORS})
 UNIFORM, VALUES = "uniform", "values"  # the functions of the language that read elements
@@ -193,7 +194,7 @@ class _Flattening:
         self.names.update({target: output for target, output in zip(targets, outputs, strict=False) if target != "_"})
 
     def term(self, term: Term, targets: tuple[str, ...]) -> tuple[str, ...]:
-        operator = find_operator(term.domain, term.operator, NEWEST)
+        operator = newest(term)
         assert operator.schema is not None
         formals = _schema_inputs(operator)
         named = {attribute.name: self.present_value(attribute.value) for attribute in term.attributes}

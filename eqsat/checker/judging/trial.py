@@ -15,6 +15,7 @@ import onnx
 from onnx import helper
 
 from eqsat.checker.drawing.instances import Instance
+from eqsat.contributed import DOMAINS
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
 from eqsat.egraph.limits import Limits
@@ -24,6 +25,7 @@ from eqsat.facts.dims import Dim, evaluate
 from eqsat.facts.fact import own_name
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
+from eqsat.model.imports import import_domains
 from eqsat.model.read import normalize
 from eqsat.model.tensors import ContentIndex, from_array
 from eqsat.operators import to_attributes
@@ -58,7 +60,7 @@ def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
     """
     batch = _batch(instances)
     model = normalize(batch, None, None)
-    terms = Terms()
+    terms = Terms(frozenset(DOMAINS))
     arbitrary = frozenset(_renamed(number, name) for number, instance in enumerate(instances) for name in instance.free)
     outer = Outer(main=True, arbitrary=arbitrary)
     encoding = encode(model.graph, terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, _no_bodies)
@@ -115,7 +117,9 @@ def _batch(instances: Sequence[Instance]) -> onnx.ModelProto:
             copy.input[:] = [_renamed(number, name) for name in node.input]
             copy.output[:] = [_renamed(number, name) for name in node.output]
         graph.output.extend(onnx.ValueInfoProto(name=_renamed(number, info.name)) for info in source.output)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST)], ir_version=10)
+    import_domains(model)
+    return model
 
 
 def _sizes(instance: Instance, number: int) -> dict[str, int]:
@@ -168,6 +172,7 @@ class _Sides:
         for node in graph.node:
             node.input[:] = [names.get(name, name) for name in node.input]
             node.output[:] = [names.get(name, name) for name in node.output]
+        import_domains(result)
         return result
 
 
@@ -238,7 +243,9 @@ class _Writing:
         name = f"value_{eclass}"
         named = term_outputs(terms, term.head, term.data)
         count = self.sides.outputs.get(eclass, 1) if named is None else len(named)
-        node = helper.make_node(signature.operator.name, inputs, [name] if signature.single else [f"{name}_{index}" for index in range(count)])
-        node.attribute.extend(to_attributes(signature.operator, values))
+        operator = signature.operator
+        results = [name] if signature.single else [f"{name}_{index}" for index in range(count)]
+        node = helper.make_node(operator.name, inputs, results, domain=operator.domain or None)
+        node.attribute.extend(to_attributes(operator, values))
         self.graph.node.append(node)
         return name

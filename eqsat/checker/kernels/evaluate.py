@@ -24,7 +24,8 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from eqsat.checker.kernels import foreign, reference
 from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float
 from eqsat.checker.kernels.noise import Noise
-from eqsat.operators import Attributes, Operator, find_operator, read_attributes
+from eqsat.contributed import DOMAINS, register
+from eqsat.operators import Attributes, Operator, contributed_operator, find_operator, read_attributes
 
 Feeds: TypeAlias = Mapping[str, Array]
 
@@ -116,7 +117,7 @@ class Program:
                 self._steps.append(step)
 
     def _step(self, node: onnx.NodeProto, imports: Mapping[str, int]) -> Step:
-        operator = find_operator(node.domain, node.op_type, imports.get(node.domain, 1))
+        operator = contributed_operator(node.domain, node.op_type) or find_operator(node.domain, node.op_type, imports.get(node.domain, 1))
         attributes = read_attributes(operator, node.attribute)
         if (
             operator.schema is None
@@ -133,7 +134,7 @@ class Program:
             tuple(node.output),
             tuple(self.types[name] if name else 0 for name in node.input),
             tuple(self.types[name] if name else 0 for name in node.output),
-            reference.KERNELS.get(operator.name) if operator.standard else None,
+            reference.KERNELS.get(operator.name) if operator.ruled else None,
             reference.rounds(operator.name, attributes),
         )
 
@@ -200,6 +201,8 @@ class Program:
 
 def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the types of all values, as ONNX's own inference finds them."""
+    if any(entry.domain in DOMAINS for entry in model.opset_import):
+        register()
     try:
         return _inferred(model, propagates=True)
     except IllegalModel as error:

@@ -19,7 +19,7 @@ import onnx
 from onnx import helper
 
 from eqsat.checker.kernels.call import Array, Call, Illegal, Unsupported, is_float
-from eqsat.operators import Operator, attribute_default, find_operator
+from eqsat.operators import Operator, attribute_default, contributed_operator, find_operator
 from eqsat.runtime.session import ONNXRUNTIME, REFERENCE, OnnxRuntimeSession, ReferenceSession, Session
 
 _SESSIONS = 512
@@ -77,7 +77,7 @@ def run(model: bytes) -> list[Array]:
 @functools.lru_cache(maxsize=_SESSIONS)
 def _session(domain: str, name: str, opset: int, items: _Items, dtypes: tuple[int, ...], wanted: tuple[bool, ...]) -> Session | str:
     """A session, or the reason why there is none."""
-    operator = find_operator(domain, name, opset)
+    operator = contributed_operator(domain, name) or find_operator(domain, name, opset)
     model = _model(operator, items, dtypes, wanted)
     _quiet()
     changed = frozenset(attribute for attribute, value in items if value != attribute_default(operator, attribute))

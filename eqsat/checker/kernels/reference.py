@@ -14,13 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from eqsat.checker.kernels import casts, convolutions, moves, normalizations, pointwise, pools, products, reductions, rotary
+from eqsat.checker.kernels import casts, convolutions, fused, moves, normalizations, pointwise, pools, products, reductions, rotary
 from eqsat.checker.kernels.call import Array, Kernel, is_float
 from eqsat.operators import Attributes
 
 KERNELS: Final[dict[str, Kernel]] = {
     **casts.KERNELS,
     **convolutions.KERNELS,
+    **fused.KERNELS,
     **moves.KERNELS,
     **normalizations.KERNELS,
     **pointwise.KERNELS,

@@ -41,6 +41,7 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Einsum": multiplied.sample_einsum,
     "Expand": moved.sample_expand,
     "Flatten": moved.sample_flatten,
+    "FusedMatMul": multiplied.sample_fused_matmul,
     "Gather": indexed.sample_gather,
     "GatherND": indexed.sample_gather_nd,
     "Gemm": multiplied.sample_gemm,

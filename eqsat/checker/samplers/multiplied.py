@@ -94,6 +94,27 @@ def sample_gemm(node: DrawnNode) -> None:
         node.fit(2, narrowed(node, (m, n)))
 
 
+def sample_fused_matmul(node: DrawnNode) -> None:
+    """FusedMatMul: matrices and batches of them, the last two axes of either exchanged."""
+    turned = [node.integer(key, lambda: node.random.randint(0, 1)) != 0 for key in ("transA", "transB")]
+    for position in (0, 1):
+        if len(node.shape(position)) < 2:
+            node.fit(position, (draw_size(node.random), draw_size(node.random)))
+    a, b = (_turned(node.shape(position)) if turn else node.shape(position) for position, turn in enumerate(turned))
+    if agree(a, b) and node.chance(0.6):
+        return
+    if 1 in node.fresh and (0 not in node.fresh or node.chance(0.6)):
+        wanted = (*(_batch(node, a[:-2]) if node.chance(0.6) else ()), a[-1], _other(node, a[-1], b[1:]))
+        node.fit(1, _turned(wanted) if turned[1] else wanted)
+    elif 0 in node.fresh:
+        wanted = (*(_batch(node, b[:-2]) if node.chance(0.6) else ()), _other(node, b[-2], a[:-1]), b[-2])
+        node.fit(0, _turned(wanted) if turned[0] else wanted)
+
+
+def _turned(shape: Sizes) -> Sizes:
+    return (*shape[:-2], shape[-1], shape[-2])
+
+
 def sample_einsum(node: DrawnNode) -> None:
     """Einsum: sums and products over letters; new inputs get the sizes of the letters."""
     usual = {1: ("ij->ji", "ij->i", "ii->i", "ijk->kij"), 2: ("ij,jk->ik", "bij,bjk->bik", "i,j->ij", "ij,ij->", "bhqd,bhkd->bhqk", "ij,jk")}

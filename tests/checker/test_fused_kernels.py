@@ -1,0 +1,102 @@
+"""The kernels of runtimes' own operators against ONNX Runtime's: integers to the bit, floats within
+rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+from eqsat.checker.kernels import foreign, fused
+from eqsat.checker.kernels.call import Array, Call
+from eqsat.contributed import DOMAINS, MICROSOFT, contributed_names
+from eqsat.operators import contributed_operator, read_attributes
+
+Draw = Callable[[np.random.Generator], "tuple[list[Array | None], dict[str, Any]]"]
+ROUNDING = 1e-5
+WRITTEN = {"SkipLayerNormalization": (True, False, False, True), "SkipSimplifiedLayerNormalization": (True, False, False, True)}
+
+
+def _floats(generator: np.random.Generator, *shape: int) -> Array:
+    return generator.standard_normal(shape).astype(np.float32)
+
+
+def _bytes(generator: np.random.Generator, kind: type, *shape: int) -> Array:
+    return np.asarray(generator.integers(np.iinfo(kind).min, np.iinfo(kind).max, shape, endpoint=True)).astype(kind)
+
+
+def _scale(generator: np.random.Generator) -> Array:
+    return np.asarray(generator.uniform(0.01, 0.1)).astype(np.float32)
+
+
+def _product(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+    flips = [int(flip) for flip in generator.integers(0, 2, 2)]
+    a, b = ((2, 4, 3) if flips[0] else (2, 3, 4)), ((5, 4) if flips[1] else (4, 5))
+    return [_floats(generator, *a), _floats(generator, *b)], {"transA": flips[0], "transB": flips[1], "alpha": 0.5}
+
+
+def _normalized(inputs: int) -> Draw:
+    def draw(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+        given = [_floats(generator, 8) for _ in range(generator.integers(1, inputs - 1))]
+        return [_floats(generator, 1, 3, 8), _floats(generator, 1, 3, 8), *given], {"epsilon": 0.125}
+
+    return draw
+
+
+def _integers_as_floats(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+    zeros = [_bytes(generator, np.uint8), _bytes(generator, np.int8)]
+    operands = [_bytes(generator, np.uint8, 3, 4), _bytes(generator, np.int8, 4, 5)]
+    return [*operands, _scale(generator), _scale(generator), *zeros, _floats(generator, 5)], {}
+
+
+def _dynamic(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+    return [_floats(generator, 3, 4), _bytes(generator, np.int8, 4, 5), _scale(generator), _bytes(generator, np.int8), _floats(generator, 5)], {}
+
+
+def _activation(**attributes: float) -> Draw:
+    def draw(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+        kind = np.uint8 if generator.integers(2) else np.int8
+        return [_bytes(generator, kind, 64), _scale(generator), _bytes(generator, kind), _scale(generator), _bytes(generator, kind)], attributes
+
+    return draw
+
+
+DRAWS: dict[str, Draw] = {
+    "DynamicQuantizeMatMul": _dynamic,
+    "FusedMatMul": _product,
+    "MatMulIntegerToFloat": _integers_as_floats,
+    "QLinearLeakyRelu": _activation(alpha=0.25),
+    "QLinearSigmoid": _activation(),
+    "QuickGelu": lambda generator: ([_floats(generator, 3, 5)], {"alpha": 1.5}),
+    "SkipLayerNormalization": _normalized(5),
+    "SkipSimplifiedLayerNormalization": _normalized(4),
+}
+
+
+def test_every_operator_has_a_kernel() -> None:
+    assert set(DRAWS) == set(fused.KERNELS) == {name for domain in DOMAINS for name in contributed_names(domain)}
+
+
+@pytest.mark.parametrize("name", DRAWS)
+def test_a_kernel_computes_what_the_runtime_does(name: str) -> None:
+    generator = np.random.default_rng(3)
+    operator = contributed_operator(MICROSOFT, name)
+    assert operator is not None
+    for _ in range(20):
+        inputs, attributes = DRAWS[name](generator)
+        dtypes = tuple(0 if x is None else int(helper.np_dtype_to_tensor_dtype(x.dtype)) for x in inputs)
+        written = WRITTEN.get(name, (True,))
+        result = dtypes[0] if name.startswith("QLinear") else int(TensorProto.FLOAT)
+        results = tuple(result if named else 0 for named in written)
+        call = Call(operator, {**read_attributes(operator, ()), **attributes}, tuple(inputs), dtypes, results)
+        ours = [x for x, named in zip(fused.KERNELS[name](call), written, strict=True) if named]
+        for mine, theirs in zip(ours, foreign.compute(call), strict=True):
+            assert mine.shape == theirs.shape and mine.dtype == theirs.dtype
+            if mine.dtype == np.float32:
+                np.testing.assert_allclose(mine, theirs, rtol=ROUNDING, atol=ROUNDING * float(np.abs(theirs).max()))
+            else:
+                np.testing.assert_array_equal(mine, theirs)
