@@ -227,8 +227,16 @@ def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tu
 
 def to_attributes(operator: Operator, values: Mapping[str, AttributeValue | None]) -> list[AttributeProto]:
     """Return the attributes of a node, without absent values and defaults."""
-    defaults = _defaults(operator)
-    return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and defaults.get(name) != value]
+    return [to_attribute(operator, name, value) for name, value in values.items() if value is not None and not omitted(operator, name, value)]
+
+
+# ONNX's own inference refuses nodes that omit these attributes, although they have defaults.
+_STATED = frozenset({("MeanVarianceNormalization", "axes")})
+
+
+def omitted(operator: Operator, name: str, value: AttributeValue) -> bool:
+    """Tell whether a node may omit this value of an attribute."""
+    return _defaults(operator).get(name) == value and (operator.name, name) not in _STATED
 
 
 def attribute_default(operator: Operator, name: str) -> AttributeValue | None:

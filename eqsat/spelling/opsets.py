@@ -14,7 +14,7 @@ from onnx import AttributeProto, defs
 from eqsat.facts.fact import Fact, dtype_name
 from eqsat.facts.inference import infer
 from eqsat.facts.legality import illegal, type_rejection
-from eqsat.operators import Attributes, AttributeValue, Operator, attribute_default, contributed_operator, find_operator, read_attributes
+from eqsat.operators import Attributes, AttributeValue, Operator, attribute_default, contributed_operator, find_operator, omitted, read_attributes
 from eqsat.spelling.versions import CHANGES, HINT, NEGATIVE_AXES, NEWER_VALUES, RENAMED, lineage
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, is_default
 from eqsat.terms.forms import Draft, Form, Source, Written
@@ -111,7 +111,7 @@ def _misnamed(target: Operator, facts: Sequence[Fact | None], results: Sequence[
 
 def _is_declared(target: Operator, name: str, value: AttributeValue) -> bool:
     default = attribute_default(target, name)
-    return default is not None and attribute_key(default) == attribute_key(value)
+    return default is not None and attribute_key(default) == attribute_key(value) and omitted(target, name, value)
 
 
 def _target(name: str, opset: int) -> Operator | None:

@@ -110,7 +110,7 @@ EXAMPLES = {
             v = Exp(x)  a3 = Mul(v, half)  b3 = Mul(v, cubic)  c3 = Mul(b3, v)  d3 = Add(c3, one)  e3 = Mul(v, root)  f3 = Mul(e3, d3)
             h3 = Tanh(f3)  i3 = Add(h3, one)  w = Mul(a3, i3) }""",
         {"Gelu": 3, "Neg": 1, "Exp": 1},
-        "gelu-tanh gelu-tanh-cube gelu-tanh-factor",
+        "gelu-tanh gelu-tanh-factor",
         (20, 21),
     ),
     "LayerNormalization spelled out": Example(
@@ -120,6 +120,14 @@ EXAMPLES = {
         {"LayerNormalization": 1},
         "layernormalization layernormalization-bias",
         (17,),
+    ),
+    "LayerNormalization by Keras, in an opset without it": Example(
+        """g (float[N, 3, 4] x) => (float[N, 3, 4] y) <float[4] s = {1, 2, 3, -4}, float[4] b = {2, 0.5, -1, 3}, float e = {0.00001}> {
+            m = ReduceMean<axes = [2]>(x)  d = Sub(x, m)  q = Mul(d, d)  v = ReduceMean<axes = [2]>(q)  f = Add(v, e)  r = Sqrt(f)
+            i = Reciprocal(r)  k = Mul(i, s)  p = Mul(x, k)  h = Mul(m, k)  c = Sub(b, h)  y = Add(p, c) }""",
+        {"InstanceNormalization": 1, "Mul": 1, "Add": 1},
+        "instancenormalization",
+        (11, 13),
     ),
     "RMSNormalization and Swish spelled out": Example(
         """g (float[N, 3, 4] x, float[4] s) => (float[N, 3, 4] y, float[N, 3, 4] z, float[N, 3, 4] w) <float e = {0.00001}, int64[1] axes = {-1}> {

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from eqsat.language.library import whole_library
+from tests.rules import spellings
 from tests.rules.examples import Example
 
 MODULES = sorted(path.stem for path in Path(__file__).parent.glob("examples_*.py"))
@@ -31,6 +32,6 @@ def test_an_example(example: Example, opset: int) -> None:
 
 def test_every_rule_has_an_example() -> None:
     """One member of a family is enough: the checker tries all members alike."""
-    fired = {name for example in EXAMPLES.values() for name in example.names}
+    fired = {name for example in EXAMPLES.values() for name in example.names} | {name for spelling in spellings.read() for name in spelling.rules}
     assert fired <= whole_library().group_of.keys()
     assert {entry.listed.family for entry in whole_library().entries} == {name.partition("[")[0] for name in fired}

@@ -74,6 +74,8 @@ def sample_attention(node: DrawnNode) -> None:
     if 1 in node.fresh:
         key = (query[0], heads, length, query[3])
         node.fit(1, key)
+    if len(key) != 4:
+        raise Unfit
     node.fit(2, (*key[:3], node.shape(2)[-1] if len(node.shape(2)) == 4 else draw_size(random, 1)))
     if node.present(3):
         node.fit(3, random.choice(((query[2], key[2]), (1, 1, query[2], key[2]), (query[0], query[1], query[2], key[2]))))
