@@ -172,7 +172,7 @@ class Chooser:
             places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
         within = self._groups_of_ways(nodes, groups)
-        begin = time.perf_counter()
+        spent = 0.0
         portions: list[_Portion] = []
         for number, group in enumerate(groups):
             reached = _reached(group.roots, places_of, nodes, within, number)
@@ -183,12 +183,15 @@ class Chooser:
             portions.append(_Portion(graph, places, reached, initial, before))
 
         def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
+            nonlocal spent
             portion = portions[number]
             graph = replace(portion.graph, limits=(stored, self._fold_limit / 2)[: 1 + folding])
             solved = known.get(number)
             if solved is None or not solved.serves(graph, portion.places):
-                left = None if time_limit is None else max(0.0, time_limit - (time.perf_counter() - begin))
+                left = None if time_limit is None else max(0.0, time_limit - spent)
+                clock = time.perf_counter()
                 solved = known[number] = _Solved(graph, portion.places, self._extracted(replace(portion, graph=graph), left, method))
+                spent += time.perf_counter() - clock
             return solved.choice
 
         choices = [solve(self._free, number, math.inf) for number in range(len(groups))]
