@@ -8,6 +8,8 @@ import gc
 import pytest
 from hypothesis import settings
 
+from eqsat.garbage import collect_rarely
+
 settings.register_profile("eqsat", deadline=None, derandomize=True, database=None, print_blob=True)
 settings.load_profile("eqsat")
 
@@ -27,3 +29,4 @@ def pytest_collection_finish() -> None:
     """Spares the garbage collector what collection made, which stays until the end."""
     gc.collect()
     gc.freeze()
+    collect_rarely()
