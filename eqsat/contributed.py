@@ -1,9 +1,10 @@
 """Contributed operators: those of a runtime's own domain that rules may use, as schemas.
 
 onnx has no schemas for them. Each schema here says what the runtime's documentation says of the
-operator in version 1 of its domain: inputs, outputs, attributes with defaults, and types. An attribute that no rule can use is left out
-(`transBatchA` and `transBatchB` of FusedMatMul); it must be 0, its default. No operator here has the
-name of an operator of the standard, so that a name is enough in tables.
+operator in version 1 of its domain: inputs, outputs, attributes with defaults, and types. An
+attribute that no rule can use is left out (`transBatchA` and `transBatchB` of FusedMatMul); it must
+be 0, its default. No operator here has the name of an operator of the standard, so that a name is
+enough in tables.
 """
 
 from __future__ import annotations

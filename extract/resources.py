@@ -207,6 +207,7 @@ class _Limited:
         self.search.reweigh(weight, unit)
         self.search.budget = Budget.of(self.problem, self.deadline, fraction=8 * self.fraction)
         self.search.start()
+        # Joint moves wait until a choice is kept: here they take the most time and change little.
         self.search.improve(lambda: True)
         return not self.excess()
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from eqsat.choose.available import alone, refused
 from eqsat.choose.fusions import Fusions
+from eqsat.choose.groups import Group, added, allotted
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
@@ -28,7 +29,7 @@ from eqsat.spelling.definitions import define
 from eqsat.spelling.opsets import write
 from eqsat.terms.forms import Definition, Written, source_fact
 from eqsat.terms.reading import buildable, input_facts, term_attributes, term_outputs
-from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
+from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 _WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
@@ -53,23 +54,6 @@ class Chosen:
     room: float
     """The limit of these bytes. It is the one asked for, or a higher one where even a choice that
     stores nothing would exceed that."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Classes that are chosen together, the bytes that they store now, and the number of places
-    that get the choice.
-    """
-
-    roots: list[int]
-    stored: float
-    copies: int = 1
-    inputs: frozenset[int] | None = None
-    """The references of the inputs that the choice may read, or None for all."""
-
-    def has(self, way: Term) -> bool:
-        """Tells whether the choice may contain a way."""
-        return way.head != INPUT or self.inputs is None or way.data[0] in self.inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +179,7 @@ class Chooser:
             return solved.choice
 
         choices = [solve(self._free, number, math.inf) for number in range(len(groups))]
-        if _added(groups, choices) > room:
+        if added(groups, choices) > room:
             limits = allotted(groups, [choice.resources[0] for choice in choices], room)
             room = max(room, math.fsum(group.copies * (limit - group.stored) for group, limit in zip(groups, limits, strict=True)))
             for number, limit in enumerate(limits):
@@ -206,7 +190,7 @@ class Chooser:
         ]
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
         graph = Graph(classes, nodes, roots, (math.fsum(group.stored for group in groups) + room, self._fold_limit / 2)[: 1 + folding])
-        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), _added(groups, choices), room)
+        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room)
 
     def _taken(self, portion: _Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
@@ -297,30 +281,6 @@ class Chooser:
         if term.head == FOLDED:
             return self.stored_bytes(term.eclass)
         return 0.0
-
-
-def allotted(groups: Sequence[Group], wanted: Sequence[float], room: float) -> list[float]:
-    """Returns the bytes that each group may store, so that all copies together store `room` more
-    than now. No group gets more than it wants, and those that get less get even shares: the first
-    bytes gain the most. If `room` is negative, each has to do with the same part of its bytes.
-    """
-    if room < 0:
-        now = math.fsum(group.copies * group.stored for group in groups)
-        return [min(want, group.stored * max(0.0, 1 + room / now)) if now else 0.0 for group, want in zip(groups, wanted, strict=True)]
-    more = [want - group.stored for group, want in zip(groups, wanted, strict=True)]
-    level, left, waiting = math.inf, room, sum(group.copies for group in groups)
-    for number in sorted(range(len(more)), key=more.__getitem__):
-        if more[number] > left / waiting:
-            level = left / waiting
-            break
-        left -= groups[number].copies * more[number]
-        waiting -= groups[number].copies
-    return [group.stored + min(extra, level) for group, extra in zip(groups, more, strict=True)]
-
-
-def _added(groups: Sequence[Group], choices: Sequence[Choice]) -> float:
-    """Returns the bytes that the copies of the groups store more than now."""
-    return math.fsum(group.copies * (choice.resources[0] - group.stored) for group, choice in zip(groups, choices, strict=True))
 
 
 def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:

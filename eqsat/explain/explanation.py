@@ -27,11 +27,9 @@ from eqsat.report import Run
 from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.turns import attempt, fired_rules
 from eqsat.rewriting.valuation import Valuation
-from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, silent
-from eqsat.verification.loaded_model import LoadedModel
-from eqsat.verification.passing import passing
-from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict, verify
+from eqsat.verification.passing import judged, passing
+from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,16 +179,7 @@ class _Chain:
         self.reached = model is found.model or Likeness.of(model).same(Likeness.of(found.model))
 
     def _verdict(self, before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, Any]:
-        settings, folder = self._this.settings, self._this.original.folder
-        found = verify(
-            LoadedModel(before, folder),
-            LoadedModel(after, folder),
-            inputs=settings.inputs,
-            memory_limit=settings.memory_bytes,
-            custom_op_library=settings.custom_op_library,
-            worker=shared(),
-        )
-        return found.to_json()
+        return judged(before, after, self._this.original.folder, self._this.settings).to_json()
 
 
 def _step(index: int, link: Link, before: float, after: float, verdict: dict[str, Any] | None) -> Step:

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from eqsat.choose.choose import Chooser, Group, own_terms
+from eqsat.choose.choose import Chooser, own_terms
+from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.explain.proofs import LAW, Edge, Proofs

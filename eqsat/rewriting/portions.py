@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from eqsat.choose.choose import Chooser, Chosen, Group
+from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, decode
 from eqsat.choose.folding import Folding
+from eqsat.choose.groups import Group
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.egraph.encode import Encoding

@@ -20,10 +20,11 @@ import numpy as np
 import onnx
 from onnx import TensorProto
 
-from eqsat.choose.choose import Chooser, Chosen, Group
+from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
+from eqsat.choose.groups import Group
 from eqsat.choose.prices import Prices
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from eqsat.choose.choose import Chooser, Chosen, Group
+from eqsat.choose.choose import Chooser, Chosen
+from eqsat.choose.groups import Group
 from eqsat.choose.stored_constants import Constants
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph

@@ -16,6 +16,7 @@ from eqsat.language.library import Library
 from eqsat.model.model import Model
 from eqsat.rewriting.turns import Attempt, Job
 from eqsat.runtime.worker import shared
+from eqsat.settings import Settings
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.locate import Fault, locate
@@ -40,19 +41,24 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
     return checked
 
 
+def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings) -> Verdict:
+    """Returns the verdict on two models whose external data are under `folder`, as settings ask."""
+    return verify(
+        LoadedModel(original, folder),
+        LoadedModel(result, folder),
+        inputs=settings.inputs,
+        memory_limit=settings.memory_bytes,
+        custom_op_library=settings.custom_op_library,
+        worker=shared(),
+    )
+
+
 def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
     settings = job.settings
     examiner = Examiner(settings.memory_bytes, settings.custom_operators, shared())
 
     def verified(result: onnx.ModelProto) -> Verdict:
-        return verify(
-            LoadedModel(original, folder),
-            LoadedModel(result, folder),
-            inputs=settings.inputs,
-            memory_limit=settings.memory_bytes,
-            custom_op_library=settings.custom_op_library,
-            worker=shared(),
-        )
+        return judged(original, result, folder, settings)
 
     def faults(result: onnx.ModelProto, verdict: Verdict) -> list[Fault]:
         return locate(LoadedModel(model.proto, folder), LoadedModel(result, folder), verdict.draw, settings.inputs, examiner)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from eqsat.choose.choose import Group, allotted
+from eqsat.choose.groups import Group, allotted
 
 
 @pytest.mark.parametrize(
