@@ -38,7 +38,7 @@ class Kernel:
 
     def size(self) -> int:
         """Return the number of ways left."""
-        return sum(len(row) for row in self.ways)
+        return sum(map(len, self.ways))
 
     def classes(self) -> list[int]:
         """Return the classes left."""

@@ -58,33 +58,39 @@ class Search(State):
 
     def share(self, shared: int) -> bool:
         """Bring `shared` into use for every user that gains; keep this if the total falls."""
-        before, weight, children = self.total, self.weight, self.problem.children
+        problem, refs, prices, pick = self.problem, self.refs, self.price, self.pick
+        before, weight, children, users, owner, order = self.total, self.weight, problem.children, problem.users, problem.owner, problem.order
         fresh = self._add((shared,))
         proposals: list[tuple[int, int, int]] = []
         partners: dict[int, None] = {}
         # The order of visits is by component, children first. So a price is final when a parent
         # reads it, except within a cycle.
-        heap = sorted({(self.problem.order[self.problem.owner[n]], n) for c in fresh for n in self.problem.users[c]})
+        heap = sorted({(order[owner[n]], n) for c in fresh for n in users[c]})
         self.budget.steps -= len(heap)
         while heap and len(partners) + len(proposals) < PARTNERS:
             _, n = heapq.heappop(heap)
-            c = self.problem.owner[n]
+            c = owner[n]
             self.budget.steps -= 1
-            if self.refs[c]:
-                if self.pick[c] != n:
+            if refs[c]:
+                if pick[c] != n:
                     partners[c] = None
                 continue
-            price = weight[n] + sum(0 if self.refs[child] else self.price[child] for child in children[n])
-            if price < self.price[c] and not self.closes_cycle(c, n):
-                proposals.append((c, self.pick[c], self.price[c]))
-                self.pick[c], self.price[c] = n, price
-                self.budget.steps -= len(self.problem.users[c])
-                for user in self.problem.users[c]:
-                    heapq.heappush(heap, (self.problem.order[self.problem.owner[user]], user))
+            price, limit = weight[n], prices[c]
+            for child in children[n]:
+                if price >= limit:
+                    break
+                if not refs[child]:
+                    price += prices[child]
+            if price < limit and not self.closes_cycle(c, n):
+                proposals.append((c, pick[c], limit))
+                pick[c], prices[c] = n, price
+                self.budget.steps -= len(users[c])
+                for user in users[c]:
+                    heapq.heappush(heap, (order[owner[user]], user))
         moved: list[tuple[int, int]] = []
         for c in partners:
-            if self.refs[c]:
-                old = self.pick[c]
+            if refs[c]:
+                old = pick[c]
                 if self.best(c):
                     moved.append((c, old))
         self._drop((shared,))
@@ -93,8 +99,8 @@ class Search(State):
         self._add((shared,))
         self._undo(moved)
         self._drop((shared,))
-        for c, pick, price in reversed(proposals):
-            self.pick[c], self.price[c] = pick, price
+        for c, old, price in reversed(proposals):
+            pick[c], prices[c] = old, price
         return False
 
     def leave(self, shared: int) -> bool:

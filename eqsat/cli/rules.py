@@ -228,6 +228,6 @@ def _present(members: Sequence[Resolved], source: Any, library: Library) -> list
         if member.rule.results is not None and member.rule.results not in counts:
             return False
         directions = library.entry(member.rule.name).directions
-        return any(operators.issuperset(one.operators.intersection(member.rule.operators)) for one in directions)
+        return any(operators.issuperset(one.needs.operators.intersection(member.rule.operators)) for one in directions)
 
     return [member for member in members if looked_for(member)]

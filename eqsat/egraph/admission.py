@@ -1,8 +1,9 @@
-"""Admission: a rule enters the program of a run once the e-graph has all its operators.
+"""Admission: a rule enters the program of a run once the e-graph has all that a match needs.
 
 A graph lacks the operators of most rules of a library, yet each rule in egglog costs time and
-memory. So a rule enters only when the e-graph has all operators of its left side. Other rules may
-make these operators. The actions of a growing rule enter when one of its matches is picked for the
+memory. So a rule enters only when the e-graph has all operators of its left side, and, for each
+node of the left side with another as its input, some node with an input of that operator. Other
+rules may make these. The actions of a growing rule enter when one of its matches is picked for the
 first time.
 """
 
@@ -19,7 +20,7 @@ from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
 from eqsat.language.compile import Direction
-from eqsat.language.firing import Firing
+from eqsat.language.firing import Fired, Firing
 from eqsat.language.syntax import Label
 
 
@@ -43,7 +44,7 @@ class RuleSet:
 
 
 class Admission:
-    """Lets the rules of a run into one program, each once all its operators are there."""
+    """Lets the rules of a run into one program, each once its needs are met."""
 
     def __init__(self, program: Program, ruleset: RuleSet, watch: Watch) -> None:
         self.firings: dict[int, Firing] = {}
@@ -53,8 +54,9 @@ class Admission:
         self._ruleset = ruleset
         self._watch = watch
         self._finiteness = Finiteness(program.encoding)
+        self._fired = Fired()
         self._waiting = list(range(len(ruleset.rules)))
-        self._seen = 0  # number of signatures when rules were last admitted
+        self._seen = (0, 0)  # the number of signatures and of edges when rules were last admitted
         self._applied: set[int] = set()
         # Groups that all phases treat alike share their rulesets.
         kinds: dict[tuple[tuple[bool, bool], ...], int] = {}
@@ -65,16 +67,17 @@ class Admission:
                 self._kinds[group] = kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in ruleset.phases), len(kinds))
 
     def admit(self) -> bool:
-        """Lets in the rules whose operators are all there. Tells whether any rule entered."""
-        seen = self._program.seen
-        if len(seen) == self._seen:
+        """Lets in the rules whose needs are met. Tells whether any rule entered."""
+        program, signature_of = self._program, self._program.encoding.terms.signatures
+        if (len(program.seen), len(program.edges)) == self._seen:
             return False
-        self._seen = len(seen)
-        signatures = {self._program.encoding.terms.signatures[index] for index in seen}
+        self._seen = len(program.seen), len(program.edges)
+        signatures = {signature_of[index] for index in program.seen}
         operators = {signature.operator.name for signature in signatures}
-        # The operators' names rule out most rules cheaply, before signatures are compared.
+        edges = {(signature_of[node].operator.name, signature_of[operand].operator.name) for node, operand in program.edges}
+        # Names rule out most rules cheaply, before signatures are compared.
         rules = self._ruleset.rules
-        entering = [number for number in self._waiting if rules[number].operators <= operators and rules[number].compiled.pattern.signatures <= signatures]
+        entering = [number for number in self._waiting if rules[number].needs.met(operators, edges) and rules[number].compiled.pattern.signatures <= signatures]
         for number in entering:
             self._enter(number)
         gone = set(entering)
@@ -104,14 +107,15 @@ class Admission:
     def _enter(self, number: int) -> None:
         program, ruleset, watch = self._program, self._ruleset, self._watch
         group, encoding = ruleset.group(number), program.encoding
-        firing = Firing(ruleset.rules[number].compiled, encoding.terms, encoding.derivation, ruleset.least, self._finiteness.special, ruleset.trial)
+        compiled, special = ruleset.rules[number].compiled, self._finiteness.special
+        firing = Firing(compiled, encoding.terms, encoding.derivation, ruleset.least, special, ruleset.trial, self._fired)
         self.firings[number] = firing
-        made, kind = firing.compiled.made, self._kinds[group]
+        made, kind = compiled.made, self._kinds[group]
         if ruleset.trial:
             emit(program, firing, number, watch.answering(firing), GROW, trial=True)
-        elif firing.compiled.growth < 0 or (not firing.compiled.growth and any(phase.settles(group) for phase in ruleset.phases)):
+        elif compiled.growth < 0 or (not compiled.growth and any(phase.settles(group) for phase in ruleset.phases)):
             self.shrinks = True
-            emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY if firing.compiled.growth else SETTLE}_{kind}")
+            emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY if compiled.growth else SETTLE}_{kind}")
         elif any(phase.rounds for phase in ruleset.phases if phase.has(group)):
             one = self.candidates[number] = Candidates(firing)
             emit_search(program, firing, number, one.halves, watch.answering(one.note), f"{SEARCH}_{kind}")

@@ -56,6 +56,10 @@ def half_name(number: int, half: int) -> str:
     return f"half_{number}_{half}"
 
 
+PICKED = "picked"
+"""The tables of picked matches as integers, of all rules together."""
+
+
 def pick_name(number: int) -> str:
     """Returns the name of the relation of picked matches.
 
@@ -129,7 +133,7 @@ class _Emission:
         self.number = number
         self.next = 0
         self.actions: list[str] = []
-        self.column = f"py-call {program.callback(firing.column, f'column:{firing.compiled.title}')} firing"
+        self.column = f"py-call {program.callback(firing.fired.column, 'column')} firing"
         self.loops = 0  # the number of lists built item by item
         self.declared: set[str] = set()
         self.tables: set[str] = set()  # that the query reads
@@ -165,9 +169,9 @@ class _Emission:
     def apply(self, parts: Sequence[Half]) -> None:
         numbers = " ".join(f"found_{index}" for index in range(len(parts)))
         self.program.add(f"(relation {pick_name(self.number)} ({' '.join('PyObject' for _ in parts)} PyObject))")
-        self.program.table(pick_name(self.number), f"{numbers} firing")
+        table = self.program.table(PICKED, len(parts) + 1)
         columns = " ".join(f"(py-from-int {column})" for column in f"{numbers} firing".split())
-        self.program.rule("picked", f"pick {self.number}", f"(t_{pick_name(self.number)} {numbers} firing)", f"({pick_name(self.number)} {columns})")
+        self.program.rule("picked", f"pick {self.number}", f"({table} {self.number} {numbers} firing)", f"({pick_name(self.number)} {columns})")
         query = [f"({pick_name(self.number)} {numbers} firing)"]
         bound: set[str] = set()
         for index, half in enumerate(parts):
@@ -313,7 +317,7 @@ class _Emission:
         """
         name = f"each_{self.number}_{node}"
         inner = _Emission(self.program, self.firing, self.number)
-        item = self.program.callback(self.firing.item, f"item-column:{self.firing.compiled.title}")
+        item = self.program.callback(self.firing.fired.item, "item-column")
         inner.column = f"py-call {item} firing (py-from-int {self.loops}) (py-from-int position)"
         self.loops += 1
         shared = [f"y{number}" for number in range(len(loop.shared))]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from eqsat.egraph.changes import LOOK
-from eqsat.egraph.program import CLEAN, EACH, Program
+from eqsat.egraph.program import CLEAN, EACH, EDGES, TOLD, Program
 from eqsat.egraph.record import Iteration, Record
 from eqsat.language.compile import Direction
 
@@ -81,6 +81,10 @@ class Engine:
             name = self._combined[key] = f"together_{len(self._combined)}"
             self.run(f"(unstable-combined-ruleset {name} {' '.join(rulesets)})")
         return name
+
+    def find_edges(self) -> None:
+        """Notes the new edges of the e-graph in the program."""
+        self.run(f"(run-schedule (run {EDGES}) (run {TOLD}))")
 
     def complete(self) -> None:
         """Completes the lists that rules have begun item by item."""

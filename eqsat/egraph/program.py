@@ -40,6 +40,12 @@ CLEAN = "clean"
 EACH = "each"
 """The ruleset that completes lists item by item, right after a rule begins one."""
 
+EDGES = "edges"
+"""The ruleset that notes which signatures are inputs of which."""
+
+TOLD = "told"
+"""The ruleset that tells each new edge to Python."""
+
 
 def _resolve(token: int) -> Callable[..., object]:
     return _callbacks[token]
@@ -67,6 +73,8 @@ class Program:
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
+        # Pairs of signatures: of a term, and of a term that is one of its single inputs.
+        self.edges: set[tuple[int, int]] = set()
         self.changes = Changes(self.ruleset)
         self._watched = watched
         self._folder = folder
@@ -76,6 +84,7 @@ class Program:
         self._own: list[int] = []
         self._row_tables: dict[str, list[str]] = {}  # with the classes whose facts their rows have
         self._cleaned: set[str] = set()  # those whose old rows a law deletes
+        self._loads: list[tuple[str, list[tuple[int, ...]]]] = []  # the table and the rows of each load
         self._watched_tables: set[str] = set()
         self._start()
 
@@ -157,27 +166,45 @@ class Program:
         self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
-        """Appends a table and the rule that turns its rows into terms, if there are rows."""
+        """Appends the rule that turns these rows into terms, if there are rows.
+
+        All rows of one width share a table, since a file for each name would take longer to make
+        than egglog takes to read it.
+        """
         found = list(rows)
         if not found:
             return
-        self.table(name, columns)
-        self.add(self.fill(name, found))
-        self.rule("load", f"load {name}", f"(t_{name} {columns})", action)
+        kind, table = len(self._loads), self.table("rows", len(columns.split()))
+        self._loads.append((table, found))
+        self.rule("load", f"load {name}", f"({table} {kind} {columns})", action)
 
-    def table(self, name: str, columns: str) -> None:
-        """Appends an empty table of integers."""
-        self.add(f"(relation t_{name} ({' '.join('i64' for _ in columns.split())}))")
+    def _fill_loads(self) -> None:
+        """Appends the commands that read the rows of all loads."""
+        rows: dict[str, list[tuple[int, ...]]] = {}
+        for kind, (table, found) in enumerate(self._loads):
+            rows.setdefault(table, []).extend((kind, *row) for row in found)
+        for table, found in rows.items():
+            self.add(self.fill(table, found))
+        self._loads.clear()
 
-    def fill(self, name: str, rows: Iterable[tuple[int, ...]]) -> str:
-        """Returns the command that adds rows to a table.
+    def table(self, name: str, width: int) -> str:
+        """Declares a table of integers: a number that tells the kind of a row, and `width` columns.
+        Returns its name.
+        """
+        table = f"{name}_{width}"
+        self.declare(f"(relation {table} ({' '.join(['i64'] * (width + 1))}))")
+        return table
+
+    def fill(self, table: str, rows: Iterable[tuple[int, ...]]) -> str:
+        """Returns the command that adds rows to a table, each with its kind first. The rows of one
+        command take the place of those of the last.
 
         The rows go through a file: single commands take time and memory that grow with the square
         of their number.
         """
-        with (self._folder / f"{name}.tsv").open("w") as file:
+        with (self._folder / f"{table}.tsv").open("w") as file:
             file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
-        return f'(input t_{name} "{name}.tsv")'
+        return f'(input {table} "{table}.tsv")'
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
@@ -192,8 +219,12 @@ class Program:
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
             (ruleset load) (let {NOTHING} (py-from-int -1))
+            (relation is (T i64)) (relation edge (i64 i64))
         """)
         self.rulesets.add("load")
+        tell = self.callback(self._tell, "edge")
+        self.ruleset(EDGES)
+        self.rule(TOLD, "edge", f"(edge a b) (= answer (py-call {tell} (py-from-int a) (py-from-int b)))", "")
         entries = [*encoding.entries, *encoding.forms]
         rows: dict[int, list[tuple[int, ...]]] = {}
         for entry in entries:
@@ -218,11 +249,16 @@ class Program:
         for head, found in rows.items():
             if head >= 0 and not encoding.terms.signatures[head].lawless:
                 self._rows(head, found)
+        self._fill_loads()
         self._literals()
         link = self.callback(self._watched(derivation.link), "link")
         self.rule("laws", "list", "(= l (Cons h t)) (= f (fact h)) (= g (facts t))", f"(set (facts l) (py-call {link} f g))")
         project = self.callback(derivation.project, "project")
         self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
+
+    def _tell(self, node: int, operand: int) -> int:
+        self.edges.add((node, operand))
+        return 0
 
     def _merge(self, old: int, new: int) -> int:
         if old != new:
@@ -261,7 +297,9 @@ class Program:
         derive = self.callback(self._watched(self._deriver(index)), "derive")
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
         term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
-        self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments}))")
+        self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments})) (is o {index})")
+        for x in inputs:
+            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} operand)")
         if signature.operator.standard and signature.operator.name in ("Reshape", "Expand") and signature.inputs == 2:
             self._parameter(index, signature, name, term)
         return name

@@ -10,7 +10,7 @@ from eqsat.egraph.admission import Admission, RuleSet
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.engine import GROW, LAWS, Engine
 from eqsat.egraph.limits import Limits, Stop, Watch
-from eqsat.egraph.native import import_bindings
+from eqsat.egraph.native import QUICK_INTEGERS, import_bindings
 from eqsat.egraph.program import Program
 from eqsat.egraph.record import Record
 from eqsat.egraph.schedule import Schedule
@@ -30,16 +30,19 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
     bindings = import_bindings()
     record = Record()
     watch = Watch(limits, len(encoding.entries))
-    with tempfile.TemporaryDirectory(prefix="eqsat-") as folder:
+    with tempfile.TemporaryDirectory(prefix="eqsat-") as folder, QUICK_INTEGERS:
         program = Program(encoding, Path(folder), watch.watched)
         try:
             admission = Admission(program, ruleset, watch)
-            admission.admit()
             engine = Engine(bindings, program, folder, ruleset.rules, record)
             try:
                 if ruleset.trial:
-                    while engine.step([LAWS]):
-                        pass
+                    admitted = True
+                    while admitted:
+                        while engine.step([LAWS]):
+                            pass
+                        engine.find_edges()
+                        admitted = admission.admit()
                     if GROW in program.rulesets:
                         engine.step([GROW])
                 else:

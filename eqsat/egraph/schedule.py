@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 
 from eqsat.egraph.admission import Admission
 from eqsat.egraph.candidates import Candidates, Row
-from eqsat.egraph.emit import half_name, pick_name
+from eqsat.egraph.emit import PICKED, half_name
 from eqsat.egraph.engine import GROW, LAWS, SEARCH, SIMPLIFY, Engine
 from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
@@ -93,6 +93,7 @@ class Schedule:
                 pass
             if limit is not None:
                 return limit
+            self._engine.find_edges()
             if self._admission.admit():
                 continue  # laws apply to the operators of the new rules
             # Rules can unfold a class that contains itself (a Concat of it and nothing) forever.
@@ -103,7 +104,7 @@ class Schedule:
 
     def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:
         """Picks candidates and applies them. Tells whether anything changed."""
-        picked = False
+        picked: dict[int, list[tuple[int, ...]]] = {}  # by width
         left = share
         waiting = sorted((one.waiting * one.made, number) for number, one in growing.items() if one.waiting)
         for position, (_, number) in enumerate(waiting):
@@ -112,12 +113,14 @@ class Schedule:
             rows = one.take(self._size, min(firings, left // (len(waiting) - position) // one.made))
             left -= len(rows) * one.made
             if rows:
-                picked = True
                 self._admission.apply(number)
-                self._engine.extend()
-                self._engine.run(self._engine.program.fill(pick_name(number), rows))
+                picked.setdefault(len(rows[0]), []).extend((number, *row) for row in rows)
         if not picked:
             return False
+        self._engine.extend()
+        program = self._engine.program
+        for width, rows in picked.items():
+            self._engine.run(program.fill(program.table(PICKED, width), rows))
         self._engine.run("(run-schedule (run picked))")
         return self._engine.step([GROW], phase.name, GROW)
 

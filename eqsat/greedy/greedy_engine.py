@@ -114,7 +114,7 @@ class _Engine:
 
     def _run(self, number: int, phase: Phase) -> None:
         """Applies a rule until it finds nothing more."""
-        if self.record.hit is not None or not self._ruleset.rules[number].operators <= self.graph.operators():
+        if self.record.hit is not None or not self._ruleset.rules[number].needs.operators <= self.graph.operators():
             return
         compiled = self._ruleset.rules[number].compiled
         free = compiled.growth < 0 or (compiled.growth == 0 and phase.settles(self._ruleset.group(number)))

@@ -26,7 +26,7 @@ class RightSide:
         self._number = number
         self._bindings = bindings
         self._known = known
-        self._columns: Callable[[int], int] = lambda index: firing.column(number, index)
+        self._columns: Callable[[int], int] = lambda index: firing.fired.column(number, index)
         self._next = 0
         self._loops = 0
         self._literals: list[int] = []
@@ -115,4 +115,4 @@ class RightSide:
         return tail
 
     def _item_column(self, listed: int, position: int) -> Callable[[int], int]:
-        return lambda index: self._firing.item(self._number, listed, position, index)
+        return lambda index: self._firing.fired.item(self._number, listed, position, index)

@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Protocol
 from eqsat.language import syntax
 from eqsat.language.construction import Construction, Existing, Item, Loop, Reference, Shared, Value, construction_of
 from eqsat.language.pattern import pattern_of
-from eqsat.language.query import AreSizes, BindAttribute, BindTensor, BindTensors, CheckAttribute, Holds, MatchNumber, MatchParameter, NodeAtom, Pattern, Step
+from eqsat.language.query import (
+    AreSizes,
+    BindAttribute,
+    BindTensor,
+    BindTensors,
+    CheckAttribute,
+    Holds,
+    MatchNumber,
+    MatchParameter,
+    Needs,
+    NodeAtom,
+    Pattern,
+    Step,
+)
 from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
 
@@ -24,8 +37,8 @@ _ITEMS = 2  # the assumed length of a mapped list; a rule does not pay for one i
 
 
 class Direction(Protocol):
-    """One direction of a rule as a run lists it. A run reads `compiled` only if the graph has the
-    operators.
+    """One direction of a rule as a run lists it. A run reads `compiled` only if the graph has what
+    the direction needs.
     """
 
     @property
@@ -34,8 +47,8 @@ class Direction(Protocol):
         ...
 
     @property
-    def operators(self) -> frozenset[str]:
-        """The operators that a graph must have for a match."""
+    def needs(self) -> Needs:
+        """What a graph must have for a match."""
         ...
 
     @property
@@ -59,9 +72,9 @@ class Compiled:
         return self.rule.name
 
     @property
-    def operators(self) -> frozenset[str]:
-        """The operators that a graph must have for a match."""
-        return self.pattern.operators
+    def needs(self) -> Needs:
+        """What a graph must have for a match."""
+        return self.pattern.needs
 
     @property
     def compiled(self) -> Compiled:

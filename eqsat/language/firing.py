@@ -24,6 +24,28 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Knowledge, Terms, literal_of
 
 
+class Fired:
+    """The right sides of a run's firings, each under a number of its own, whatever the rule."""
+
+    def __init__(self) -> None:
+        self._columns: list[Columns] = []
+
+    def add(self, columns: Columns) -> int:
+        """The number of a new firing."""
+        self._columns.append(columns)
+        return len(self._columns) - 1
+
+    def column(self, number: int, index: int) -> int:
+        """One column of the right side of a firing."""
+        return self._columns[number].own[index]
+
+    def item(self, number: int, listed: int, position: int, index: int) -> int:
+        """One column of an item of a list that a firing makes. `listed` is the number of the list
+        on the right side.
+        """
+        return self._columns[number].lists[listed][position][index]
+
+
 class Firing:
     """Fires one direction of a rule in one run. All columns are handles of the run's terms."""
 
@@ -35,11 +57,13 @@ class Firing:
         least: Label = Label.FINITE,
         special: Callable[[Fact], bool] = lambda fact: False,
         trial: bool = False,
+        fired: Fired | None = None,
     ) -> None:
         """The rule fires only if it promises at least `least`. `special` tells, by a value's fact,
-        whether the value is known to hold a NaN or an infinity.
+        whether the value is known to hold a NaN or an infinity. Rules of one run share `fired`.
         """
         self.compiled = compiled
+        self.fired = Fired() if fired is None else fired
         self.refusals: Counter[Refusal] = Counter()
         self.wrong: str | None = None  # the reason why the rule is wrong, once that is found
         self.seconds = 0.0  # spent on decisions
@@ -51,7 +75,6 @@ class Firing:
         self._least = least
         self._special = special
         self._known: dict[tuple[int, ...], int] = {}
-        self._columns: list[Columns] = []
 
     def __call__(self, *handles: int) -> int:
         """The number of the firing on these columns, or -1 if the rule does not fire."""
@@ -60,23 +83,13 @@ class Firing:
             clock = time.perf_counter()
             found = self._fire(handles)
             self.seconds += time.perf_counter() - clock
-            number = -1 if isinstance(found, Refusal) else len(self._columns)
             if isinstance(found, Refusal):
                 self.refusals[found] += 1
+                number = -1
             else:
-                self._columns.append(found)
+                number = self.fired.add(found)
             self._known[handles] = number
         return number
-
-    def column(self, number: int, index: int) -> int:
-        """One column of the right side of a firing."""
-        return self._columns[number].own[index]
-
-    def item(self, number: int, listed: int, position: int, index: int) -> int:
-        """One column of an item of a list that a firing makes. `listed` is the number of the list
-        on the right side.
-        """
-        return self._columns[number].lists[listed][position][index]
 
     def check(self, atom: MappedAtom) -> Callable[..., int]:
         """A function of sources: 0 if the left side admits an item with them in a list, or -1."""

@@ -16,6 +16,7 @@ from eqsat.language.cache import cached, ship
 from eqsat.language.compile import Compiled, Direction, compile_rule
 from eqsat.language.parse import SIZE_LIMIT, decode, read
 from eqsat.language.problems import Problem, RuleErrors, nearest
+from eqsat.language.query import Needs
 from eqsat.language.resolve import Resolved, duplicates, resolve
 from eqsat.language.syntax import Label, Rule, RuleFile
 from eqsat.shipped import RULES
@@ -54,20 +55,18 @@ class Entry:
     @functools.cached_property
     def directions(self) -> tuple[Direction, ...]:
         """Its directions, as a run lists them."""
-        operators = self.listed.operators
-        return self.compiled if operators is None else tuple(_Listed(self, number) for number in range(len(operators)))
+        needs = self.listed.needs
+        return self.compiled if needs is None else tuple(_Listed(self, number) for number in range(len(needs)))
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The entry of a rule in an index: for each direction, the operators that it looks for, if
-    known already.
-    """
+    """The entry of a rule in an index: for each direction, the needs of a match, if known already."""
 
     name: str
     family: str
     label: Label
-    operators: tuple[frozenset[str], ...] | None = None
+    needs: tuple[Needs, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +81,9 @@ class _Listed:
         return self.entry.listed.name
 
     @property
-    def operators(self) -> frozenset[str]:
-        assert self.entry.listed.operators is not None
-        return self.entry.listed.operators[self.number]
+    def needs(self) -> Needs:
+        assert self.entry.listed.needs is not None
+        return self.entry.listed.needs[self.number]
 
     @property
     def compiled(self) -> Compiled:
@@ -259,7 +258,7 @@ def _made(library: Library) -> tuple[object, Sequence[object]]:
     index: list[tuple[str, int, tuple[Listed, ...]]] = []
     parts: list[object] = []
     for group in library.groups:
-        listed = (replace(entry.listed, operators=tuple(one.operators for one in entry.compiled)) for entry in group.entries)
+        listed = (replace(entry.listed, needs=tuple(one.needs for one in entry.compiled)) for entry in group.entries)
         index.append((group.name, len(parts), tuple(listed)))
         parts += [group.file, *((entry.resolved, entry.compiled) for entry in group.entries)]
     return index, parts

@@ -9,8 +9,9 @@ matched classes, one step after the other, and stop at the first that is not kno
 from __future__ import annotations
 
 import functools
+from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from eqsat.language import syntax
 from eqsat.operators import AttributeValue, Operator
@@ -192,6 +193,19 @@ class Holds:
 Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | BindTensors | MatchParameter | MatchNumber | AreSizes | Holds
 
 
+class Needs(NamedTuple):
+    """The operators that a graph must have for a match, and its edges: pairs of the operator of a
+    node and that of the node that computes one of its inputs. A match may need more.
+    """
+
+    operators: frozenset[str]
+    edges: frozenset[tuple[str, str]]
+
+    def met(self, operators: Set[str], edges: Set[tuple[str, str]]) -> bool:
+        """Whether a graph with these operators and edges may have a match."""
+        return self.operators <= operators and self.edges <= edges
+
+
 @dataclass
 class Pattern:
     """A left side that is ready to be matched."""
@@ -221,6 +235,10 @@ class Pattern:
         return frozenset(atom.signature for atom in self.nodes)
 
     @functools.cached_property
-    def operators(self) -> frozenset[str]:
-        """The names of the operators that a graph must have for a match."""
-        return frozenset(signature.operator.name for signature in self.signatures)
+    def needs(self) -> Needs:
+        """What a graph must have for a match."""
+        nodes = [atom for atom in self.atoms if isinstance(atom, NodeAtom)]
+        # A list may hold the node anywhere, so it asks for no neighbors.
+        inputs = [(atom, variable) for atom in nodes if not (atom.view and atom.signature.rest) for variable in atom.inputs]
+        edges = frozenset((atom.operator.name, other.operator.name) for atom, variable in inputs for other in nodes if other.variable == variable)
+        return Needs(frozenset(signature.operator.name for signature in self.signatures), edges)

@@ -77,7 +77,7 @@ SETS = ("unary", "binary", "comparison", "reduction")
 
 def movement_table() -> str:
     """Returns how many operators of a family have a rule with a movement and nothing else."""
-    met = {frozenset(one.operators) for entry in built_in().entries for one in entry.directions}
+    met = {one.needs.operators for entry in built_in().entries for one in entry.directions}
     rows: list[str] = []
     for movement in MOVEMENTS:
         counts = [sum({movement, member} in met for member in FAMILIES[family].members) for family in SETS]

@@ -165,7 +165,7 @@ def test_what_is_stored_is_what_was_made() -> None:
         if number % 25 == 0:
             fresh = load([show_file(built_in().written(entry.listed.name)[0])])
             assert fresh.rule(entry.listed.name) == entry.resolved
-            assert tuple(one.operators for one in fresh.entry(entry.listed.name).compiled) == entry.listed.operators
+            assert tuple(one.needs for one in fresh.entry(entry.listed.name).compiled) == entry.listed.needs
             assert pickle.loads(cache._pickled(entry.compiled)) == entry.compiled
 
 
