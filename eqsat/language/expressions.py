@@ -9,7 +9,8 @@ expression, and only functions of the language are ever called.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from eqsat.facts import dims
 from eqsat.language import syntax
@@ -70,7 +71,7 @@ class _Evaluation:
         self.depth += 1
         try:
             self._spend(1)
-            return self._value(expression, names)
+            return _CASES.get(type(expression), _Evaluation.none)(self, expression, names)
         except NoValue as error:
             raise Unevaluable(expression.place, str(error)) from None
         finally:
@@ -83,58 +84,67 @@ class _Evaluation:
 
     def _operate(self, *operands: Value | None) -> None:
         # Each expression costs a step, which pays for numbers.
-        if any(isinstance(operand, tuple) for operand in operands):
-            self._spend(effort(operands))
+        for operand in operands:
+            if isinstance(operand, tuple):
+                self._spend(effort(operands))
+                return
 
     def _list(self, items: Iterable[Value | None]) -> List:
         found = tuple(items)
         self._spend(leaves(found))
         return found
 
-    def _value(self, expression: Expression, names: Names) -> Value | None:
-        match expression:  # the most frequent cases come first
-            case syntax.Name(name):
-                if name in names:
-                    return names[name]
-                if name in DTYPES:
-                    return DTYPES[name]
-                raise NoValue(f"{name} has no value")
-            case syntax.Number(value):
-                return dims.whole(value) if isinstance(value, int) else value
-            case syntax.Call("given", (syntax.Name(name),)) if name not in names:
-                return False
-            case syntax.Call(function, arguments):
-                return self._call(function, tuple([self.value(argument, names) for argument in arguments]))
-            case syntax.Index(source, index):
-                return _item(self.value(source, names), self.value(index, names))
-            case syntax.Binary(symbol, left, right):
-                return self._binary(symbol, self.value(left, names), self.value(right, names))
-            case syntax.Comparison(operands, operators):
-                return every(self._comparisons(operands, operators, names))
-            case syntax.Text(value):
-                return value
-            case syntax.Items(items):
-                return self._items(items, names)
-            case syntax.Comprehension():
-                return self._comprehension(expression, names)
-            case syntax.Unary(symbol, operand):
-                value = self.value(operand, names)
-                self._operate(value)
-                return negation(condition(value)) if symbol == "not" else negative(value)
-            case syntax.Logic(symbol, operands):
-                truths = (condition(self.value(operand, names)) for operand in operands)
-                return every(truths) if symbol == "and" else some(truths)
-            case syntax.Conditional():
-                return self._conditional(expression, names)
-            case syntax.Slice():
-                return self._slice(expression, names)
-            case _:
-                raise NoValue("this is no number, list, string, condition or data type")
+    def none(self, expression: Expression, names: Names) -> Value | None:
+        raise NoValue("this is no number, list, string, condition or data type")
 
-    def _items(self, items: tuple[Expression, ...], names: Names) -> List | None:
+    def name(self, expression: syntax.Name, names: Names) -> Value | None:
+        name = expression.name
+        if name in names:
+            return names[name]
+        if name in DTYPES:
+            return DTYPES[name]
+        raise NoValue(f"{name} has no value")
+
+    def number(self, expression: syntax.Number, names: Names) -> Value | None:
+        return dims.whole(expression.value) if isinstance(expression.value, int) else expression.value
+
+    def text(self, expression: syntax.Text, names: Names) -> Value | None:
+        return expression.value
+
+    def call(self, expression: syntax.Call, names: Names) -> Value | None:
+        if expression.function == "given" and isinstance(expression.arguments[0], syntax.Name) and expression.arguments[0].name not in names:
+            return False
+        arguments = tuple([self.value(argument, names) for argument in expression.arguments])
+        function = FUNCTIONS[expression.function]
+        self._spend(function.work(arguments))
+        result = function.apply(arguments)
+        return self._list(result) if is_list(result) else result
+
+    def index(self, expression: syntax.Index, names: Names) -> Value | None:
+        return _item(self.value(expression.source, names), self.value(expression.index, names))
+
+    def binary(self, expression: syntax.Binary, names: Names) -> Value | None:
+        left, right = self.value(expression.left, names), self.value(expression.right, names)
+        self._operate(left, right)
+        result = arithmetic(expression.operator, left, right)
+        return self._list(result) if is_list(result) else result
+
+    def comparison(self, expression: syntax.Comparison, names: Names) -> Value | None:
+        return every(self._comparisons(expression.operands, expression.operators, names))
+
+    def unary(self, expression: syntax.Unary, names: Names) -> Value | None:
+        value = self.value(expression.operand, names)
+        self._operate(value)
+        return negation(condition(value)) if expression.operator == "not" else negative(value)
+
+    def logic(self, expression: syntax.Logic, names: Names) -> Value | None:
+        truths = (condition(self.value(operand, names)) for operand in expression.operands)
+        return every(truths) if expression.operator == "and" else some(truths)
+
+    def items(self, expression: syntax.Items, names: Names) -> List | None:
         found: list[Value | None] = []
         whole = True
-        for item in items:
+        for item in expression.items:
             if not isinstance(item, syntax.Spread):
                 found.append(self.value(item, names))
                 continue
@@ -148,7 +158,7 @@ class _Evaluation:
                 raise NoValue("only a list can be spread")
         return self._list(found) if whole else None
 
-    def _comprehension(self, expression: syntax.Comprehension, names: Names) -> List | None:
+    def comprehension(self, expression: syntax.Comprehension, names: Names) -> List | None:
         source = self.value(expression.source, names)
         if not is_list(source):
             raise NoValue("the list that is gone through is not known" if source is None else "only a list can be gone through")
@@ -164,11 +174,6 @@ class _Evaluation:
                 whole = whole and kept is True
         return self._list(found) if whole else None
 
-    def _binary(self, symbol: str, left: Value | None, right: Value | None) -> Value | None:
-        self._operate(left, right)
-        result = arithmetic(symbol, left, right)
-        return self._list(result) if is_list(result) else result
-
     def _comparisons(self, operands: tuple[Expression, ...], operators: tuple[str, ...], names: Names) -> Iterable[bool | None]:
         left = self.value(operands[0], names)
         for symbol, operand in zip(operators, operands[1:], strict=True):
@@ -177,7 +182,7 @@ class _Evaluation:
             yield compare(symbol, left, right)
             left = right
 
-    def _conditional(self, expression: syntax.Conditional, names: Names) -> Value | None:
+    def conditional(self, expression: syntax.Conditional, names: Names) -> Value | None:
         truth = condition(self.value(expression.condition, names))
         if truth is not None:
             return self.value(expression.yes if truth else expression.no, names)
@@ -185,7 +190,7 @@ class _Evaluation:
         self._operate(yes, no)
         return common(yes, no)
 
-    def _slice(self, expression: syntax.Slice, names: Names) -> Value | None:
+    def slice(self, expression: syntax.Slice, names: Names) -> Value | None:
         source = self.value(expression.source, names)
         ends = [self.value(end, names) for end in (expression.start, expression.stop) if end is not None]
         if source is not None and not is_list(source):
@@ -198,11 +203,23 @@ class _Evaluation:
         self._operate(source)
         return source[None if expression.start is None else numbers[0] : None if expression.stop is None else numbers[-1]]
 
-    def _call(self, name: str, arguments: tuple[Value | None, ...]) -> Value | None:
-        function = FUNCTIONS[name]
-        self._spend(function.work(arguments))
-        result = function.apply(arguments)
-        return self._list(result) if is_list(result) else result
+
+_CASES: dict[type[Expression], Callable[[_Evaluation, Any, Names], Value | None]] = {
+    syntax.Name: _Evaluation.name,
+    syntax.Number: _Evaluation.number,
+    syntax.Text: _Evaluation.text,
+    syntax.Call: _Evaluation.call,
+    syntax.Index: _Evaluation.index,
+    syntax.Slice: _Evaluation.slice,
+    syntax.Items: _Evaluation.items,
+    syntax.Comprehension: _Evaluation.comprehension,
+    syntax.Unary: _Evaluation.unary,
+    syntax.Binary: _Evaluation.binary,
+    syntax.Comparison: _Evaluation.comparison,
+    syntax.Logic: _Evaluation.logic,
+    syntax.Conditional: _Evaluation.conditional,
+}
+"""The evaluation of each kind of expression. The other kinds have no value."""
 
 
 def _item(source: Value | None, index: Value | None) -> Value | None:

@@ -60,12 +60,12 @@ DTYPES = {dtype_name(code): DType(code) for code in TensorProto.DataType.values(
 
 def is_list(value: Value | None) -> TypeGuard[List]:
     """Whether a value is a list. A symbolic size is a tuple too, but no list."""
-    return isinstance(value, tuple) and not isinstance(value, Poly)
+    return type(value) is tuple
 
 
 def is_integer(value: Value | None) -> TypeGuard[Known]:
     """Whether a value is an integer, known or symbolic, and no condition."""
-    return isinstance(value, int | Poly) and not isinstance(value, bool)
+    return type(value) is int or type(value) is Poly
 
 
 def is_number(value: Value | None) -> TypeGuard[Number]:
@@ -115,9 +115,7 @@ def leaves(value: Value | None, nesting: int = 0) -> int:
         raise NoValue(f"lists nest deeper than {_NESTING_LIMIT}")
     total = len(value)
     for item in value:
-        if total > LIST_LIMIT:
-            break
-        if is_list(item):
+        if type(item) is tuple and total <= LIST_LIMIT:
             total += leaves(item, nesting + 1)
     if total > LIST_LIMIT:
         raise NoValue(f"a list has more than {LIST_LIMIT} items")
@@ -132,9 +130,15 @@ def effort(values: Iterable[Value | None]) -> int:
 
 
 def _effort(value: Value | None) -> int:
+    if not isinstance(value, tuple):
+        return 1
     if isinstance(value, Poly):
         return _POLY_EFFORT + len(value)
-    return leaves(value) + sum(_effort(item) for item in value if isinstance(item, tuple)) if is_list(value) else 1
+    total = leaves(value)
+    for item in value:
+        if isinstance(item, tuple):
+            total += _effort(item)
+    return total
 
 
 # --- truth ---
