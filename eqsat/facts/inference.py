@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain
+from typing import Generic, TypeVar
 
 import numpy as np
 import onnx
@@ -32,6 +33,7 @@ from eqsat.facts.shapes import SHAPES
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
 
 Imports = tuple[tuple[str, int], ...]
+Part = TypeVar("Part")
 _Items = tuple[tuple[str, AttributeValue], ...]
 
 # ONNX's inference aborts the process on some nodes of these operators; `_fatal` finds them.
@@ -51,18 +53,34 @@ def infer(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None,
 
     `opset_imports` are those of the model, by default the operator's own.
     """
-    items = tuple(attributes.items())
-    if any(isinstance(value, AttributeProto) for _, value in items):
-        return (UNKNOWN,) * outputs if any(_hidden(value) for _, value in items) else _infer(Node(operator, attributes, inputs, outputs), opset_imports)
-    return _infer_cached(operator, items, _kinds(items), inputs, outputs, opset_imports)
+    if any(_hidden(value) for value in attributes.values()):
+        return (UNKNOWN,) * outputs
+    return _infer(Node(operator, attributes, inputs, outputs), opset_imports)
 
 
-# A model repeats its layers, and an optimization repeats its turns, so most calls hit the cache.
-@functools.lru_cache(maxsize=1 << 14)
-def _infer_cached(
-    operator: Operator, attributes: _Items, _kinds: tuple[type, ...], inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports
-) -> tuple[Fact, ...]:
-    return _infer(Node(operator, dict(attributes), inputs, outputs), opset_imports)
+class _Remembered(Generic[Part]):
+    """A function of nodes with a cache, for all nodes whose attributes have a hash.
+
+    A model repeats its layers, and an optimization repeats its turns, so most calls hit it.
+    """
+
+    def __init__(self, compute: Callable[[Node, Imports], Part]) -> None:
+        self._compute = compute
+        self._cached = functools.lru_cache(maxsize=1 << 14)(self._of_items)
+
+    def __call__(self, node: Node, opset_imports: Imports) -> Part:
+        items = tuple(node.attributes.items())
+        if any(isinstance(value, AttributeProto) for _, value in items):
+            return self._compute(node, opset_imports)
+        return self._cached(node.operator, items, _kinds(items), node.inputs, node.outputs, opset_imports)
+
+    def forget(self) -> None:
+        self._cached.cache_clear()
+
+    def _of_items(
+        self, operator: Operator, attributes: _Items, kinds: tuple[type, ...], inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports
+    ) -> Part:
+        return self._compute(Node(operator, dict(attributes), inputs, outputs), opset_imports)
 
 
 def _kinds(attributes: _Items) -> tuple[type, ...]:
@@ -70,6 +88,7 @@ def _kinds(attributes: _Items) -> tuple[type, ...]:
     return tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in attributes)
 
 
+@_Remembered
 def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
     operator, attributes, inputs, outputs = node
     const = operator.pure and operator.name != "DequantizeLinear" and all(fact is None or fact.const for fact in inputs)
@@ -79,7 +98,8 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         constant = _constant(attributes)
         if constant is not None:
             return (constant,)
-    facts, refusal = _standard(node, opset_imports)
+    known, refusal = _standard(node, opset_imports)
+    facts = list(known)
     if refusal is not None and all(fact is None or fact.dtype or fact.other is not None for fact in inputs):
         return (UNKNOWN,) * outputs  # the node is illegal
     if any(not fact.dtype and fact.other is None for fact in facts):
@@ -107,11 +127,12 @@ def _hidden(value: AttributeValue) -> bool:
 # --- ONNX's own inference ---
 
 
-def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | None]:
+@_Remembered
+def _standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str | None]:
     schema = node.operator.schema
     assert schema is not None
     if node.operator.name in _FATAL and _fatal(node):
-        return [UNKNOWN] * node.outputs, "an attribute or a size is out of range"
+        return (UNKNOWN,) * node.outputs, "an attribute or a size is out of range"
     types: dict[str, TypeProto] = {}
     data: dict[str, TensorProto] = {}
     for position, fact in enumerate(node.inputs):
@@ -128,12 +149,12 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[list[Fact], str | Non
         imports = opset_imports or ((node.operator.domain, node.operator.opset),)
         found = infer_node_outputs(schema, proto, types, data, opset_imports=_imports(imports))
     except _REFUSALS as error:
-        return [UNKNOWN] * node.outputs, str(error)
+        return (UNKNOWN,) * node.outputs, str(error)
     facts = [_fact(found.get(f"o{position}")) for position in range(node.outputs)]
     if node.operator.name == "Attention" and any(not isinstance(dim, int) for fact in node.inputs if fact for dim in fact.shape or ()):
         # ONNX's inference for Attention treats a symbolic size as 0.
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
-    return facts, None
+    return tuple(facts), None
 
 
 def _declared(node: Node) -> list[Fact]:
@@ -369,3 +390,9 @@ def _contributed(node: Node) -> tuple[Fact, ...]:
         shapes = fused_matmul(node)
         return (Fact(first.dtype, None if shapes is None else shapes[0]), *rest)
     return (UNKNOWN,) * node.outputs
+
+
+def forget() -> None:
+    """Empty the caches, which a test has to do that changes what the functions read."""
+    _infer.forget()
+    _standard.forget()

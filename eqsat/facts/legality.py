@@ -24,23 +24,27 @@ def _kinds(operator: Operator) -> dict[str, frozenset[str]]:
 
 def type_rejection(operator: Operator, inputs: tuple[Fact | None, ...]) -> str | None:
     """Return a reason why the schema rejects these data types together, or None."""
+    return _type_rejection(operator, tuple([0 if fact is None else fact.dtype for fact in inputs]))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _type_rejection(operator: Operator, dtypes: tuple[int, ...]) -> str | None:
     schema = operator.schema
     if schema is None:
         return None
     bound: dict[str, int] = {}
-    for position, fact in enumerate(inputs):
-        if fact is None or not fact.dtype:
+    for position, dtype in enumerate(dtypes):
+        if not dtype:
             continue
         if position >= len(schema.inputs) and not _variadic(schema):
             return f"{operator.name} has no input {position}"
         formal = schema.inputs[min(position, len(schema.inputs) - 1)]
-        name = f"tensor({dtype_name(fact.dtype)})"
-        if name not in _kinds(operator).get(formal.type_str, {formal.type_str}):
-            return f"{operator.name} takes no {dtype_name(fact.dtype)} as {formal.name}"
+        if f"tensor({dtype_name(dtype)})" not in _kinds(operator).get(formal.type_str, {formal.type_str}):
+            return f"{operator.name} takes no {dtype_name(dtype)} as {formal.name}"
         if formal.type_str in _kinds(operator) and (formal.is_homogeneous or position < len(schema.inputs) - 1):
-            other = bound.setdefault(formal.type_str, fact.dtype)
-            if other != fact.dtype:
-                return f"{operator.name} takes {dtype_name(other)} and {dtype_name(fact.dtype)} not together"
+            other = bound.setdefault(formal.type_str, dtype)
+            if other != dtype:
+                return f"{operator.name} takes {dtype_name(other)} and {dtype_name(dtype)} not together"
     return None
 
 

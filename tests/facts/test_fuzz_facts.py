@@ -93,10 +93,9 @@ def test_a_wrong_table_is_found(name: str, lie: str, monkeypatch: pytest.MonkeyP
 
     ONNX's inference had this fault for Slice-10.
     """
-    forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]
-    forget()
+    inference.forget()
     monkeypatch.setitem(SHAPES, name, SHAPES[lie])
     try:
         assert fuzz(range(20), (name,)).wrong
     finally:
-        forget()
+        inference.forget()

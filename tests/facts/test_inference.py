@@ -273,7 +273,7 @@ def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]
         told.extend(types.values())
         return {"o0": helper.make_tensor_type_proto(TensorProto.FLOAT, claims)} if claims else real(schema, node, types, *rest, **options)
 
-    inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+    inference.forget()
     monkeypatch.setattr(inference, "infer_node_outputs", spy)
     return told
 
@@ -307,7 +307,7 @@ def test_what_onnx_claims_of_sizes_can_only_contradict(claims: tuple[Any, ...], 
         assert infer(find_operator("", "MatMul", 13), {}, (Fact(1, (N, 3)), Fact(1, (3, 4))), 1) == (Fact(1, shape),)
         assert told
     finally:
-        inference._infer_cached.cache_clear()  # pyright: ignore[reportPrivateUsage]
+        inference.forget()
 
 
 def test_nothing_is_known_of_the_sizes_inside_a_sequence() -> None:
