@@ -83,7 +83,8 @@ class Search(State):
                     price += prices[child]
             if price < limit and not self.closes_cycle(c, n):
                 proposals.append((c, pick[c], limit))
-                pick[c], prices[c] = n, price
+                self.repick(c, n)
+                prices[c] = price
                 self.budget.steps -= len(users[c])
                 for user in users[c]:
                     heapq.heappush(heap, (order[owner[user]], user))
@@ -100,7 +101,8 @@ class Search(State):
         self._undo(moved)
         self._drop((shared,))
         for c, old, price in reversed(proposals):
-            pick[c], prices[c] = old, price
+            self.repick(c, old)
+            prices[c] = price
         return False
 
     def leave(self, shared: int) -> bool:

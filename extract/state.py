@@ -23,6 +23,8 @@ class State:
       forbidden combination adds more than any choice weighs.
     - A class that is not free has one node and is in every choice. It never moves and is not in
       `total`.
+    - `_ranks[i]`, where it is there, numbers the classes of component i so that each has a greater
+      number than the classes of the component that its pick needs.
     - With `tracked`, `used` is the use of each resource by all chosen nodes.
     - While `strict` is set, which needs `tracked`, no move leaves the limits.
     """
@@ -39,6 +41,7 @@ class State:
         self.total = 0
         self._cap = 0
         self._amounts = problem.amounts if tracked else []
+        self._ranks: dict[int, dict[int, float]] = {}
         self._forced = [0] * len(self.pick)
         is_free = bytearray(len(self.pick))
         for c in problem.free:
@@ -87,6 +90,7 @@ class State:
             self._settle(paid=self.problem.needed, fixed=bytes(len(self.pick)))
         else:
             self.pick = list(pick)
+            self._ranks.clear()
         self.refs = list(self._forced)
         self.used = list(self._used)
         self._missing = [len(term.nodes) for term in self.problem.terms]
@@ -190,7 +194,7 @@ class State:
         The caller has ruled out a cycle (`closes_cycle`).
         """
         old = self.pick[c]
-        self.pick[c] = n
+        self.repick(c, n)
         self._account(n, 1)
         self._account(old, -1)
         # The new children come first: shared children then stay in use and cost no steps.
@@ -199,23 +203,64 @@ class State:
 
     def closes_cycle(self, c: int, n: int) -> bool:
         """Tell whether the children of node n reach class c through picks."""
-        order, pick, children = self.problem.order, self.pick, self.problem.children
-        part = order[c]
+        part = self.problem.order[c]
         if len(self.problem.component[part]) == 1:
             return False
-        stack = [child for child in children[n] if order[child] == part]
+        rank = self._ranks.get(part)
+        if rank is None:
+            rank = self._ranks[part] = self._ranked(part)
+        seen = self._above(n, rank, rank[c])
+        self.budget.steps -= len(seen)
+        return c in seen
+
+    def _above(self, n: int, rank: Mapping[int, float], least: float) -> set[int]:
+        """Return the classes of at least this rank that the children of node n reach through picks.
+        Classes of a lower rank reach no others.
+        """
+        pick, children = self.pick, self.problem.children
+        stack = [child for child in children[n] if rank.get(child, -1.0) >= least]
         seen = set(stack)
         while stack:
-            here = stack.pop()
-            if here == c:
-                self.budget.steps -= len(seen)
-                return True
-            for child in children[pick[here]]:
-                if order[child] == part and child not in seen:
+            for child in children[pick[stack.pop()]]:
+                if rank.get(child, -1.0) >= least and child not in seen:
                     seen.add(child)
                     stack.append(child)
-        self.budget.steps -= len(seen)
-        return False
+        return seen
+
+    def repick(self, c: int, n: int) -> None:
+        """Set the pick of class c, in use or not, to node n, which closes no cycle."""
+        self.pick[c] = n
+        part = self.problem.order[c]
+        rank = self._ranks.get(part)
+        above = self._above(n, rank, rank[c]) if rank is not None else ()
+        if rank is None or not above:
+            return
+        # What c needs now goes below it, and stays above all that it needs itself.
+        needs = (child for other in above for child in self.problem.children[self.pick[other]] if child not in above)
+        low = max((rank[child] for child in needs if child in rank), default=-1.0)
+        step = (rank[c] - low) / (len(above) + 1)
+        for place, other in enumerate(sorted(above, key=rank.__getitem__), 1):
+            rank[other] = low + place * step
+        if not low < low + step <= low + len(above) * step < rank[c]:
+            del self._ranks[part]  # no room between two numbers
+
+    def _ranked(self, part: int) -> dict[int, float]:
+        """Number the classes of a component, those that the pick of a class needs before it."""
+        order, pick, children = self.problem.order, self.pick, self.problem.children
+        members = self.problem.component[part]
+        self.budget.steps -= len(members)
+        rank: dict[int, float] = {}
+        stack: list[int] = []
+        for member in members:
+            stack.append(member)
+            while stack:
+                c = stack[-1]
+                waiting = [child for child in children[pick[c]] if order[child] == part and child not in rank]
+                if waiting:
+                    stack += waiting
+                else:
+                    rank.setdefault(stack.pop(), float(len(rank)))
+        return rank
 
     def best(self, c: int, banned: frozenset[int] | set[int] = frozenset()) -> bool:
         """Move class c, in use, to the node of least total without a banned child.
@@ -276,6 +321,7 @@ class State:
     def _settle_cycle(self, members: list[int], paid: bytes | bytearray, fixed: bytes | bytearray) -> None:
         problem, weight, price = self.problem, self.weight, self.price
         part = problem.order[members[0]]
+        self._ranks.pop(part, None)
         # Inside the component a paid class counts too, unless it is fixed: only then does the order
         # by cost put children first.
         cost: dict[int, int] = {}
