@@ -1,0 +1,59 @@
+"""The state of a search: its test for cycles knows the picks of this moment."""
+
+from __future__ import annotations
+
+import contextlib
+from random import Random
+
+import pytest
+
+from eqsat.extract import ExtractionError
+from eqsat.extract.budget import Budget
+from eqsat.extract.preparation import prepare
+from eqsat.extract.problem import Problem
+from eqsat.extract.search import Search
+from tests.support.drawn_graphs import FAMILIES, drawn
+
+
+def reaches(search: Search, n: int, c: int) -> bool:
+    """Tells by a plain walk whether the children of node n reach class c through picks."""
+    stack, seen = list(search.problem.children[n]), set[int]()
+    while stack:
+        here = stack.pop()
+        if here == c:
+            return True
+        if here not in seen:
+            seen.add(here)
+            stack += search.problem.children[search.pick[here]]
+    return False
+
+
+@pytest.mark.parametrize("shape", sorted(FAMILIES))
+def test_a_node_closes_a_cycle_if_its_children_reach_its_class(shape: str) -> None:
+    draw = Random(f"cycles {shape}")
+    asked = moved = closed = 0
+    problems: list[Problem] = []
+    for _ in range(60):
+        with contextlib.suppress(ExtractionError):  # not every graph has a choice
+            problems.append(prepare(drawn(draw, shape, "integers"), None)[0])
+    for problem in problems:
+        search = Search(problem, Budget.of(problem, None))
+        search.start()
+        for _ in range(40):
+            if not search.contended:
+                break
+            c = draw.choice(search.contended)
+            n = draw.choice(problem.nodes_of[c])
+            closes = search.closes_cycle(c, n)
+            assert closes == reaches(search, n, c)
+            asked, closed = asked + 1, closed + closes
+            if not closes and n != search.pick[c]:
+                moved += 1
+                if search.refs[c]:
+                    search.move(c, n)
+                else:
+                    search.repick(c, n)
+            if not draw.randrange(12):
+                search.resettle()
+    assert moved or not asked
+    assert closed or shape not in ("rings", "inverses", "wild")
