@@ -1,7 +1,8 @@
 """The price of a graph: the prices of its nodes, and their sums.
 
-The types of the values come from `value_info`, so they must be declared or inferred before. Bodies
-of control flow count as if each ran once; of the branches of an `If`, the dearest counts.
+The types of the values come from `value_info`, so they must be declared or inferred before. The body
+of a Loop or Scan counts as often as it runs; one of which this is unknown counts once. Of the
+branches of an `If`, the dearest counts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from dataclasses import dataclass, replace
 
 import onnx
 
+from eqsat.control.bodies import fits
+from eqsat.control.surroundings import Scope as Values
+from eqsat.control.unrolling import loop_trips, scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.target import Target
@@ -20,7 +24,7 @@ from eqsat.operators import find_operator, normal_domain, read_attributes
 
 @dataclass(frozen=True, slots=True)
 class NodePrice:
-    """The price of a node, with the name of its first output."""
+    """The price of a node over all its runs, with the name of its first output."""
 
     name: str
     node: PricedNode
@@ -60,7 +64,8 @@ def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int]
     `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants), inside=False))
+    known = Values(opsets.get("", 1), model.ir_version >= 4)
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, known), inside=False))
 
 
 @dataclass(slots=True)
@@ -72,6 +77,7 @@ class _Scope:
     sizes: Mapping[str, int]
     opsets: Mapping[str, int]
     constants: Collection[str]
+    known: Values  # the constants and producers that tell the trips of a Loop
 
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
@@ -81,14 +87,37 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
         scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
+    if any(any(attribute_graphs(node)) for node in graph.node):
+        scope.known = scope.known.inside(graph)
     for node in graph.node:
-        priced = _node(node, scope)
+        priced = replace(_node(node, scope), trips=_trips(node, scope)) if node.op_type in _REPEATS else _node(node, scope)
         yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
         for body in bodies:
-            yield from body
+            yield from body if priced.trips == 1 else (_repeated(row, priced.trips) for row in body)
+
+
+_REPEATS = frozenset({"Loop", "Scan"})
+
+
+def _trips(node: onnx.NodeProto, scope: _Scope) -> int:
+    """Returns how often the body of a Loop or Scan runs; 1 where that is unknown."""
+    if normal_domain(node.domain) or not fits(node):
+        return 1
+    if node.op_type == "Loop":
+        trips = loop_trips(node, scope.known)
+        return 1 if trips is None else trips
+    axes = scan_axes(node)
+    walked = scope.types.get(node.input[len(node.input) - len(axes)], _UNKNOWN).shape if axes and scope.opsets.get("", 1) >= 9 else None
+    return 1 if walked is None or not -len(walked) <= axes[0] < len(walked) else walked[axes[0]]
+
+
+def _repeated(row: NodePrice, times: int) -> NodePrice:
+    cost = row.price
+    total = Price(cost.seconds * times, cost.launches * times, cost.bytes * times, cost.operations * times, cost.bound, cost.multiply_adds * times)
+    return replace(row, price=total)
 
 
 def _seconds(rows: Sequence[NodePrice]) -> float:

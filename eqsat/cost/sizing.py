@@ -11,25 +11,51 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
+from eqsat.control.unrolling import scan_axes
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
 from eqsat.facts.inference import infer
+from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 from eqsat.traits import NEWEST
 
 
 def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> None:
-    """Adds to `value_info` what facts tell of the values that nodes of the main graph compute."""
+    """Adds to `value_info` what facts tell of the values that nodes of a graph compute, and of the
+    inputs and values of its bodies. The values that a loop carries count with their sizes in the first trip.
+    """
+    _complete(graph, {}, {}, {normal_domain(item.domain): item.version for item in opset_import})
+
+
+def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping[str, Fact], opsets: Mapping[str, int]) -> None:
+    """Completes a graph that sees the values `around` it. `given` are facts of its inputs."""
     declared = {info.name: info.type for info in graph.value_info}
-    if all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
+    bodies = [node for node in graph.node if any(attribute_graphs(node))]
+    if not bodies and not around and all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
         return
-    sizing = _Sizing(graph, declared, {normal_domain(item.domain): item.version for item in opset_import})
+    sizing = _Sizing(graph, declared, opsets, around, given)
     for node in graph.node:
         sizing.follow(node)
     del graph.value_info[:]
-    for name in dict.fromkeys([*declared, *sizing.made]):
+    for name in dict.fromkeys([*declared, *given, *sizing.made]):
         kind = to_type(sizing.facts[name]) if name in sizing.facts else None
         graph.value_info.add(name=name, type=kind or declared.get(name, onnx.TypeProto()))
+    for node in bodies:
+        for _, body in attribute_graphs(node):
+            _complete(body, sizing.facts, _arguments(node, body, sizing.facts), opsets)
+
+
+def _arguments(node: onnx.NodeProto, body: onnx.GraphProto, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Returns the facts of the inputs of a body, in its first run."""
+    inputs = [_open(facts.get(name, UNKNOWN))._replace(const=False, ints=None, uniform=None, floats=None) for name in node.input]
+    if node.op_type == "Loop":
+        inputs[:2] = [Fact(onnx.TensorProto.INT64, ()), Fact(onnx.TensorProto.BOOL, ())]
+    axes = scan_axes(node) if node.op_type == "Scan" else []
+    for place, axis in zip(range(len(inputs) - len(axes), len(inputs)), axes, strict=True):
+        shape = inputs[place].shape
+        known = shape is not None and -len(shape) <= axis < len(shape)
+        inputs[place] = inputs[place]._replace(shape=(*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :]) if shape is not None and known else None)
+    return {info.name: fact for info, fact in zip(body.input, inputs, strict=False)}
 
 
 def _is_sized(kind: onnx.TypeProto | None) -> bool:
@@ -42,9 +68,12 @@ def _is_sized(kind: onnx.TypeProto | None) -> bool:
 class _Sizing:
     """The facts of the values of one graph, node by node."""
 
-    def __init__(self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int]) -> None:
+    def __init__(
+        self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int], around: Mapping[str, Fact], given: Mapping[str, Fact]
+    ) -> None:
         self.made: list[str] = []
-        self.facts: dict[str, Fact] = {info.name: _open(from_type(info.type, info.name)) for info in graph.input}
+        self.facts: dict[str, Fact] = {**around, **{info.name: _open(from_type(info.type, info.name)) for info in graph.input}}
+        self.facts.update((name, fact) for name, fact in given.items() if fact != UNKNOWN)
         self.facts.update((tensor.name, from_tensor(tensor)) for tensor in graph.initializer)
         self._declared = declared
         self._opsets = opsets

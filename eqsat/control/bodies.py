@@ -1,0 +1,118 @@
+"""Bodies: graphs inside nodes, and the moving of their nodes into the graph around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import onnx
+from onnx import helper
+
+from eqsat.control.surroundings import Scope
+from eqsat.model.model import attribute_graphs
+from eqsat.model.names import FreshNames, all_names, defined_names, rename_captures
+
+BODIES = frozenset({"If", "Loop", "Scan"})
+"""The operators with bodies whose meaning is known here."""
+
+Node = onnx.NodeProto
+Graph = onnx.GraphProto
+
+
+def everywhere(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield nodes, and those inside of their bodies."""
+    for node in nodes:
+        yield node
+        for _, body in attribute_graphs(node):
+            yield from everywhere(body.node)
+
+
+def count_of(node: Node, name: str) -> int:
+    """Return an integer attribute; 0 if it is absent."""
+    return next((item.i for item in node.attribute if item.name == name), 0)
+
+
+def fits(node: Node) -> bool:
+    """Tell whether the inputs and outputs of the bodies match the node.
+
+    ONNX's checker accepts some mismatches; no runtime does.
+    """
+    bodies = dict(attribute_graphs(node))
+    if node.op_type == "If":
+        return all(not body.input and len(body.output) == len(node.output) for body in bodies.values())
+    body, skip = bodies["body"], 1 if node.op_type == "Loop" else 0
+    carried = len(node.input) - (2 if skip else count_of(node, "num_scan_inputs"))
+    return len(body.input) == len(node.input) and 0 <= carried <= len(body.output) - skip and len(node.output) <= len(body.output) - skip
+
+
+def rename(node: Node, names: Mapping[str, str]) -> None:
+    """Rename the inputs and outputs of a node, and what its bodies capture. Raise `NameClash`."""
+    for values in (node.input, node.output):
+        for place, name in enumerate(values):
+            if name in names:
+                values[place] = names[name]
+    for _, body in attribute_graphs(node):
+        rename_captures(body, names)
+
+
+def replace_nodes(target: Any, nodes: Iterable[Node]) -> None:
+    """Set a repeated field to `nodes`, which may come from the same field."""
+    kept = Graph()
+    kept.node.extend(nodes)
+    del target[:]
+    target.extend(kept.node)
+
+
+@dataclass(slots=True)
+class Destination:
+    """The graph into which the nodes of bodies move, and the names that are free in it."""
+
+    graph: Graph
+    scope: Scope
+    fresh: FreshNames
+
+    def takes(self, body: Graph) -> bool:
+        """Tell whether the stored constants of a body can move."""
+        outside = any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in body.initializer)
+        return not body.sparse_initializer and (self.scope.stores or not outside)
+
+    def stored(self, tensor: onnx.TensorProto) -> list[Node]:
+        """Store a constant in the graph; return the node that holds it, if it needs one."""
+        if not self.scope.stores:
+            return [helper.make_node("Constant", [], [tensor.name], value=tensor)]
+        self.graph.initializer.append(tensor)
+        return []
+
+    def moved(self, body: Graph, arguments: Mapping[str, str], results: Sequence[str], skip: int = 0, typed: bool = True) -> list[Node]:
+        """Return the nodes of a body for the graph around it. They read `arguments` for its inputs
+        and compute `results`, of which empty ones are not needed, from its outputs after `skip`.
+
+        `typed` tells whether the declared types inside of the body go with them. The body
+        stays as it is. Raise `NameClash`.
+        """
+        copy = Graph()
+        copy.CopyFrom(body)
+        sources = [info.name for info in copy.output][skip:]
+        mapping = dict(arguments)
+        inside, given = set(all_names(copy)), {name for node in copy.node for name in node.output}
+        for source, result in zip(sources, results, strict=False):
+            if result and source in given and source not in mapping and result not in inside:
+                mapping[source] = result
+        for name in defined_names(copy):
+            if name not in mapping:
+                mapping[name] = self.fresh.make(name)
+        for node in copy.node:
+            rename(node, mapping)
+        nodes: list[Node] = []
+        for tensor in copy.initializer:
+            if tensor.name not in arguments:
+                tensor.name = mapping[tensor.name]
+                nodes += self.stored(tensor)
+        nodes += copy.node
+        for info in copy.value_info if typed else ():
+            if info.name in mapping and mapping[info.name] not in results:
+                info.name = mapping[info.name]
+                self.graph.value_info.append(info)
+        copies = [(mapping.get(source, source), result) for source, result in zip(sources, results, strict=False)]
+        return nodes + [helper.make_node("Identity", [source], [result]) for source, result in copies if result and source != result]
