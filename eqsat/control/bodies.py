@@ -28,6 +28,15 @@ def everywhere(nodes: Iterable[Node]) -> Iterator[Node]:
             yield from everywhere(body.node)
 
 
+def shell(function: onnx.FunctionProto) -> Graph:
+    """Return a function's body as a graph."""
+    body = Graph(name=function.name)
+    body.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
+    body.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)
+    body.node.extend(function.node)
+    return body
+
+
 def count_of(node: Node, name: str) -> int:
     """Return an integer attribute; 0 if it is absent."""
     return next((item.i for item in node.attribute if item.name == name), 0)

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 import onnx
 from onnx import helper
 
-from eqsat.control.bodies import BODIES, Destination, Graph, Node, count_of, everywhere, fits, rename, replace_nodes
+from eqsat.control.bodies import BODIES, Destination, Graph, Node, count_of, everywhere, fits, rename, replace_nodes, shell
 from eqsat.control.containers import READS, constant_node, unpacked
 from eqsat.control.surroundings import Scope
 from eqsat.control.unrolling import loop_trips, starts, unrolled
@@ -58,7 +58,7 @@ class _Pass:
     def __init__(self, proto: onnx.ModelProto, kept: frozenset[str]) -> None:
         self.proto = proto
         self.kept = kept
-        shells = [_shell(function) for function in proto.functions]
+        shells = [shell(function) for function in proto.functions]
         self.fresh = FreshNames(name for graph in (proto.graph, *shells) for name in all_names(graph))
         self.functions = {function_key(f.domain, f.name, f.overload) for f in proto.functions}
         self.changed = False
@@ -67,9 +67,9 @@ class _Pass:
         """Run the pass; tell whether anything changed."""
         self._graph(self.proto.graph, Scope(_opset(self.proto.opset_import), self.proto.ir_version >= 4))
         for function in self.proto.functions if not self.kept else ():  # a kept node may call any function
-            shell = _shell(function)
-            self._graph(shell, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
-            replace_nodes(function.node, shell.node)
+            body = shell(function)
+            self._graph(body, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
+            replace_nodes(function.node, body.node)
         return self.changed
 
     def _graph(self, graph: Graph, outer: Scope) -> None:
@@ -264,12 +264,3 @@ def _prune(body: Graph) -> None:
 def _opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
     """Return the opset of the default domain; the last import counts."""
     return next((item.version for item in reversed(list(imports)) if not normal_domain(item.domain)), 1)
-
-
-def _shell(function: onnx.FunctionProto) -> Graph:
-    """Return a function's body as a graph."""
-    shell = Graph(name=function.name)
-    shell.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
-    shell.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)
-    shell.node.extend(function.node)
-    return shell

@@ -7,7 +7,7 @@ unrolled loop computes is what the loop computes; whether that is faster is for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,15 @@ from eqsat.control.surroundings import Scope
 from eqsat.model.model import FunctionKey, attribute_graphs, function_key
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
 
-Shapes = Mapping[str, Sequence[int]]
+_RESHAPES = 5  # the first opset in which the sizes of a Reshape are an input
+
+# Returns the sizes that all of these values have, if they are numbers, given the nodes that compute
+# the values.
+Sizes = Callable[[Sequence[Node], Sequence[str]], Sequence[int] | None]
+
+
+def no_sizes(nodes: Sequence[Node], names: Sequence[str]) -> None:
+    """Know no sizes."""
 
 
 def starts(node: Node, scope: Scope) -> bool:
@@ -65,12 +73,10 @@ def repeatable(body: Graph, opset: int, functions: Iterable[FunctionKey]) -> boo
     return True
 
 
-def unrolled(node: Node, trips: int, into: Destination, sizes: Shapes | None = None) -> list[Node] | None:
+def unrolled(node: Node, trips: int, into: Destination, sizes: Sizes = no_sizes) -> list[Node] | None:
     """Return the nodes that a Loop or Scan runs in its trips, or None if they cannot move.
 
-    The body must be `repeatable` if there is more than one trip. `sizes` are those of the values
-    that the body returns, by name, where they are numbers and the same in each trip. Raise
-    `NameClash`.
+    The body must be `repeatable` if there is more than one trip. Raise `NameClash`.
     """
     body = dict(attribute_graphs(node))["body"]
     if not into.takes(body):
@@ -94,9 +100,8 @@ def unrolled(node: Node, trips: int, into: Destination, sizes: Shapes | None = N
         arguments = shared | dict(zip([info.name for info in body.input], given, strict=True))
         nodes += [*made, *into.moved(body, arguments, results, skip, typed=trips == 1)]
         state = results[:carried]
-    for stack in stacks:
-        nodes += _stacked(node, stack, into, None if sizes is None else sizes.get(body.output[skip + carried + stack.place].name))
-    return nodes
+    stacked = [made for stack in stacks for made in _stacked(node, stack, into, sizes(nodes, stack.parts))]
+    return nodes + stacked
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def _stacked(node: Node, stack: _Stack, into: Destination, sizes: Sequence[int] 
     """Return nodes that stack what the trips give to one scanned output."""
     axis = _integers(node, "scan_output_axes", stack.place + 1)[stack.place]
     parts = stack.parts[::-1] if _integers(node, "scan_output_directions", stack.place + 1)[stack.place] else stack.parts
-    if sizes is not None and len(parts) > 1 and all(sizes) and -len(sizes) <= axis + (axis < 0) < len(sizes):
+    if sizes is not None and into.scope.opset >= _RESHAPES and len(parts) > 1 and all(sizes) and -len(sizes) <= axis + (axis < 0) < len(sizes):
         # One Reshape after the Concat takes the place of an Unsqueeze for each part. In a Reshape
         # a size of 0 would have another meaning, and behind the last axis parts would interleave.
         axis += (len(sizes) + 1) * (axis < 0)

@@ -82,10 +82,19 @@ class Valuation:
     """
     _loads: bool = False  # whether the runtime has loaded a model
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
+    _parts: Valuation | None = None
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
+
+    def of_parts(self) -> Valuation:
+        """Returns a valuation for small parts of models. One that the runtime refuses is the worst,
+        and tells nothing of whole models.
+        """
+        if self._parts is None:
+            self._parts = Valuation(self.target, self.objective, self.sizes, self.library, self.worker, self.memory, verified=False)
+        return self._parts
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
