@@ -11,7 +11,8 @@ from onnx import helper
 
 from eqsat.control.surroundings import Scope
 from eqsat.model.model import attribute_graphs
-from eqsat.model.names import FreshNames, all_names, defined_names, rename_captures
+from eqsat.model.names import FreshNames, all_names, captures, defined_names, rename_captures
+from eqsat.operators import normal_domain
 
 BODIES = frozenset({"If", "Loop", "Scan"})
 """The operators with bodies whose meaning is known here."""
@@ -71,6 +72,28 @@ def replace_nodes(target: Any, nodes: Iterable[Node]) -> None:
     kept.node.extend(nodes)
     del target[:]
     target.extend(kept.node)
+
+
+def tidied(nodes: Iterable[Node], results: Iterable[str]) -> list[Node]:
+    """Return nodes without copies (Identity) and dead ones; they compute the same `results`.
+
+    The nodes change in place. Raise `NameClash`.
+    """
+    needed = set(results)
+    names: dict[str, str] = {}
+    left: list[Node] = []
+    for node in nodes:
+        rename(node, names)
+        if node.op_type == "Identity" and not normal_domain(node.domain) and node.output[0] not in needed:
+            names[node.output[0]] = node.input[0]
+        else:
+            left.append(node)
+    kept: list[Node] = []
+    for node in reversed(left):
+        if not needed.isdisjoint(node.output):
+            kept.append(node)
+            needed.update(node.input, *(captures(body) for _, body in attribute_graphs(node)))
+    return kept[::-1]
 
 
 @dataclass(slots=True)

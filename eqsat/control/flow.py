@@ -19,6 +19,7 @@ from onnx import helper
 
 from eqsat.control.bodies import BODIES, Destination, Graph, Node, count_of, everywhere, fits, rename, replace_nodes, shell
 from eqsat.control.containers import READS, constant_node, unpacked
+from eqsat.control.splitting import divided, part_sizes
 from eqsat.control.surroundings import Scope
 from eqsat.control.unrolling import loop_trips, starts, unrolled
 from eqsat.model.model import attribute_graphs, function_key
@@ -103,6 +104,9 @@ class _Pass:
             return self._loop(node, graph, scope) or self._carried(node, scope, used, 2, 1)
         if node.op_type == "Scan" and scope.opset >= 9:
             return self._carried(node, scope, used, 0, 0)
+        if node.op_type == "SplitToSequence":
+            sizes = part_sizes(node, scope)
+            return None if sizes is None else divided(node, sizes, graph, scope, self.fresh)
         return unpacked(node, scope, self.fresh) if node.op_type in READS else None
 
     def _if(self, node: Node, graph: Graph, scope: Scope, used: set[str]) -> list[Node] | None:

@@ -15,7 +15,7 @@ import onnx
 from onnx import helper
 
 from eqsat.control.bodies import Destination, Graph, Node, count_of, everywhere, rename, replace_nodes
-from eqsat.control.containers import constant_node
+from eqsat.control.containers import constant_node, joined_rows
 from eqsat.control.surroundings import Scope
 from eqsat.model.model import FunctionKey, attribute_graphs, function_key
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
@@ -173,14 +173,7 @@ def _stacked(node: Node, stack: _Stack, into: Destination, sizes: Sequence[int] 
         joined = into.fresh.make(f"{stack.result}_joined")
         shape = constant_node(np.array([*sizes[:axis], len(parts), *sizes[axis:]], np.int64), into.fresh.make("shape"))
         return [helper.make_node("Concat", parts, [joined], axis=axis), shape, helper.make_node("Reshape", [joined, shape.output[0]], [stack.result])]
-    results = [stack.result] if len(parts) == 1 else [into.fresh.make(f"{part}_row") for part in parts]
-    nodes: list[Node] = []
-    if into.scope.opset >= 13:
-        nodes = [constant_node(np.array([axis], np.int64), into.fresh.make("axes"))]
-        nodes += [helper.make_node("Unsqueeze", [part, nodes[0].output[0]], [row]) for part, row in zip(parts, results, strict=True)]
-    else:
-        nodes = [helper.make_node("Unsqueeze", [part], [row], axes=[axis]) for part, row in zip(parts, results, strict=True)]
-    return nodes + ([helper.make_node("Concat", results, [stack.result], axis=axis)] if len(parts) > 1 else [])
+    return joined_rows(parts, axis, stack.result, into.scope, into.fresh)
 
 
 def _integers(node: Node, name: str, count: int) -> list[int]:

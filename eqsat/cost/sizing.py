@@ -127,12 +127,12 @@ def _parts(node: onnx.NodeProto, inputs: tuple[Fact | None, ...]) -> tuple[Fact,
     size, split = shape[axis], inputs[1] if len(inputs) > 1 else None
     if not isinstance(size, int) or (split is not None and split.ints is None):
         return ()
-    sizes = _split_sizes(size, split)
+    sizes = split_sizes(size, split)
     dropped = split is None and not attributes.get("keepdims", 1)
     return tuple(Fact(source.dtype, (*shape[:axis], *(() if dropped else (part,)), *shape[axis + 1 :])) for part in sizes)
 
 
-def _split_sizes(size: int, split: Fact | None) -> list[Dim]:
+def split_sizes(size: int, split: Fact | None) -> list[Dim]:
     """Returns the sizes of the parts of an axis; `split` holds them, or the size of each."""
     if split is None:
         return [1] * size

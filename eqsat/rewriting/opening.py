@@ -15,12 +15,14 @@ from dataclasses import dataclass
 import onnx
 from onnx import numpy_helper
 
-from eqsat.control.bodies import BODIES, Destination, everywhere, fits, replace_nodes
+from eqsat.control.bodies import BODIES, Destination, everywhere, fits, replace_nodes, tidied
 from eqsat.control.calls import inlined
 from eqsat.control.flow import simplify
 from eqsat.control.selection import Branch, selected
+from eqsat.control.splitting import divided
 from eqsat.control.surroundings import Scope
 from eqsat.control.unrolling import loop_trips, repeatable, scan_axes, unrolled
+from eqsat.cost.sizing import split_sizes
 from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
@@ -32,6 +34,7 @@ from eqsat.operators import normal_domain
 from eqsat.rewriting.body_facts import GraphFacts
 from eqsat.rewriting.valuation import Valuation
 
+_OPENS = BODIES | {"SplitToSequence"}
 _SCANS = 9  # the first opset in which Scan has no axis for batches
 _MOST_TRIPS = 32  # trips of a loop that is unrolled
 _MOST_COPIES = 512  # nodes that unrolling one loop may make
@@ -46,7 +49,7 @@ def opened(model: Model, valuation: Valuation, kept: frozenset[str], room: float
     """
     found = simplify(model.proto if kept else inlined(model.proto, everything=flat), kept)
     for _ in range(_PASSES):
-        if not any(node.op_type in BODIES for node in everywhere(found.graph.node)):
+        if not any(node.op_type in _OPENS for node in everywhere(found.graph.node)):
             break
         opening = _Pass(model if found is model.proto else normalize(found, model.folder, None), valuation.of_parts(), kept, room)
         if not opening.run():
@@ -86,14 +89,14 @@ class _Pass:
 
     def _graph(self, graph: onnx.GraphProto, known: Graph, scope: Scope, outer: Outer) -> bool:
         """Opens what pays in a graph, in place, or in its bodies. Tells whether anything did."""
-        if not any(node.bodies for node in known.nodes):
+        if not any(node.bodies or node.operator.name in _OPENS for node in known.nodes):
             return False
         try:
             here = _Here(scope.inside(graph), *self._facts.of(known, outer))
         except Contradiction:
             return False
         nodes: list[onnx.NodeProto] = []
-        sources = {name: node for node in known.nodes if node.bodies for name in node.outputs if name}
+        sources = {name: node for node in known.nodes for name in node.outputs if name}
         changed = False
         for node in graph.node:
             source = sources.get(next(filter(None, node.output), ""))
@@ -106,8 +109,11 @@ class _Pass:
 
     def _node(self, node: onnx.NodeProto, source: Node, graph: onnx.GraphProto, here: _Here) -> list[onnx.NodeProto] | None:
         """Returns nodes in place of one with bodies: cheaper ones, or the node itself if something in
-        its bodies was opened.
+        its bodies was opened. A SplitToSequence becomes a Split if that makes the sequence vanish.
         """
+        if source.operator.standard and node.op_type == "SplitToSequence":
+            sizes = self._part_sizes(node, here)
+            return None if sizes is None else divided(node, sizes, graph, here.scope, self._fresh)
         seen = here.around.get(id(source.proto), Outer())
         inside = [self._graph(body, source.bodies[name], here.scope, seen.only(source.bodies[name].captured())) for name, body in attribute_graphs(node)]
         if any(inside):
@@ -117,6 +123,7 @@ class _Pass:
         into = Destination(onnx.GraphProto(), here.scope, self._fresh)
         try:
             made = self._other_form(node, source, here, seen, into)
+            made = None if made is None else tidied(made, filter(None, node.output))
         except (NameClash, Contradiction):
             return None
         if made is None or not self._pays(node, made, source, into, here):
@@ -150,6 +157,18 @@ class _Pass:
             sizes.add(None if shape is None or not -len(shape) <= axis < len(shape) else shape[axis])
         size = sizes.pop() if len(sizes) == 1 else None
         return size if isinstance(size, int) and here.scope.opset >= _SCANS else None
+
+    def _part_sizes(self, node: onnx.NodeProto, here: _Here) -> list[int] | None:
+        """Returns the sizes of the parts of a SplitToSequence, if they are known."""
+        attributes = {item.name: item.i for item in node.attribute}
+        axis, shape = attributes.get("axis", 0), here.encoding.fact(node.input[0]).shape
+        split = here.encoding.fact(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+        if shape is None or not -len(shape) <= axis < len(shape) or (split is not None and not attributes.get("keepdims", 1)):
+            return None
+        size = shape[axis]
+        parts = split_sizes(size, split) if isinstance(size, int) and size <= _MOST_TRIPS else []
+        sizes = [part for part in parts if isinstance(part, int)]
+        return sizes if sizes and len(sizes) == len(parts) else None
 
     def _sizes(self, nodes: Sequence[onnx.NodeProto], names: Sequence[str], source: Node, into: Destination, here: _Here) -> tuple[int, ...] | None:
         """Returns the sizes that all of these values have, if they are the same numbers."""
