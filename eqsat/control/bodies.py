@@ -11,7 +11,7 @@ from onnx import helper
 
 from eqsat.control.surroundings import Scope
 from eqsat.model.model import attribute_graphs
-from eqsat.model.names import FreshNames, all_names, captures, defined_names, rename_captures
+from eqsat.model.names import FreshNames, captures, defined_names, rename_captures
 from eqsat.operators import normal_domain
 
 BODIES = frozenset({"If", "Loop", "Scan"})
@@ -64,6 +64,17 @@ def rename(node: Node, names: Mapping[str, str]) -> None:
                 values[place] = names[name]
     for _, body in attribute_graphs(node):
         rename_captures(body, names)
+
+
+def _make_way(body: Graph, taken: set[str], fresh: FreshNames) -> None:
+    """Give other names to the values that a body, or a body in it, defines under a `taken` name."""
+    names = {name: fresh.make(name) for name in defined_names(body) if name in taken}
+    for node in body.node:
+        for _, inner in attribute_graphs(node):
+            _make_way(inner, taken, fresh)
+        rename(node, names)
+    for named in (*body.input, *body.output, *body.initializer, *body.value_info, *(tensor.values for tensor in body.sparse_initializer)):
+        named.name = names.get(named.name, named.name)
 
 
 def replace_nodes(target: Any, nodes: Iterable[Node]) -> None:
@@ -127,14 +138,17 @@ class Destination:
         copy.CopyFrom(body)
         sources = [info.name for info in copy.output][skip:]
         mapping = dict(arguments)
-        inside, given = set(all_names(copy)), {name for node in copy.node for name in node.output}
+        given = {name for node in copy.node for name in node.output}
         for source, result in zip(sources, results, strict=False):
-            if result and source in given and source not in mapping and result not in inside:
+            if result and source in given and source not in mapping:
                 mapping[source] = result
         for name in defined_names(copy):
             if name not in mapping:
                 mapping[name] = self.fresh.make(name)
+        taken = set(mapping.values())
         for node in copy.node:
+            for _, inner in attribute_graphs(node):
+                _make_way(inner, taken, self.fresh)
             rename(node, mapping)
         nodes: list[Node] = []
         for tensor in copy.initializer:

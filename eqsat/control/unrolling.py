@@ -166,13 +166,13 @@ def _stacked(node: Node, stack: _Stack, into: Destination, sizes: Sequence[int] 
     """Return nodes that stack what the trips give to one scanned output."""
     axis = _integers(node, "scan_output_axes", stack.place + 1)[stack.place]
     parts = stack.parts[::-1] if _integers(node, "scan_output_directions", stack.place + 1)[stack.place] else stack.parts
-    if sizes is not None and into.scope.opset >= _RESHAPES and len(parts) > 1 and all(sizes) and -len(sizes) <= axis + (axis < 0) < len(sizes):
+    place = axis + (0 if sizes is None or axis >= 0 else len(sizes) + 1)
+    if sizes is not None and into.scope.opset >= _RESHAPES and len(parts) > 1 and all(sizes) and 0 <= place < len(sizes):
         # One Reshape after the Concat takes the place of an Unsqueeze for each part. In a Reshape
         # a size of 0 would have another meaning, and behind the last axis parts would interleave.
-        axis += (len(sizes) + 1) * (axis < 0)
         joined = into.fresh.make(f"{stack.result}_joined")
-        shape = constant_node(np.array([*sizes[:axis], len(parts), *sizes[axis:]], np.int64), into.fresh.make("shape"))
-        return [helper.make_node("Concat", parts, [joined], axis=axis), shape, helper.make_node("Reshape", [joined, shape.output[0]], [stack.result])]
+        shape = constant_node(np.array([*sizes[:place], len(parts), *sizes[place:]], np.int64), into.fresh.make("shape"))
+        return [helper.make_node("Concat", parts, [joined], axis=place), shape, helper.make_node("Reshape", [joined, shape.output[0]], [stack.result])]
     return joined_rows(parts, axis, stack.result, into.scope, into.fresh)
 
 

@@ -65,6 +65,7 @@ class _Here:
     scope: Scope
     encoding: Encoding
     around: Mapping[int, Outer]  # what the bodies of a node see
+    used: frozenset[str]  # values that something reads
 
 
 class _Pass:
@@ -92,7 +93,8 @@ class _Pass:
         if not any(node.bodies or node.operator.name in _OPENS for node in known.nodes):
             return False
         try:
-            here = _Here(scope.inside(graph), *self._facts.of(known, outer))
+            used = frozenset((*known.outputs, *(name for node in known.nodes for name in (*node.inputs, *node.captures))))
+            here = _Here(scope.inside(graph), *self._facts.of(known, outer), used - {""})
         except Contradiction:
             return False
         nodes: list[onnx.NodeProto] = []
@@ -123,7 +125,7 @@ class _Pass:
         into = Destination(onnx.GraphProto(), here.scope, self._fresh)
         try:
             made = self._other_form(node, source, here, seen, into)
-            made = None if made is None else tidied(made, filter(None, node.output))
+            made = None if made is None else tidied(made, here.used.intersection(node.output))
         except (NameClash, Contradiction):
             return None
         if made is None or not self._pays(node, made, source, into, here):
@@ -186,7 +188,7 @@ class _Pass:
 
     def _pays(self, node: onnx.NodeProto, made: Sequence[onnx.NodeProto], source: Node, into: Destination, here: _Here) -> bool:
         """Tells whether plain nodes are better than a node with bodies, and fit into the file."""
-        results = [name for name in node.output if name]
+        results = [name for name in node.output if name in here.used]
         growth = sum(item.ByteSize() for item in (*made, *into.graph.initializer)) - node.ByteSize()
         before = self._part([node], results, source, into, here)
         after = self._part(made, results, source, into, here)
