@@ -127,12 +127,12 @@ class Destination:
         self.graph.initializer.append(tensor)
         return []
 
-    def moved(self, body: Graph, arguments: Mapping[str, str], results: Sequence[str], skip: int = 0, typed: bool = True) -> list[Node]:
+    def moved(self, body: Graph, arguments: Mapping[str, str], results: Sequence[str], skip: int = 0, once: bool = True) -> list[Node]:
         """Return the nodes of a body for the graph around it. They read `arguments` for its inputs
         and compute `results`, of which empty ones are not needed, from its outputs after `skip`.
 
-        `typed` tells whether the declared types inside of the body go with them. The body
-        stays as it is. Raise `NameClash`.
+        `once` tells whether the body moves only once: then names of nodes and declared types go with
+        it, which may be wrong in other copies. The body stays as it is. Raise `NameClash`.
         """
         copy = Graph()
         copy.CopyFrom(body)
@@ -145,6 +145,8 @@ class Destination:
         for name in defined_names(copy):
             if name not in mapping:
                 mapping[name] = self.fresh.make(name)
+        for node in () if once else everywhere(copy.node):
+            node.name = ""  # ONNX Runtime refuses a name that two nodes have
         taken = set(mapping.values())
         for node in copy.node:
             for _, inner in attribute_graphs(node):
@@ -156,7 +158,7 @@ class Destination:
                 tensor.name = mapping[tensor.name]
                 nodes += self.stored(tensor)
         nodes += copy.node
-        for info in copy.value_info if typed else ():
+        for info in copy.value_info if once else ():
             if info.name in mapping and mapping[info.name] not in results:
                 info.name = mapping[info.name]
                 self.graph.value_info.append(info)

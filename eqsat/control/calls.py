@@ -128,7 +128,7 @@ class _Inliner:
         if any(info.name in absent for one in (body, *inside) for info in one.output):
             return None
         results = [*call.output, *[""] * (len(function.output) - len(call.output))]
-        made = Destination(graph, Scope(0, False), self._fresh).moved(body, arguments, results)
+        made = Destination(graph, Scope(0, False), self._fresh).moved(body, arguments, results, once=False)
         imported = {normal_domain(item.domain) for item in self._proto.opset_import}
         self._proto.opset_import.extend(item for item in function.opset_import if normal_domain(item.domain) not in imported)
         return made

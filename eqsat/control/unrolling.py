@@ -98,7 +98,7 @@ def unrolled(node: Node, trips: int, into: Destination, sizes: Sizes = no_sizes)
             stack.parts.append(results[carried + stack.place])
         made, given = _given(node, body, state, trip, trips, into)
         arguments = shared | dict(zip([info.name for info in body.input], given, strict=True))
-        nodes += [*made, *into.moved(body, arguments, results, skip, typed=trips == 1)]
+        nodes += [*made, *into.moved(body, arguments, results, skip, once=trips == 1)]
         state = results[:carried]
     stacked = [made for stack in stacks for made in _stacked(node, stack, into, sizes(nodes, stack.parts))]
     return nodes + stacked
