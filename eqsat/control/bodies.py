@@ -38,6 +38,11 @@ def shell(function: onnx.FunctionProto) -> Graph:
     return body
 
 
+def first_output(node: Node) -> str:
+    """Return the name of the first output that a node names."""
+    return next(filter(None, node.output), "")
+
+
 def count_of(node: Node, name: str) -> int:
     """Return an integer attribute; 0 if it is absent."""
     return next((item.i for item in node.attribute if item.name == name), 0)

@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 
 import onnx
 
-from eqsat.control.bodies import fits
-from eqsat.control.surroundings import Scope as Values
-from eqsat.control.unrolling import loop_trips, scan_axes
+from eqsat.control.bodies import first_output, fits
+from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.target import Target
@@ -57,15 +56,17 @@ class Totals:
         )
 
 
-def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = ()) -> list[NodePrice]:
+def node_prices(
+    model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = (), trips: Mapping[str, int] | None = None
+) -> list[NodePrice]:
     """Returns the price of each node that runs, in the order of the graph. Functions have to be
     inlined.
 
     `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
+    `trips` tells how often the body of a Loop runs, by the name of its first output.
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    known = Values(opsets.get("", 1), model.ir_version >= 4)
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, known), inside=False))
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}), inside=False))
 
 
 @dataclass(slots=True)
@@ -77,7 +78,7 @@ class _Scope:
     sizes: Mapping[str, int]
     opsets: Mapping[str, int]
     constants: Collection[str]
-    known: Values  # the constants and producers that tell the trips of a Loop
+    trips: Mapping[str, int]
 
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
@@ -87,11 +88,9 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
         scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
-    if any(any(attribute_graphs(node)) for node in graph.node):
-        scope.known = scope.known.inside(graph)
     for node in graph.node:
         priced = replace(_node(node, scope), trips=_trips(node, scope)) if node.op_type in _REPEATS else _node(node, scope)
-        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
+        yield NodePrice(first_output(node), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
@@ -107,8 +106,7 @@ def _trips(node: onnx.NodeProto, scope: _Scope) -> int:
     if normal_domain(node.domain) or not fits(node):
         return 1
     if node.op_type == "Loop":
-        trips = loop_trips(node, scope.known)
-        return 1 if trips is None else trips
+        return scope.trips.get(first_output(node), 1)
     axes = scan_axes(node)
     walked = scope.types.get(node.input[len(node.input) - len(axes)], _UNKNOWN).shape if axes and scope.opsets.get("", 1) >= 9 else None
     return 1 if walked is None or not -len(walked) <= axes[0] < len(walked) else walked[axes[0]]

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
+from eqsat.control.bodies import first_output
 from eqsat.control.unrolling import scan_axes
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
@@ -19,15 +20,23 @@ from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 from eqsat.traits import NEWEST
 
+_MOST_TRIPS = 1 << 16  # a Loop that is given more is one that its condition ends
 
-def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> None:
+
+def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     """Adds to `value_info` what facts tell of the values that nodes of a graph compute, and of the
-    inputs and values of its bodies. The values that a loop carries count with their sizes in the first trip.
+    inputs and values of its bodies. The values that a loop carries count with their sizes in the
+    first trip.
+
+    Returns the number of trips that each Loop is given, where it is known, by the name of its first
+    output. A condition may end it before.
     """
-    _complete(graph, {}, {}, {normal_domain(item.domain): item.version for item in opset_import})
+    trips: dict[str, int] = {}
+    _complete(graph, {}, {}, {normal_domain(item.domain): item.version for item in opset_import}, trips)
+    return trips
 
 
-def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping[str, Fact], opsets: Mapping[str, int]) -> None:
+def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping[str, Fact], opsets: Mapping[str, int], trips: dict[str, int]) -> None:
     """Completes a graph that sees the values `around` it. `given` are facts of its inputs."""
     declared = {info.name: info.type for info in graph.value_info}
     bodies = [node for node in graph.node if any(attribute_graphs(node))]
@@ -41,8 +50,11 @@ def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping
         kind = to_type(sizing.facts[name]) if name in sizing.facts else None
         graph.value_info.add(name=name, type=kind or declared.get(name, onnx.TypeProto()))
     for node in bodies:
+        count = sizing.facts.get(node.input[0], UNKNOWN).ints if node.op_type == "Loop" and node.input else None
+        if count and isinstance(count[0], int) and count[0] <= _MOST_TRIPS:
+            trips[first_output(node)] = max(count[0], 0)
         for _, body in attribute_graphs(node):
-            _complete(body, sizing.facts, _arguments(node, body, sizing.facts), opsets)
+            _complete(body, sizing.facts, _arguments(node, body, sizing.facts), opsets, trips)
 
 
 def _arguments(node: onnx.NodeProto, body: onnx.GraphProto, facts: Mapping[str, Fact]) -> dict[str, Fact]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import numpy_helper
 
-from eqsat.control.bodies import BODIES, Destination, everywhere, fits, replace_nodes, tidied
+from eqsat.control.bodies import BODIES, Destination, everywhere, first_output, fits, replace_nodes, tidied
 from eqsat.control.calls import inlined
 from eqsat.control.flow import simplify
 from eqsat.control.selection import Branch, selected
@@ -47,11 +47,21 @@ def opened(model: Model, valuation: Valuation, kept: frozenset[str], room: float
     The file may grow by `room` bytes for it. All calls are inlined if `flat`. Nodes that compute a
     value in `kept` stay as they are, and with them all functions.
     """
-    found = simplify(model.proto if kept else inlined(model.proto, everything=flat), kept)
+    flattened = model.proto if kept else inlined(model.proto, everything=flat)
+    try:
+        return _opened(model, simplify(flattened, kept), valuation, kept, room)
+    except InputError:
+        # A function may hold nodes that are illegal outside of it.
+        return simplify(model.proto, kept)
+
+
+def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, kept: frozenset[str], room: float) -> onnx.ModelProto:
+    """Returns the model with bodies opened, `found` being its simplified form. Raises `InputError`."""
     for _ in range(_PASSES):
+        known = model if found is model.proto else normalize(found, model.folder, None)
         if not any(node.op_type in _OPENS for node in everywhere(found.graph.node)):
             break
-        opening = _Pass(model if found is model.proto else normalize(found, model.folder, None), valuation.of_parts(), kept, room)
+        opening = _Pass(known, valuation.of_parts(), kept, room)
         if not opening.run():
             break
         room, found = opening.room, simplify(opening.proto, kept)
@@ -101,7 +111,7 @@ class _Pass:
         sources = {name: node for node in known.nodes for name in node.outputs if name}
         changed = False
         for node in graph.node:
-            source = sources.get(next(filter(None, node.output), ""))
+            source = sources.get(first_output(node))
             made = None if source is None or not self._kept.isdisjoint(node.output) else self._node(node, source, graph, here)
             changed |= made is not None
             nodes += [node] if made is None else made
