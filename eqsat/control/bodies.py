@@ -71,9 +71,11 @@ def rename(node: Node, names: Mapping[str, str]) -> None:
         rename_captures(body, names)
 
 
-def _make_way(body: Graph, taken: set[str], fresh: FreshNames) -> None:
-    """Give other names to the values that a body, or a body in it, defines under a `taken` name."""
-    names = {name: fresh.make(name) for name in defined_names(body) if name in taken}
+def _make_way(body: Graph, taken: set[str] | None, fresh: FreshNames) -> None:
+    """Give other names to the values that a body, or a body in it, defines under a `taken` name, or
+    under any that is not free.
+    """
+    names = {name: fresh.make(name) for name in defined_names(body) if taken is None or name in taken}
     for node in body.node:
         for _, inner in attribute_graphs(node):
             _make_way(inner, taken, fresh)
@@ -136,8 +138,8 @@ class Destination:
         """Return the nodes of a body for the graph around it. They read `arguments` for its inputs
         and compute `results`, of which empty ones are not needed, from its outputs after `skip`.
 
-        `once` tells whether the body moves only once: then names of nodes and declared types go with
-        it, which may be wrong in other copies. The body stays as it is. Raise `NameClash`.
+        `once` tells whether the body moves only once: then the names of nodes and declared types go
+        with it, which may be wrong in other copies. The body stays as it is. Raise `NameClash`.
         """
         copy = Graph()
         copy.CopyFrom(body)
@@ -151,8 +153,8 @@ class Destination:
             if name not in mapping:
                 mapping[name] = self.fresh.make(name)
         for node in () if once else everywhere(copy.node):
-            node.name = ""  # ONNX Runtime refuses a name that two nodes have
-        taken = set(mapping.values())
+            node.name = self.fresh.make(node.name) if node.name else ""  # ONNX Runtime refuses a name that two nodes have
+        taken = set(mapping.values()) if once else None
         for node in copy.node:
             for _, inner in attribute_graphs(node):
                 _make_way(inner, taken, self.fresh)

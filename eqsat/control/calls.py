@@ -78,16 +78,18 @@ class _Inliner:
         self._proto = proto
         self._functions = {function_key(f.domain, f.name, f.overload): f for f in proto.functions}
         self._chosen = chosen
-        self._fresh = FreshNames([name for graph in (proto.graph, *map(shell, proto.functions)) for name in all_names(graph)])
+        self._fresh = FreshNames(())
 
     def run(self) -> bool:
         """Inline what can be inlined; tell whether anything was."""
         changed = False
         for key in callees_first(self._functions):
             graph = shell(self._functions[key])
+            self._fresh = FreshNames(all_names(graph))  # other functions have their own names
             if self._graph(graph):
                 changed = True
                 replace_nodes(self._functions[key].node, graph.node)
+        self._fresh = FreshNames(all_names(self._proto.graph))
         changed |= self._graph(self._proto.graph)
         left = _calls(self._proto)
         gone = [f for key, f in self._functions.items() if key in self._chosen and not left[key]]
