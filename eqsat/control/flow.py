@@ -85,7 +85,7 @@ class _Pass:
                 used.update(captures(body))
         used.discard("")
         nodes: list[Node] = []
-        for node in graph.node:
+        for place, node in enumerate(graph.node):
             try:
                 stays = normal_domain(node.domain) or not self.kept.isdisjoint(node.output)
                 made = None if stays else self._node(node, graph, scope, used)
@@ -93,6 +93,9 @@ class _Pass:
                 made = None
             self.changed |= made is not None
             nodes += [node] if made is None else made
+            if made is not None and node.op_type == "SplitToSequence":
+                nodes += graph.node[place + 1 :]  # its readers see it in the next pass
+                break
         replace_nodes(graph.node, nodes)
 
     def _node(self, node: Node, graph: Graph, scope: Scope, used: set[str]) -> list[Node] | None:

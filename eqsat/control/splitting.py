@@ -30,8 +30,8 @@ def divided(node: Node, sizes: Sequence[int], graph: onnx.GraphProto, scope: Sco
     """Return a Split, and a sequence of its results, in place of a SplitToSequence into parts of these
     sizes.
 
-    Return None unless the sequence vanishes, because only known reads use it, and unless they read
-    so many parts that a node for each would be more.
+    Return None unless the sequence vanishes, because only known reads use it. Where they read few
+    parts, the sizes become a constant instead, so that each read becomes a node of its own.
     """
     name, count = node.output[0], len(sizes)
     places: set[int] = set()
@@ -45,9 +45,12 @@ def divided(node: Node, sizes: Sequence[int], graph: onnx.GraphProto, scope: Sco
             if read is None:
                 return None
             places |= read
-    if not 1 < count <= _MOST_PARTS or 2 * len(places) < max(count, 4):
-        return None
     attributes = {item.name: item.i for item in node.attribute}
+    if not 1 < count <= _MOST_PARTS or 2 * len(places) < max(count, 4):
+        if not attributes.get("keepdims", 1) or part_sizes(node, scope) is not None:
+            return None
+        given = constant_node(np.array(sizes, np.int64), fresh.make("sizes"))
+        return [given, helper.make_node("SplitToSequence", [node.input[0], given.output[0]], [name], axis=attributes.get("axis", 0))]
     axis = attributes.get("axis", 0)
     parts = [fresh.make(f"{name}_{place}") for place in range(count)]
     nodes = _split(node.input[0], sizes, axis, parts, scope, fresh)

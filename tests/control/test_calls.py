@@ -37,7 +37,8 @@ CASES = {
         {"Abs": 1, "Exp": 1, "Sin": 1, "Mul": 1, "Cos": 1, "Tanh": 1, "Neg": 1},
     ),
     "names that are taken": (
-        ["g (float[2] x) => (float[2] y) { a = Abs(x) a_1 = Neg(x) b = local.f(a_1) y = Add(a, b) }", "f (a) => (b) { a_1 = Exp(a) x = Sin(a_1) b = Mul(x, a) }"],
+        ["g (float[2] x) => (float[2] y) { a = Abs(x) a_1 = Neg(x) b = local.f(a_1) y = Add(a, b) }",
+         "f (a) => (b) { a_1 = Exp(a) x = Sin(a_1) b = Mul(x, a) }"],
         {"Abs": 1, "Neg": 1, "Exp": 1, "Sin": 1, "Mul": 1, "Add": 1},
     ),
     "arguments that are absent": (
@@ -49,7 +50,8 @@ CASES = {
         {"Exp": 1, "Sin": 1},
     ),
     "attributes, given and by default": (
-        ["g (float[2] x) => (float[2] y) { y = local.f<a = 0.5>(x) }", "f <a, b: float = 0.25> (x) => (y) { h = LeakyRelu<alpha: float = @a>(x) y = Elu<alpha: float = @b>(h) }"],
+        ["g (float[2] x) => (float[2] y) { y = local.f<a = 0.5>(x) }",
+         "f <a, b: float = 0.25> (x) => (y) { h = LeakyRelu<alpha: float = @a>(x) y = Elu<alpha: float = @b>(h) }"],
         {"LeakyRelu": 1, "Elu": 1},
     ),
     "an attribute that nobody gives": (
@@ -57,20 +59,23 @@ CASES = {
         {"LeakyRelu": 1},
     ),
     "attributes that pass through": (
-        ["g (float[2] x) => (float[2] y) { y = local.f<a = 0.5>(x) }", "h <b> (x) => (y) { y = Elu<alpha: float = @b>(x) }", "f <a> (x) => (y) { y = local.h<b: float = @a>(x) }"],
+        ["g (float[2] x) => (float[2] y) { y = local.f<a = 0.5>(x) }", "h <b> (x) => (y) { y = Elu<alpha: float = @b>(x) }",
+         "f <a> (x) => (y) { y = local.h<b: float = @a>(x) }"],
         {"Elu": 1},
     ),
     "bodies that capture arguments": (
         [
             "g (float[2] x, bool c) => (float[2] y) { u = Neg(x) y = local.f(u, c) }",
             """f (x, c) => (y) { k = Exp(x) y = If(c) <then_branch = p () => (float[2] u) { u = Add(k, x) },
-                else_branch = q () => (float[2] u) { u = If(c) <then_branch = r () => (float[2] h) { h = Cos(k) }, else_branch = s () => (float[2] h) { h = Mul(k, x) }> }> }""",
+                else_branch = q () => (float[2] u) { u = If(c) <then_branch = r () => (float[2] h) { h = Cos(k) },
+                else_branch = s () => (float[2] h) { h = Mul(k, x) }> }> }""",
         ],
         {"Neg": 1, "Exp": 1, "If": 2, "Add": 1, "Cos": 1, "Mul": 1},
     ),
     "a call in a body": (
         [
-            "g (float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = p () => (float[2] u) { u = local.f(x) }, else_branch = q () => (float[2] u) { u = Exp(x) }> }",
+            """g (float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = p () => (float[2] u) { u = local.f(x) },
+                else_branch = q () => (float[2] u) { u = Exp(x) }> }""",
             f"f (x) => (y) {{ {CHAIN} y = Neg(e) }}",
         ],
         {"If": 1, "Exp": 2, "Sin": 1, "Mul": 1, "Cos": 1, "Tanh": 1, "Neg": 1},

@@ -44,7 +44,8 @@ def feeds(model: onnx.ModelProto, seed: int) -> dict[str, np.ndarray]:
 def loop(nodes: str, more: str = "", results: str = "y", outputs: str = "float[2] y", trips: int = 3, state: str = "float[2] v", starts: str = "s") -> str:
     """Returns a graph with a Loop; `more` are the body's outputs after its condition and `w`."""
     body = f"b (int64 i, bool c, {state}) => (bool d, float[2] w{more}) {{ {nodes} }}"
-    return f"g (float[2] s, float[2] k, float[2] p) => ({outputs}) <int64 m = {{{trips}}}, bool go = {{1}}> {{ {results} = Loop(m, go, {starts}) <body = {body}> }}"
+    given = f"float[2] s, float[2] k, float[2] p) => ({outputs}) <int64 m = {{{trips}}}, bool go = {{1}}>"
+    return f"g ({given} {{ {results} = Loop(m, go, {starts}) <body = {body}> }}"
 
 
 LOOPS = {
@@ -110,7 +111,7 @@ LOOPS = {
     "Loops in a Loop": (
         """g (float[2] s, float[2] k) => (float[2] y) <int64 m = {2}, int64 n = {3}, bool go = {1}> {
             y = Loop(m, go, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) f = Cast<to = 1>(i)
-                w = Loop(n, go, v) <body = b2 (int64 i2, bool c2, float[2] v2) => (bool d2, float[2] w2) { d2 = Identity(c2) a = Mul(v2, k) w2 = Add(a, f) }> }> }""",
+                w = Loop(n, go, v) <body = b2 (int64 j, bool e, float[2] q) => (bool h, float[2] r) { h = Identity(e) a = Mul(q, k) r = Add(a, f) }> }> }""",
         {"Cast": 2, "Mul": 6, "Add": 6},
     ),
     "an If in a Loop stays, and is copied": (
@@ -122,7 +123,8 @@ LOOPS = {
     "no trips": (loop("d = Identity(c) w = Mul(v, k)", trips=0), {"Identity": 1}),
     "a Scan": (
         """g (float[2] s, float[3, 2] x, float[4, 3] z) => (float[2] y, float[3, 2] a, float[2, 3] b) {
-            y, a, b = Scan<num_scan_inputs = 2, scan_input_axes = [0, -1], scan_input_directions = [0, 1], scan_output_axes = [0, -1], scan_output_directions = [1, 0],
+            y, a, b = Scan<num_scan_inputs = 2, scan_input_axes = [0, -1], scan_input_directions = [0, 1],
+                scan_output_axes = [0, -1], scan_output_directions = [1, 0],
                 body = h (float[2] v, float[2] e, float[4] f) => (float[2] w, float[2] p, float[2] q) {
                     w = Add(v, e) r = ReduceSum<keepdims = 1>(f) p = Mul(w, r) q = Sub(w, r) }>(s, x, z) }""",
         {"Gather": 6, "Add": 3, "ReduceSum": 3, "Mul": 3, "Sub": 3, "Concat": 2, "Reshape": 1, "Unsqueeze": 3},
@@ -136,7 +138,8 @@ NO_RUNTIME = {LOOPS[name][0] for name in ("the number of the iteration as a resu
 STAYS = {
     "too many trips": loop("d = Identity(c) w = Mul(v, k)", trips=33),
     "no trips, of which a stack is left": loop("d = Identity(c) w = Mul(v, k) e = Exp(w)", ", float[2] e", "y, z", "float[2] y, float[t, 2] z", 0),
-    "trips that are not known": "g (float[2] s, int64 m, bool go) => (float[2] y) { y = Loop(m, go, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Exp(v) }> }",
+    "trips that are not known": """g (float[2] s, int64 m, bool go) => (float[2] y) {
+        y = Loop(m, go, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Exp(v) }> }""",
     "a condition that is computed": loop("e = ReduceSum<keepdims = 0>(v) d = Cast<to = 9>(e) w = Mul(v, k)"),
     "the condition of another Loop": """g (float[2] s, bool free) => (float[2] y) <int64 m = {2}, bool go = {1}> {
         y = Loop(m, free, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Exp(v) }> }""",
@@ -272,12 +275,33 @@ def test_branches_that_may_fail_or_differ_stay(text: str) -> None:
 
 def test_nan_on_the_side_that_is_not_taken_does_no_harm() -> None:
     model = parse(
-        "g (float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = a () => (float[2] u) { u = Log(x) }, else_branch = b () => (float[2] u) { u = Exp(x) }> }"
+        """g (float[2] x, bool c) => (float[2] y) { y = If(c) <then_branch = a () => (float[2] u) { u = Log(x) },
+            else_branch = b () => (float[2] u) { u = Exp(x) }> }"""
     )
     result = opens(model)
     assert operators(result)["Where"] == 1
     for going in (True, False):
         assert_same(model, result, {"x": np.array([-1.0, 0.0], np.float32), "c": np.array(going)})
+
+
+@pytest.mark.parametrize("keepdims", (0, 1))
+@pytest.mark.parametrize("opset", (11, 17))
+def test_a_sequence_of_a_known_number_of_parts_becomes_a_split(opset: int, keepdims: int) -> None:
+    """Its number of parts follows from sizes, which also tell the size of the last part."""
+    split, size = ("", 1) if not keepdims else (", three", 3)
+    model = read(
+        f"""g (float[2, 8] x) => (float[A, B] y, int64 n) <int64 three = {{3}}> {{
+        s = SplitToSequence<axis = -1, keepdims = {keepdims}>(x{split}) y = ConcatFromSequence<axis = 0, new_axis = {1 - keepdims}>(q) n = SequenceLength(s)
+        q = SplitToSequence<axis = -1, keepdims = {keepdims}>(w{split}) w = Slice(x, i0, i8, i1)
+        i0 = Constant<value = int64[1] {{0}}>() i1 = Constant<value = int64[1] {{1}}>() i8 = Constant<value = int64[1] {{{8 - 8 % size}}}>() }}""",
+        opset,
+    )
+    model.graph.node.sort(key=lambda node: ["Constant", "Slice", "SplitToSequence", "ConcatFromSequence", "SequenceLength"].index(node.op_type))
+    result = opens(model)
+    left = operators(result)
+    assert not left["ConcatFromSequence"] and not left["SequenceLength"] and left["Split"], left
+    onnx.checker.check_model(result, full_check=True)
+    assert_same(model, result, feeds(model, 0))
 
 
 @pytest.mark.parametrize(
@@ -342,7 +366,8 @@ def test_random_bodies_compute_the_same(seed: int) -> None:
         g (float[N, 2] x, float[N, 2] z, float[2] k, bool c) => (float[N, 2] y, float[t, N, 2] y2, float[N, 2] y3) <int64 m = {{{trips}}}, bool go = {{1}}> {{
             a = If(c) <then_branch = yes () => (float[N, 2] u) {{ {drawn(chance, ["x", "z", "k"], "h")} u = Add(h, x) }},
                        else_branch = no () => (float[N, 2] u) {{ {drawn(chance, ["x", "z", "k"], "h")} u = Mul(h, z) }}>
-            b, e, y2 = Loop(m, go, x, z) <body = trip (int64 i, bool g, float[N, 2] v, float[N, 2] q) => (bool d, float[N, 2] w, float[N, 2] r, float[N, 2] s) {{
+            b, e, y2 = Loop(m, go, x, z) <body = trip (int64 i, bool g, float[N, 2] v, float[N, 2] q) =>
+                (bool d, float[N, 2] w, float[N, 2] r, float[N, 2] s) {{
                 d = Identity(g) f = Cast<to = 1>(i) {drawn(chance, inner, "w1")} w = Add(w1, v) {drawn(chance, inner, "r1")} r = Sub(r1, q)
                 s = If(c) <then_branch = yes () => (float[N, 2] u) {{ {drawn(chance, inner, "h")} u = Add(h, w) }},
                            else_branch = no () => (float[N, 2] u) {{ {drawn(chance, inner, "h")} u = Mul(h, r) }}> }}>
