@@ -80,7 +80,7 @@ def _alike(one: Fact, other: Fact, local: Container[str]) -> bool:
     """
     if not one.dtype or one.dtype != other.dtype or one.shape is None or other.shape is None or len(one.shape) != len(other.shape):
         return False
-    return all(equal(a, b) is True and not _made_up(a, local) and not _made_up(b, local) for a, b in zip(one.shape, other.shape, strict=True))
+    return all(equal(a, b) is True and not _made_up(a, local) for a, b in zip(one.shape, other.shape, strict=True))
 
 
 def _made_up(size: Dim, local: Container[str]) -> bool:

@@ -54,6 +54,10 @@ CASES = {
          "f <a, b: float = 0.25> (x) => (y) { h = LeakyRelu<alpha: float = @a>(x) y = Elu<alpha: float = @b>(h) }"],
         {"LeakyRelu": 1, "Elu": 1},
     ),
+    "an attribute that is given has no default": (
+        ["g (float[2] x) => (float[2] y) { y = local.f<b = 0.75>(x) }", "f <b: float = 0.25> (x) => (y) { y = Elu<alpha: float = @b>(x) }"],
+        {"Elu": 1},
+    ),
     "an attribute that nobody gives": (
         ["g (float[2] x) => (float[2] y) { y = local.f(x) }", "f <a> (x) => (y) { y = LeakyRelu<alpha: float = @a>(x) }"],
         {"LeakyRelu": 1},

@@ -147,6 +147,8 @@ CASES = {
 LEFT = {
     "parts of which some are passed on": """g (float[4, 2] x) => (float[2, 2] y, seq(float[2, 2]) s) <int64[2] k = {2, 2}> {
         s = SplitToSequence(x, k) y = ConcatFromSequence<axis = 1>(s) }""",
+    "parts that another sequence has, too": """g (float[4, 2] x) => (float[2, 4] y, int64 n, seq(float[N, 2]) t) <int64[2] k = {2, 2}> {
+        s = SplitToSequence(x, k) t = SequenceInsert(s, x) y = ConcatFromSequence<axis = 1>(s) n = SequenceLength(t) }""",
     "parts that a body reads": """g (float[4, 2] x, bool c) => (float[2, 2] y) <int64[2] k = {2, 2}, int64 i = {0}> { s = SplitToSequence(x, k) y = If(c) <
         then_branch = p () => (float[2, 2] u) { t = SequenceInsert(s, x) u = ConcatFromSequence<axis = 1>(t) },
         else_branch = q () => (float[2, 2] u) { u = Neg(x) }> }""",

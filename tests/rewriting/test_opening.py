@@ -10,7 +10,12 @@ import onnx
 import pytest
 
 import eqsat
-from eqsat.control.bodies import BODIES
+from eqsat.control.bodies import BODIES, Destination
+from eqsat.control.selection import Branch, selected
+from eqsat.control.surroundings import Scope
+from eqsat.facts.dims import symbol
+from eqsat.facts.fact import Fact
+from eqsat.model.names import FreshNames
 from eqsat.model.read import normalize
 from eqsat.rewriting.opening import opened
 from eqsat.rewriting.valuation import Valuation
@@ -241,6 +246,11 @@ NOT_SELECTED = {
     "ranks that differ": choice("u = Exp(x)", "u = Sin(k)"),
     "types that differ inside are no matter, sizes of 1 are": choice("u = Exp(x)", "u = ReduceMax<axes = [1], keepdims = 1>(z)"),
     "sizes that nobody knows, under one name": choice("h = NonZero(x) f = Cast<to = 1>(h) u = Neg(f)", "h = NonZero(z) f = Cast<to = 1>(h) u = Neg(f)"),
+    "operands that may not broadcast, of which only the rank is read": choice(
+        "h = Add(x, z) s = Shape(h) u = Cast<to = 1>(s)", "u = Identity(k)", "float[N, 2]"
+    )
+    .replace("=> (float[N, 2] y)", "=> (float[2] y)")
+    .replace("float[N, 2] z", "float[M, 2] z"),
     "operands that may not broadcast": choice("u = Add(x, z)", "u = Exp(x)").replace("float[N, 2] z", "float[M, 2] z"),
     "a division of integers by an input": choice("q = Div(n, n) u = Cast<to = 1>(q)", "u = Exp(x)"),
     "a division of integers by 0": choice("t = Constant<value = int64[2] {3, 0}>() q = Mod(n, t) u = Cast<to = 1>(q)", "u = Exp(x)"),
@@ -376,3 +386,13 @@ def test_random_bodies_compute_the_same(seed: int) -> None:
     assert not BODIES.intersection(operators(result))
     for draw in range(4):
         assert_same(model, result, feeds(model, draw))
+
+
+def test_a_made_up_name_of_a_size_says_nothing_of_the_other_branch() -> None:
+    model = normalize(parse(choice("u = Exp(x)", "u = Sin(z)")), None, None)
+    node = model.graph.nodes[0]
+    into = Destination(onnx.GraphProto(), Scope(17, True), FreshNames(()))
+    for name, found in (("?u.0", False), ("?k.0", True)):
+        fact = Fact(onnx.TensorProto.FLOAT, (symbol(name),))
+        branches = {side: Branch(body, {"x": fact, "z": fact, "u": fact}) for side, body in node.bodies.items()}
+        assert (selected(node.proto, Fact(onnx.TensorProto.BOOL, ()), branches, into) is not None) == found
