@@ -17,12 +17,14 @@ from onnx import numpy_helper
 
 from eqsat.control.bodies import BODIES, Destination, everywhere, first_output, fits, replace_nodes, tidied
 from eqsat.control.calls import inlined
+from eqsat.control.containers import READS
 from eqsat.control.flow import simplify
 from eqsat.control.selection import Branch, selected
 from eqsat.control.splitting import divided
 from eqsat.control.surroundings import Scope
 from eqsat.control.unrolling import loop_trips, repeatable, scan_axes, unrolled
 from eqsat.cost.sizing import split_sizes
+from eqsat.deadline import Deadline
 from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
@@ -41,27 +43,32 @@ _MOST_COPIES = 512  # nodes that unrolling one loop may make
 _PASSES = 8  # passes over the model; each opens the innermost bodies that are left
 
 
-def opened(model: Model, valuation: Valuation, kept: frozenset[str], room: float, flat: bool = False) -> onnx.ModelProto:
+def may_open(proto: onnx.ModelProto) -> bool:
+    """Tells whether a model has anything that could be opened."""
+    return bool(proto.functions) or any(node.op_type in _OPENS | READS for node in everywhere(proto.graph.node))
+
+
+def opened(model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, flat: bool = False) -> onnx.ModelProto:
     """Returns the model with its control flow simplified, and with bodies opened where that pays.
 
-    The file may grow by `room` bytes for it. All calls are inlined if `flat`. Nodes that compute a
+    The file may grow by `room` bytes for it. After the deadline, no more bodies are opened. All calls are inlined if `flat`. Nodes that compute a
     value in `kept` stay as they are, and with them all functions.
     """
     flattened = model.proto if kept else inlined(model.proto, everything=flat)
     try:
-        return _opened(model, simplify(flattened, kept), valuation, kept, room)
+        return _opened(model, simplify(flattened, kept), valuation, deadline, kept, room)
     except InputError:
         # A function may hold nodes that are illegal outside of it.
         return simplify(model.proto, kept)
 
 
-def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, kept: frozenset[str], room: float) -> onnx.ModelProto:
+def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float) -> onnx.ModelProto:
     """Returns the model with bodies opened, `found` being its simplified form. Raises `InputError`."""
     for _ in range(_PASSES):
         known = model if found is model.proto else normalize(found, model.folder, None)
         if not any(node.op_type in _OPENS for node in everywhere(found.graph.node)):
             break
-        opening = _Pass(known, valuation.of_parts(), kept, room)
+        opening = _Pass(known, valuation.of_parts(), deadline, kept, room)
         if not opening.run():
             break
         room, found = opening.room, simplify(opening.proto, kept)
@@ -81,11 +88,12 @@ class _Here:
 class _Pass:
     """One pass over the bodies of a model's main graph, innermost first."""
 
-    def __init__(self, model: Model, valuation: Valuation, kept: frozenset[str], room: float) -> None:
+    def __init__(self, model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float) -> None:
         self.proto = onnx.ModelProto()
         self.room = room
         self._model = model
         self._valuation = valuation
+        self._deadline = deadline
         self._kept = kept
         self._facts = GraphFacts()
         self._functions = frozenset(model.functions)
@@ -130,7 +138,7 @@ class _Pass:
         inside = [self._graph(body, source.bodies[name], here.scope, seen.only(source.bodies[name].captured())) for name, body in attribute_graphs(node)]
         if any(inside):
             return [node]
-        if not source.operator.standard or node.op_type not in BODIES or not fits(node):
+        if not source.operator.standard or node.op_type not in BODIES or not fits(node) or self._deadline.hit is not None:
             return None
         into = Destination(onnx.GraphProto(), here.scope, self._fresh)
         try:

@@ -31,7 +31,7 @@ from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.regions.cut import Sizes
-from eqsat.rewriting.opening import opened
+from eqsat.rewriting.opening import may_open, opened
 from eqsat.rewriting.rewrite import Options, Rewriter, Trace
 from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.valuation import Valuation
@@ -125,7 +125,8 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, so rules can find more in the branch that is taken.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
-        opens = not found.closed and found.hit not in _STOPS and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
+        opens = not found.closed and found.hit not in _STOPS and may_open(found.model)
+        opens = opens and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
         # In regions, rounds end a turn on purpose: more of them would find little for their time. The
         # greedy engine ends at a fixed point, but it sees the constants of its result only when they
         # are folded.
@@ -242,7 +243,7 @@ def _opened(model: Model, job: Job, most: float, kept: frozenset[str]) -> onnx.M
     """Returns the model with bodies and calls opened. Half of the bytes by which the file may still
     grow are left for the turn itself.
     """
-    return opened(model, job.valuation, kept, (most - model_bytes(model.proto)) / 2, job.flat)
+    return opened(model, job.valuation, job.deadline, kept, (most - model_bytes(model.proto)) / 2, job.flat)
 
 
 def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:

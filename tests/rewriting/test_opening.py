@@ -13,6 +13,7 @@ import eqsat
 from eqsat.control.bodies import BODIES, Destination
 from eqsat.control.selection import Branch, selected
 from eqsat.control.surroundings import Scope
+from eqsat.deadline import Deadline
 from eqsat.facts.dims import symbol
 from eqsat.facts.fact import Fact
 from eqsat.model.names import FreshNames
@@ -32,9 +33,9 @@ class Always:
         return True
 
 
-def opens(model: onnx.ModelProto, room: float = 1e9, kept: frozenset[str] = frozenset()) -> onnx.ModelProto:
+def opens(model: onnx.ModelProto, room: float = 1e9, kept: frozenset[str] = frozenset(), seconds: float | None = None) -> onnx.ModelProto:
     """Returns the model with everything opened that may be, whether it pays or not."""
-    return opened(normalize(model, None, None), cast(Valuation, cast(Any, Always())), kept, room)
+    return opened(normalize(model, None, None), cast(Valuation, cast(Any, Always())), Deadline.after(seconds), kept, room)
 
 
 def read(text: str, opset: int = 17) -> onnx.ModelProto:
@@ -181,11 +182,12 @@ def test_loops_that_may_not_be_unrolled_stay(text: str) -> None:
     assert opens(model) is model
 
 
-def test_a_kept_loop_and_one_without_room_stay() -> None:
+def test_a_kept_loop_and_one_without_room_or_time_stay() -> None:
     model = parse(loop("d = Identity(c) w = Mul(v, k)", trips=20))
     assert opens(model) is not model
     assert opens(model, kept=frozenset({"y"})) is model
     assert opens(model, room=10.0) is model
+    assert opens(model, seconds=-1.0) is model
 
 
 def test_a_sequence_is_carried() -> None:
