@@ -120,7 +120,10 @@ class Settings:
         default=None, metadata=_option("how much larger than the original the file may become (by default 2k, and 5 percent of the original)", "SIZE")
     )
     opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest, or a number", "OPSET"))
-    inline: bool = field(default=False, metadata=_option("inline the model's own functions; otherwise they are optimized where they are"))
+    inline: bool = field(
+        default=False,
+        metadata=_option("inline all of the model's own functions; otherwise those for which it pays, and the others are optimized where they are"),
+    )
     strip_metadata: bool = field(
         default=False, metadata=_option("drop documentation, metadata_props and the producer's name; names, types and the interface stay")
     )

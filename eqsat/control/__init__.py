@@ -1,1 +1,1 @@
-"""Simplification of control flow, sequences and optionals into plain nodes."""
+"""Control flow, calls, sequences and optionals as plain nodes."""

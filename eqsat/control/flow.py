@@ -12,20 +12,20 @@ same object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable
 
-import numpy as np
 import onnx
 from onnx import helper
 
+from eqsat.control.bodies import BODIES, Destination, Graph, Node, count_of, everywhere, fits, rename, replace_nodes, shell
 from eqsat.control.containers import READS, constant_node, unpacked
+from eqsat.control.splitting import divided, part_sizes
 from eqsat.control.surroundings import Scope
+from eqsat.control.unrolling import loop_trips, starts, unrolled
 from eqsat.model.model import attribute_graphs, function_key
-from eqsat.model.names import FreshNames, NameClash, all_names, captures, defined_names, rename_captures
+from eqsat.model.names import FreshNames, NameClash, all_names, captures, defined_names
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
 
-_BODIES = frozenset({"If", "Loop", "Scan"})
 # Operators that cannot fail on well-typed inputs, so hoisting them is safe. Those of the second
 # list need one operand to be a constant scalar.
 _TOTAL = frozenset(
@@ -33,9 +33,6 @@ _TOTAL = frozenset(
     Relu Round Selu Shape Sigmoid Sign Sin Size Softplus Softsign Sqrt Tan Tanh""".split()
 )
 _TOTAL_WITH_NUMBER = frozenset("Add And Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mul Or Sub Xor".split())
-
-Node = onnx.NodeProto
-Graph = onnx.GraphProto
 
 
 def simplify(proto: onnx.ModelProto, kept: frozenset[str] = frozenset()) -> onnx.ModelProto:
@@ -45,7 +42,7 @@ def simplify(proto: onnx.ModelProto, kept: frozenset[str] = frozenset()) -> onnx
     they are.
     """
     graphs = [proto.graph.node, *(function.node for function in proto.functions)]
-    if not any(node.op_type in _BODIES | READS for nodes in graphs for node in _everywhere(nodes)):
+    if not any(node.op_type in BODIES | READS for nodes in graphs for node in everywhere(nodes)):
         return proto
     result = onnx.ModelProto()
     result.CopyFrom(proto)
@@ -56,20 +53,13 @@ def simplify(proto: onnx.ModelProto, kept: frozenset[str] = frozenset()) -> onnx
     return result if changed else proto
 
 
-def _everywhere(nodes: Iterable[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        for _, body in attribute_graphs(node):
-            yield from _everywhere(body.node)
-
-
 class _Pass:
     """One pass over all graphs of a model, innermost first. It changes them in place."""
 
     def __init__(self, proto: onnx.ModelProto, kept: frozenset[str]) -> None:
         self.proto = proto
         self.kept = kept
-        shells = [_shell(function) for function in proto.functions]
+        shells = [shell(function) for function in proto.functions]
         self.fresh = FreshNames(name for graph in (proto.graph, *shells) for name in all_names(graph))
         self.functions = {function_key(f.domain, f.name, f.overload) for f in proto.functions}
         self.changed = False
@@ -78,9 +68,9 @@ class _Pass:
         """Run the pass; tell whether anything changed."""
         self._graph(self.proto.graph, Scope(_opset(self.proto.opset_import), self.proto.ir_version >= 4))
         for function in self.proto.functions if not self.kept else ():  # a kept node may call any function
-            shell = _shell(function)
-            self._graph(shell, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
-            _replace(function.node, shell.node)
+            body = shell(function)
+            self._graph(body, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
+            replace_nodes(function.node, body.node)
         return self.changed
 
     def _graph(self, graph: Graph, outer: Scope) -> None:
@@ -95,7 +85,7 @@ class _Pass:
                 used.update(captures(body))
         used.discard("")
         nodes: list[Node] = []
-        for node in graph.node:
+        for place, node in enumerate(graph.node):
             try:
                 stays = normal_domain(node.domain) or not self.kept.isdisjoint(node.output)
                 made = None if stays else self._node(node, graph, scope, used)
@@ -103,10 +93,13 @@ class _Pass:
                 made = None
             self.changed |= made is not None
             nodes += [node] if made is None else made
-        _replace(graph.node, nodes)
+            if made is not None and node.op_type == "SplitToSequence":
+                nodes += graph.node[place + 1 :]  # its readers see it in the next pass
+                break
+        replace_nodes(graph.node, nodes)
 
     def _node(self, node: Node, graph: Graph, scope: Scope, used: set[str]) -> list[Node] | None:
-        if node.op_type in _BODIES and not _fits(node):
+        if node.op_type in BODIES and not fits(node):
             return None
         if node.op_type == "If":
             return self._if(node, graph, scope, used)
@@ -114,13 +107,16 @@ class _Pass:
             return self._loop(node, graph, scope) or self._carried(node, scope, used, 2, 1)
         if node.op_type == "Scan" and scope.opset >= 9:
             return self._carried(node, scope, used, 0, 0)
+        if node.op_type == "SplitToSequence":
+            sizes = part_sizes(node, scope)
+            return None if sizes is None else divided(node, sizes, graph, scope, self.fresh)
         return unpacked(node, scope, self.fresh) if node.op_type in READS else None
 
     def _if(self, node: Node, graph: Graph, scope: Scope, used: set[str]) -> list[Node] | None:
         bodies = dict(attribute_graphs(node))
         condition = scope.integer(node.input[0])
         if condition is not None:
-            return self._inlined(bodies["then_branch" if condition else "else_branch"], {}, node.output, graph, scope)
+            return self._branch(bodies["then_branch" if condition else "else_branch"], node, Destination(graph, scope, self.fresh))
         unread = [place for place, name in enumerate(node.output) if name not in used]
         if not unread or len(unread) == len(node.output):
             return None
@@ -129,63 +125,13 @@ class _Pass:
                 del sequence[place]
         return [node]
 
-    def _loop(self, node: Node, graph: Graph, scope: Scope) -> list[Node] | None:
-        """Replace a Loop that runs exactly once by its body."""
-        body = dict(attribute_graphs(node))["body"]
-        trips = scope.integer(node.input[0])
-        stops = scope.inside(body).integer(body.output[0].name) == 0
-        if not _starts(node, scope) or not (trips == 1 or stops):
-            return None
-        number = constant_node(np.zeros(_declared(body.input[0]), np.int64), self.fresh.make("iteration"))
-        going = constant_node(np.ones(_declared(body.input[1]), np.bool_), self.fresh.make("condition"))
-        arguments = {info.name: name for info, name in zip(body.input, [number.output[0], going.output[0], *node.input[2:]], strict=True)}
-        carried = len(node.input) - 2
-        results: list[str] = list(node.output[:carried])
-        after: list[Node] = []
-        for name in node.output[carried:]:
-            results.append(self.fresh.make(f"{name}_one") if name else "")
-            if name and scope.opset >= 13:
-                axes = constant_node(np.zeros(1, np.int64), self.fresh.make("axes"))
-                after += [axes, helper.make_node("Unsqueeze", [results[-1], axes.output[0]], [name])]
-            elif name:
-                after.append(helper.make_node("Unsqueeze", [results[-1]], [name], axes=[0]))
-        inner = self._inlined(body, arguments, results, graph, scope, skip=1)
-        return None if inner is None else [number, going, *inner, *after]
+    @staticmethod
+    def _branch(branch: Graph, node: Node, into: Destination) -> list[Node] | None:
+        return into.moved(branch, {}, node.output) if into.takes(branch) else None
 
-    def _inlined(self, body: Graph, arguments: Mapping[str, str], results: Sequence[str], graph: Graph, scope: Scope, skip: int = 0) -> list[Node] | None:
-        """Return the nodes of a body for the graph around it, or None if they cannot move there."""
-        outside = any(tensor.data_location == onnx.TensorProto.EXTERNAL for tensor in body.initializer)
-        if body.sparse_initializer or (outside and not scope.stores):
-            return None
-        copy = Graph()
-        copy.CopyFrom(body)
-        sources = [info.name for info in copy.output][skip:]
-        mapping = dict(arguments)
-        inside, given = set(all_names(copy)), {name for node in copy.node for name in node.output}
-        for source, result in zip(sources, results, strict=False):
-            if result and source in given and source not in mapping and result not in inside:
-                mapping[source] = result
-        for name in defined_names(copy):
-            if name not in mapping:
-                mapping[name] = self.fresh.make(name)
-        nodes: list[Node] = []
-        for tensor in copy.initializer:
-            if tensor.name in arguments:
-                continue
-            tensor.name = mapping[tensor.name]
-            if scope.stores:
-                graph.initializer.append(tensor)
-            else:
-                nodes.append(helper.make_node("Constant", [], [tensor.name], value=tensor))
-        for node in copy.node:
-            _rename(node, mapping)
-            nodes.append(node)
-        for info in copy.value_info:
-            if info.name in mapping and mapping[info.name] not in results:
-                info.name = mapping[info.name]
-                graph.value_info.append(info)
-        copies = [(mapping.get(source, source), result) for source, result in zip(sources, results, strict=False)]
-        return nodes + [helper.make_node("Identity", [source], [result]) for source, result in copies if result and source != result]
+    def _loop(self, node: Node, graph: Graph, scope: Scope) -> list[Node] | None:
+        """Replace a Loop that runs once, or never, by the nodes that it runs."""
+        return unrolled(node, trips, Destination(graph, scope, self.fresh)) if (trips := loop_trips(node, scope)) in (0, 1) else None
 
     def _carried(self, node: Node, scope: Scope, used: set[str], first: int, skip: int) -> list[Node] | None:
         """Simplify the state that a body carries between iterations, and hoist invariant nodes.
@@ -193,14 +139,14 @@ class _Pass:
         The carried values begin at input `first` of the node, and after `skip` outputs of the body.
         """
         body = dict(attribute_graphs(node))["body"]
-        count = len(node.input) - first - next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0)
+        count = len(node.input) - first - count_of(node, "num_scan_inputs")
         schema = find_operator("", node.op_type, scope.opset).schema
         spare = 0 if schema is None else len(node.input) - schema.min_input  # old opsets require a carried value of a Loop
         node.output.extend([""] * (len(body.output) - skip - len(node.output)))
         outputs = [info.name for info in body.output]
         inner = scope.inside(body)
         defined = {
-            name for graph in (body, *(inside for item in _everywhere(body.node) for _, inside in attribute_graphs(item))) for name in defined_names(graph)
+            name for graph in (body, *(inside for item in everywhere(body.node) for _, inside in attribute_graphs(item))) for name in defined_names(graph)
         }
         for place in range(count if spare else 0):
             name, start, result = body.input[first + place].name, node.input[first + place], node.output[place]
@@ -209,7 +155,7 @@ class _Pass:
                     continue  # another output is this value, and each must keep a value of its own
                 self._drop(node, body, place, place, first, skip)
                 for item in body.node:
-                    _rename(item, {name: start})
+                    rename(item, {name: start})
                 copies = [helper.make_node("Identity", [start], [result])] if result in used else []
                 return [*([node] if any(node.output) else []), *copies]
         live = _live(body, [skip + place for place, name in enumerate(node.output) if name in used] + list(range(skip)), count, first, skip)
@@ -236,7 +182,7 @@ class _Pass:
 
     def _moved(self, node: Node, body: Graph, scope: Scope) -> list[Node]:
         """Move the nodes that depend only on captured values in front of the body; return them."""
-        runs = node.op_type == "Loop" and _starts(node, scope)
+        runs = node.op_type == "Loop" and starts(node, scope)
         own = set(defined_names(body))
         outputs = {info.name for info in body.output}
         names: dict[str, str] = {}
@@ -258,12 +204,12 @@ class _Pass:
             copy.CopyFrom(item)
             moved.append(copy)
         if moved:
-            _replace(body.node, kept)
+            replace_nodes(body.node, kept)
             given = {name for item in kept for name in item.output} | {tensor.name for tensor in body.initializer}
             for item in body.node:
-                _rename(item, {old: new for old, new in names.items() if old not in given})
+                rename(item, {old: new for old, new in names.items() if old not in given})
             for item in moved:
-                _rename(item, names)
+                rename(item, names)
         return moved
 
     def _movable(self, node: Node, scope: Scope, runs: bool) -> bool:
@@ -277,25 +223,6 @@ class _Pass:
             return True
         values = [scope.value(name) for name in node.input]
         return node.op_type in _TOTAL_WITH_NUMBER and sum(value is None or value.size != 1 for value in values) <= 1
-
-
-def _fits(node: Node) -> bool:
-    """Tell whether the inputs and outputs of the bodies match the node.
-
-    ONNX's checker accepts some mismatches; no runtime does.
-    """
-    bodies = dict(attribute_graphs(node))
-    if node.op_type == "If":
-        return all(not body.input and len(body.output) == len(node.output) for body in bodies.values())
-    body, skip = bodies["body"], 1 if node.op_type == "Loop" else 0
-    carried = len(node.input) - (2 if skip else next((item.i for item in node.attribute if item.name == "num_scan_inputs"), 0))
-    return len(body.input) == len(node.input) and 0 <= carried <= len(body.output) - skip and len(node.output) <= len(body.output) - skip
-
-
-def _starts(node: Node, scope: Scope) -> bool:
-    """Tell whether a Loop runs at least once."""
-    trips, going = scope.integer(node.input[0]), scope.integer(node.input[1])
-    return (not node.input[0] or (trips is not None and trips > 0)) and (not node.input[1] or going == 1)
 
 
 def _live(body: Graph, outputs: list[int], count: int, first: int, skip: int) -> set[int]:
@@ -338,41 +265,9 @@ def _prune(body: Graph) -> None:
             node = producers.get(name)
             if node is not None:
                 waiting += [*node.output, *node.input, *(inner for _, graph in attribute_graphs(node) for inner in captures(graph))]
-    _replace(body.node, [node for node in body.node if not needed.isdisjoint(node.output)])
-
-
-def _declared(info: onnx.ValueInfoProto) -> tuple[int, ...]:
-    """Return the shape of one number as declared: a scalar, or a list of one."""
-    return (1,) * min(1, len(info.type.tensor_type.shape.dim))
+    replace_nodes(body.node, [node for node in body.node if not needed.isdisjoint(node.output)])
 
 
 def _opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
     """Return the opset of the default domain; the last import counts."""
     return next((item.version for item in reversed(list(imports)) if not normal_domain(item.domain)), 1)
-
-
-def _shell(function: onnx.FunctionProto) -> Graph:
-    """Return a function's body as a graph."""
-    shell = Graph(name=function.name)
-    shell.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
-    shell.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)
-    shell.node.extend(function.node)
-    return shell
-
-
-def _rename(node: Node, names: Mapping[str, str]) -> None:
-    """Rename the inputs and outputs of a node."""
-    for values in (node.input, node.output):
-        for place, name in enumerate(values):
-            if name in names:
-                values[place] = names[name]
-    for _, body in attribute_graphs(node):
-        rename_captures(body, names)
-
-
-def _replace(target: Any, nodes: Iterable[Node]) -> None:
-    """Set a repeated field to `nodes`, which may come from the same field."""
-    kept = Graph()
-    kept.node.extend(nodes)
-    del target[:]
-    target.extend(kept.node)

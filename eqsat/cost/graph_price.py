@@ -1,7 +1,8 @@
 """The price of a graph: the prices of its nodes, and their sums.
 
-The types of the values come from `value_info`, so they must be declared or inferred before. Bodies
-of control flow count as if each ran once; of the branches of an `If`, the dearest counts.
+The types of the values come from `value_info`, so they must be declared or inferred before. The body
+of a Loop or Scan counts as often as it runs; one of which this is unknown counts once. Of the
+branches of an `If`, the dearest counts.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass, replace
 
 import onnx
 
+from eqsat.control.bodies import first_output, fits
+from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.target import Target
@@ -20,7 +23,7 @@ from eqsat.operators import find_operator, normal_domain, read_attributes
 
 @dataclass(frozen=True, slots=True)
 class NodePrice:
-    """The price of a node, with the name of its first output."""
+    """The price of a node over all its runs, with the name of its first output."""
 
     name: str
     node: PricedNode
@@ -53,14 +56,17 @@ class Totals:
         )
 
 
-def node_prices(model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = ()) -> list[NodePrice]:
+def node_prices(
+    model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = (), trips: Mapping[str, int] | None = None
+) -> list[NodePrice]:
     """Returns the price of each node that runs, in the order of the graph. Functions have to be
     inlined.
 
     `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
+    `trips` tells how often the body of a Loop runs, by the name of its first output.
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants), inside=False))
+    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}), inside=False))
 
 
 @dataclass(slots=True)
@@ -72,6 +78,7 @@ class _Scope:
     sizes: Mapping[str, int]
     opsets: Mapping[str, int]
     constants: Collection[str]
+    trips: Mapping[str, int]
 
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
@@ -82,13 +89,33 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:
-        priced = _node(node, scope)
-        yield NodePrice(next(filter(None, node.output), ""), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
+        priced = replace(_node(node, scope), trips=_trips(node, scope)) if node.op_type in _REPEATS else _node(node, scope)
+        yield NodePrice(first_output(node), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
         for body in bodies:
-            yield from body
+            yield from body if priced.trips == 1 else (_repeated(row, priced.trips) for row in body)
+
+
+_REPEATS = frozenset({"Loop", "Scan"})
+
+
+def _trips(node: onnx.NodeProto, scope: _Scope) -> int:
+    """Returns how often the body of a Loop or Scan runs; 1 where that is unknown."""
+    if normal_domain(node.domain) or not fits(node):
+        return 1
+    if node.op_type == "Loop":
+        return scope.trips.get(first_output(node), 1)
+    axes = scan_axes(node)
+    walked = scope.types.get(node.input[len(node.input) - len(axes)], _UNKNOWN).shape if axes and scope.opsets.get("", 1) >= 9 else None
+    return 1 if walked is None or not -len(walked) <= axes[0] < len(walked) else walked[axes[0]]
+
+
+def _repeated(row: NodePrice, times: int) -> NodePrice:
+    cost = row.price
+    total = Price(cost.seconds * times, cost.launches * times, cost.bytes * times, cost.operations * times, cost.bound, cost.multiply_adds * times)
+    return replace(row, price=total)
 
 
 def _seconds(rows: Sequence[NodePrice]) -> float:

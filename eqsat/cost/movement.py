@@ -191,8 +191,10 @@ def holder(kind: str) -> Counter:
 
 
 def body(node: PricedNode) -> Work:
-    """Counts If, Loop, Scan and SequenceMap: one launch. Their bodies are priced as graphs."""
-    return Work("control", 0.0)
+    """Counts If, Loop, Scan and SequenceMap: one launch, and a row for each run of a body. The
+    bodies are priced as graphs.
+    """
+    return Work("control", 0.0, rows=float(node.trips))
 
 
 def unknown(node: PricedNode) -> Work:

@@ -44,6 +44,7 @@ class PricedNode:
     attributes: Attributes  # defaults may be left out
     inputs: Sequence[Shaped | None]
     outputs: Sequence[Shaped | None]
+    trips: int = 1  # how often the body of the node runs, once where that is unknown
 
     @property
     def key(self) -> str:

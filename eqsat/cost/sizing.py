@@ -11,25 +11,63 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
+from eqsat.control.bodies import first_output
+from eqsat.control.unrolling import scan_axes
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
 from eqsat.facts.inference import infer
+from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 from eqsat.traits import NEWEST
 
+_MOST_TRIPS = 1 << 16  # a Loop that is given more is one that its condition ends
 
-def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> None:
-    """Adds to `value_info` what facts tell of the values that nodes of the main graph compute."""
+
+def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """Adds to `value_info` what facts tell of the values that nodes of a graph compute, and of the
+    inputs and values of its bodies. The values that a loop carries count with their sizes in the
+    first trip.
+
+    Returns the number of trips that each Loop is given, where it is known, by the name of its first
+    output. A condition may end it before.
+    """
+    trips: dict[str, int] = {}
+    _complete(graph, {}, {}, {normal_domain(item.domain): item.version for item in opset_import}, trips)
+    return trips
+
+
+def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping[str, Fact], opsets: Mapping[str, int], trips: dict[str, int]) -> None:
+    """Completes a graph that sees the values `around` it. `given` are facts of its inputs."""
     declared = {info.name: info.type for info in graph.value_info}
-    if all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
+    bodies = [node for node in graph.node if any(attribute_graphs(node))]
+    if not bodies and not around and all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
         return
-    sizing = _Sizing(graph, declared, {normal_domain(item.domain): item.version for item in opset_import})
+    sizing = _Sizing(graph, declared, opsets, around, given)
     for node in graph.node:
         sizing.follow(node)
     del graph.value_info[:]
-    for name in dict.fromkeys([*declared, *sizing.made]):
+    for name in dict.fromkeys([*declared, *given, *sizing.made]):
         kind = to_type(sizing.facts[name]) if name in sizing.facts else None
         graph.value_info.add(name=name, type=kind or declared.get(name, onnx.TypeProto()))
+    for node in bodies:
+        count = sizing.facts.get(node.input[0], UNKNOWN).ints if node.op_type == "Loop" and node.input else None
+        if count and isinstance(count[0], int) and count[0] <= _MOST_TRIPS:
+            trips[first_output(node)] = max(count[0], 0)
+        for _, body in attribute_graphs(node):
+            _complete(body, sizing.facts, _arguments(node, body, sizing.facts), opsets, trips)
+
+
+def _arguments(node: onnx.NodeProto, body: onnx.GraphProto, facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    """Returns the facts of the inputs of a body, in its first run."""
+    inputs = [_open(facts.get(name, UNKNOWN))._replace(const=False, ints=None, uniform=None, floats=None) for name in node.input]
+    if node.op_type == "Loop":
+        inputs[:2] = [Fact(onnx.TensorProto.INT64, ()), Fact(onnx.TensorProto.BOOL, ())]
+    axes = scan_axes(node) if node.op_type == "Scan" else []
+    for place, axis in zip(range(len(inputs) - len(axes), len(inputs)), axes, strict=True):
+        shape = inputs[place].shape
+        known = shape is not None and -len(shape) <= axis < len(shape)
+        inputs[place] = inputs[place]._replace(shape=(*shape[: axis % len(shape)], *shape[axis % len(shape) + 1 :]) if shape is not None and known else None)
+    return {info.name: fact for info, fact in zip(body.input, inputs, strict=False)}
 
 
 def _is_sized(kind: onnx.TypeProto | None) -> bool:
@@ -42,9 +80,12 @@ def _is_sized(kind: onnx.TypeProto | None) -> bool:
 class _Sizing:
     """The facts of the values of one graph, node by node."""
 
-    def __init__(self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int]) -> None:
+    def __init__(
+        self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int], around: Mapping[str, Fact], given: Mapping[str, Fact]
+    ) -> None:
         self.made: list[str] = []
-        self.facts: dict[str, Fact] = {info.name: _open(from_type(info.type, info.name)) for info in graph.input}
+        self.facts: dict[str, Fact] = {**around, **{info.name: _open(from_type(info.type, info.name)) for info in graph.input}}
+        self.facts.update((name, fact) for name, fact in given.items() if fact != UNKNOWN)
         self.facts.update((tensor.name, from_tensor(tensor)) for tensor in graph.initializer)
         self._declared = declared
         self._opsets = opsets
@@ -98,12 +139,12 @@ def _parts(node: onnx.NodeProto, inputs: tuple[Fact | None, ...]) -> tuple[Fact,
     size, split = shape[axis], inputs[1] if len(inputs) > 1 else None
     if not isinstance(size, int) or (split is not None and split.ints is None):
         return ()
-    sizes = _split_sizes(size, split)
+    sizes = split_sizes(size, split)
     dropped = split is None and not attributes.get("keepdims", 1)
     return tuple(Fact(source.dtype, (*shape[:axis], *(() if dropped else (part,)), *shape[axis + 1 :])) for part in sizes)
 
 
-def _split_sizes(size: int, split: Fact | None) -> list[Dim]:
+def split_sizes(size: int, split: Fact | None) -> list[Dim]:
     """Returns the sizes of the parts of an axis; `split` holds them, or the size of each."""
     if split is None:
         return [1] * size

@@ -11,20 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from eqsat.cost.shaped import Shaped, shaped
 from eqsat.cost.sharing import OVERWRITES, VIEWS
 from eqsat.cost.workload import moved
-from eqsat.egraph.encode import Outer, encode
+from eqsat.egraph.encode import Outer
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_type
 from eqsat.model.model import Graph, Model, Node
-from eqsat.model.tensors import ContentIndex
 from eqsat.ordering.lifetimes import Buffer, Step, Steps, peak
 from eqsat.ordering.order import least_peak
-from eqsat.rewriting.body_facts import control_flow_facts
-from eqsat.terms.derivation import Derivation
-from eqsat.terms.terms import Terms
+from eqsat.rewriting.body_facts import GraphFacts
 
 
 @dataclass(slots=True)
@@ -50,21 +45,14 @@ class _Scheduler:
         self._sizes = sizes
         self._weights = weights
         self._reorder = reorder
-        self._terms = Terms()
-        self._derivation = Derivation(self._terms)
-        self._contents = ContentIndex()
+        self._facts = GraphFacts()
 
     def run(self, graph: Graph, outer: Outer, around: Mapping[str, Shaped]) -> Scheduled:
         """Schedules a graph whose bodies see the types `around` it."""
         facts: dict[str, Fact] = {}
         seen: dict[int, Outer] = {}
-
-        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
-            seen[id(node.proto)] = inner
-            return node, control_flow_facts(node, {name: self._results(body, inner.only(body.captured())) for name, body in node.bodies.items()})
-
         try:
-            encoding = encode(graph, self._terms, self._derivation, self._contents, outer, _nothing, descend)
+            encoding, seen = self._facts.of(graph, outer)
             facts = {name: encoding.fact(name) for name in encoding.values}
         except Contradiction:
             pass  # only the declared types are known
@@ -78,18 +66,6 @@ class _Scheduler:
         ordered = {(order.index(place), name): body for (place, name), body in bodies.items()}
         return Scheduled([graph.nodes[place] for place in order], peak(problem, order), ordered)
 
-    def _results(self, body: Graph, outer: Outer) -> tuple[Fact, ...]:
-        """Returns the facts of a body's results."""
-
-        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
-            return node, control_flow_facts(node, {name: self._results(deeper, inner.only(deeper.captured())) for name, deeper in node.bodies.items()})
-
-        try:
-            encoding = encode(body, self._terms, self._derivation, self._contents, outer, _nothing, descend)
-        except Contradiction:
-            return (UNKNOWN,) * len(body.outputs)
-        return tuple(encoding.fact(name) for name in body.outputs)
-
     def _types(self, graph: Graph, facts: Mapping[str, Fact]) -> dict[str, Shaped]:
         """Returns the types of the values of a graph: the derived type, or else the one that the
         file declares.
@@ -101,11 +77,6 @@ class _Scheduler:
             best = claim if fact.shape is None and claim.shape is not None else fact
             found[name] = shaped(best._replace(dtype=fact.dtype or claim.dtype), self._sizes)
         return found
-
-
-def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray]:
-    """Evaluates no constants, because only types are needed."""
-    return {}
 
 
 def _steps(graph: Graph, types: Mapping[str, Shaped], bodies: Mapping[tuple[int, str], Scheduled], weights: frozenset[str]) -> Steps:

@@ -1,11 +1,50 @@
-"""Facts of nodes with bodies, from the facts of what their bodies return."""
+"""Facts of the values of graphs, and of nodes with bodies from what their bodies return."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from eqsat.facts.fact import UNKNOWN, Fact
-from eqsat.model.model import Node
+import numpy as np
+
+from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
+from eqsat.model.model import Graph, Node
+from eqsat.model.tensors import ContentIndex
+from eqsat.terms.derivation import Derivation
+from eqsat.terms.terms import Terms
+
+
+class GraphFacts:
+    """The facts of the values of a model's graphs, as encoding derives them, without evaluation."""
+
+    def __init__(self) -> None:
+        self._terms = Terms()
+        self._derivation = Derivation(self._terms)
+        self._contents = ContentIndex()
+
+    def of(self, graph: Graph, outer: Outer) -> tuple[Encoding, dict[int, Outer]]:
+        """Returns a graph with its facts, and what the bodies of its nodes see, by the identity of
+        the node's message. Raises `Contradiction`.
+        """
+        seen: dict[int, Outer] = {}
+
+        def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
+            seen[id(node.proto)] = inner
+            return node, control_flow_facts(node, {name: self._results(body, inner.only(body.captured())) for name, body in node.bodies.items()})
+
+        return encode(graph, self._terms, self._derivation, self._contents, outer, _nothing, descend), seen
+
+    def _results(self, body: Graph, outer: Outer) -> tuple[Fact, ...]:
+        try:
+            encoding, _ = self.of(body, outer)
+        except Contradiction:
+            return (UNKNOWN,) * len(body.outputs)
+        return tuple(encoding.fact(name) for name in body.outputs)
+
+
+def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:
+    return {}
 
 
 def control_flow_facts(node: Node, facts: Mapping[str, tuple[Fact, ...]]) -> tuple[Fact, ...]:

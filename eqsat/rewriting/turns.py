@@ -15,7 +15,7 @@ import onnx
 from eqsat.choose.folding import calls
 from eqsat.choose.storing import Place
 from eqsat.control.arguments import drop_unread
-from eqsat.control.flow import simplify
+from eqsat.control.calls import inlinable, speaks_as_model
 from eqsat.deadline import INTERRUPTED, Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
@@ -24,14 +24,14 @@ from eqsat.egraph.phases import Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
-from eqsat.model.file_bytes import written_bytes
+from eqsat.model.file_bytes import model_bytes
 from eqsat.model.imports import import_domains
 from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
-from eqsat.operators import normal_domain
 from eqsat.regions.cut import Sizes
+from eqsat.rewriting.opening import may_open, opened
 from eqsat.rewriting.rewrite import Options, Rewriter, Trace
 from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.valuation import Valuation
@@ -53,6 +53,8 @@ class Job:
     deadline: Deadline
     keep: bool = False
     """Whether attempts keep their solved graphs, to be explained."""
+    flat: bool = False
+    """Whether all functions are inlined, even where the file grows."""
 
     @property
     def regions(self) -> Sizes | None:
@@ -100,16 +102,31 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     """Rewrites the model by these rules. The result is valid and no worse than the original, or
     else is the original. Turns repeat while there is more to find and the result gets better.
 
-    The nodes of the main graph that compute a `kept` value stay as they are.
+    The nodes of the main graph that compute a `kept` value stay as they are. Functions that are
+    called several times are inlined if the result is better and the file stays small enough.
     """
-    size = written_bytes(model.proto.graph)
+    size = model_bytes(model.proto)
     most = size + job.settings.growth(size)
     library = job.allowed(library)
+    found = _attempt(model, job, most, library, kept)
+    if kept or job.flat or found.hit in _STOPS or not inlinable(found.model, everything=True):
+        return found
+    job.settings.progress("optimize, with all functions inlined")
+    flat = _attempt(model, replace(job, flat=True), most, library, kept)
+    used, other = (flat, found) if model_bytes(flat.model) <= most and job.valuation.is_better(flat.model, found.model, model.folder) else (found, flat)
+    used.trace.looked(other.trace)
+    used.hit = other.hit if other.hit in _STOPS else used.hit
+    return used
+
+
+def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
+    """Rewrites the model in turns. The result may take at most `most` bytes."""
     found = _at_seams(_begun(model, job, most, library, kept), model.folder, job, most, library, kept, True)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, so rules can find more in the branch that is taken.
         now = frozenset(found.trace.became.get(name, name) for name in kept)
-        opens = not found.closed and found.hit not in _STOPS and simplify(found.model, now) is not found.model
+        opens = not found.closed and found.hit not in _STOPS and may_open(found.model)
+        opens = opens and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
         # In regions, rounds end a turn on purpose: more of them would find little for their time. The
         # greedy engine ends at a fixed point, but it sees the constants of its result only when they
         # are folded.
@@ -187,7 +204,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            known = proto if closed else simplify(proto, kept)
+            known = proto if closed else _opened(model, job, most, kept)
             found.model, simple = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept, shifted)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A branch can hold a node that no runtime accepts outside of it, such as a Range
@@ -220,6 +237,13 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         rewritten = found.trace.turns[0] if found.trace.turns and not stayed else Turn(proto, proto)
         found.trace.turns = [] if found.model is proto else [replace(rewritten, before=proto, after=found.model)]
     return found
+
+
+def _opened(model: Model, job: Job, most: float, kept: frozenset[str]) -> onnx.ModelProto:
+    """Returns the model with bodies and calls opened. Half of the bytes by which the file may still
+    grow are left for the turn itself.
+    """
+    return opened(model, job.valuation, job.deadline, kept, (most - model_bytes(model.proto)) / 2, job.flat)
 
 
 def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:
@@ -256,7 +280,7 @@ def _rewrite(
     ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_bytes),
-        most - written_bytes(proto.graph),
+        most - model_bytes(proto),
         settings.memory_bytes,
         settings.assume_dims,
         job.valuation.target,
@@ -281,7 +305,8 @@ def _rewrite(
     decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
     called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))
     functions = [
-        _function(function, rewriter, proto) if speaks_as_model(function, proto) and not called else function.proto for function in model.functions.values()
+        _function(function, rewriter, proto) if speaks_as_model(function.proto, proto) and not called else function.proto
+        for function in model.functions.values()
     ]
 
     def whole(graph: onnx.GraphProto) -> onnx.ModelProto:
@@ -299,14 +324,6 @@ def _rewrite(
     for one in (trace, simple[1]) if job.keep and simple is not None else (trace,) if job.keep else ():
         one.turns = [Turn(proto, proto, model, one.solved, whole)]
     return whole(decoded.graph), None if simple is None else (whole(simple[0]), simple[1])
-
-
-def speaks_as_model(function: Function, proto: onnx.ModelProto) -> bool:
-    """Tells whether the opsets of a function agree with the model's. If they differ, runtimes
-    disagree on which of the two holds inside the function.
-    """
-    model = {normal_domain(item.domain): item.version for item in proto.opset_import}
-    return all(model.get(normal_domain(item.domain), item.version) == item.version for item in function.proto.opset_import)
 
 
 def _function(function: Function, rewriter: Rewriter, proto: onnx.ModelProto) -> onnx.FunctionProto:

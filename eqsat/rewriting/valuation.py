@@ -16,6 +16,7 @@ from typing import Any
 
 import onnx
 
+from eqsat.control.bodies import BODIES
 from eqsat.cost.graph_price import NodePrice, Totals, node_prices
 from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE
@@ -82,10 +83,19 @@ class Valuation:
     """
     _loads: bool = False  # whether the runtime has loaded a model
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
+    _parts: Valuation | None = None
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
+
+    def of_parts(self) -> Valuation:
+        """Returns a valuation for small parts of models. One that the runtime refuses is the worst,
+        and tells nothing of whole models.
+        """
+        if self._parts is None:
+            self._parts = Valuation(self.target, self.objective, self.sizes, self.library, self.worker, self.memory, verified=False)
+        return self._parts
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
@@ -114,7 +124,7 @@ class Valuation:
         message.
         """
         data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(folder), feeds, runs, self.worker)
-        prices = [row for row in node_prices(_sized(data), self.target, self.sizes) if not row.inside]
+        prices = [row for row in self._sized(data) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
@@ -132,12 +142,19 @@ class Valuation:
             try:
                 data = own_graph(message, zeros, *self._surroundings(folder), self.worker)
                 self._loads = True
-                return node_prices(_sized(data), self.target, self.sizes)
+                return self._sized(data)
             except (NoGraph, ValueError) as error:
                 if self._loads:
                     raise NoGraph(str(error)) from None
                 self.asks = False
-        return node_prices(self._typed(model), self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer))
+        typed, trips = self._typed(model)
+        return node_prices(typed, self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer), trips)
+
+    def _sized(self, data: bytes) -> list[NodePrice]:
+        """Returns the prices of a serialized graph of the runtime, with the sizes that facts can tell."""
+        model = onnx.ModelProto.FromString(data)
+        trips = complete(model.graph, model.opset_import)
+        return node_prices(model, self.target, self.sizes, trips=trips)
 
     def peak(self, model: onnx.ModelProto, folder: Path | None) -> int:
         """Returns the peak of a model in its written order: the most bytes of activations alive at
@@ -202,24 +219,19 @@ class Valuation:
         costs = {"launches": totals.launches, "bytes": totals.bytes, "size": figures.stored}
         return ((float(costs[self.objective]), 0.0),)
 
-    def _typed(self, model: onnx.ModelProto) -> onnx.ModelProto:
+    def _typed(self, model: onnx.ModelProto) -> tuple[onnx.ModelProto, dict[str, int]]:
         """Returns the model with its functions inlined and types inferred by onnx, as far as onnx
-        can.
+        can, and the trips of its loops. Where only launches count, types tell no more than trips.
         """
         found = light(model)
         fix_sizes(found.graph, self.sizes, USUAL_SIZE)
+        trips: dict[str, int] = {}
         try:
             found = inlined(found)
             if not self.target.counts:
                 found = inferred(found)
-                complete(found.graph, found.opset_import)
+            if not self.target.counts or any(node.op_type in BODIES for node in found.graph.node):
+                trips = complete(found.graph, found.opset_import)
         except NativeFailure:
             pass
-        return found
-
-
-def _sized(data: bytes) -> onnx.ModelProto:
-    """Returns a serialized graph of the runtime with the sizes that facts can tell."""
-    model = onnx.ModelProto.FromString(data)
-    complete(model.graph, model.opset_import)
-    return model
+        return found, trips

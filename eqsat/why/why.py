@@ -18,6 +18,7 @@ import onnx
 
 from eqsat.choose.folding import Folding
 from eqsat.contributed import DOMAINS
+from eqsat.control.calls import speaks_as_model
 from eqsat.deadline import Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
@@ -38,7 +39,6 @@ from eqsat.model.model import Graph, Model, Node
 from eqsat.model.read import read
 from eqsat.model.tensors import ContentIndex
 from eqsat.rewriting.body_facts import control_flow_facts
-from eqsat.rewriting.turns import speaks_as_model
 from eqsat.runtime.worker import shared
 from eqsat.spelling.versions import RENAMED
 from eqsat.terms.derivation import Derivation
@@ -207,7 +207,7 @@ class _Survey:
         self.graph(self.source.graph, Outer(main=True), "", list(self.proto.opset_import))
         for function in self.source.functions.values():
             name = f"function {function.proto.domain}.{function.proto.name}"
-            if speaks_as_model(function, self.proto):
+            if speaks_as_model(function.proto, self.proto):
                 opsets = {item.domain: item for item in (*self.proto.opset_import, *function.proto.opset_import)}
                 self.graph(function.body, Outer(), name, list(opsets.values()))
             else:

@@ -351,8 +351,8 @@ def test_the_dump_of_a_model_with_bodies_is_the_main_graphs(tmp_path: Path, caps
     report = eqsat.optimize(saved(tmp_path, text), target="launches", verify=False, dump_egraph=tmp_path / "dump.json").report
     assert math.floor(printed(capsys, tmp_path / "dump.json")["cost"]) == report["nodes"]["after"] == 4
     function = parse("""<ir_version: 8, opset_import: ["": 17, "local": 1]>
-        g (float[2] x) => (float[2] y) { n = Neg (x)  y = local.f (n) }
-        <domain: "local", opset_import: ["": 17]> f (a) => (r) { b = Relu (a)  r = Add (b, b) }""")
+        g (float[2] x) => (float[2] y) { n = local.f (x)  m = local.f (n)  k = local.f (m)  y = local.f (k) }
+        <domain: "local", opset_import: ["": 17]> f (a) => (r) { b = Exp (a)  c = Sin (b)  d = Cos (c)  e = Tanh (d)  r = Mul (e, a) }""")
     eqsat.optimize(function, verify=False, dump_egraph=tmp_path / "dump.json")
     assert '"local.f"' in (tmp_path / "dump.json").read_text()
 

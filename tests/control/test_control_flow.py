@@ -109,6 +109,35 @@ CASES = {
             u = SplitToSequence<axis = 1, keepdims = 0>(x) c = SequenceAt(u, i) d = ConcatFromSequence<axis = 1, new_axis = 1>(u) }""",
         {"SplitToSequence": 3, "Slice": 2, "Gather": 1, "Identity": 1},
     ),
+    "several parts become a Split": (
+        """g (float[5, 2] x) => (float[2, 2] a, float[1, 2] b, int64 n, float[5, 2] c)
+        <int64[3] k = {2, 2, 1}, int64 zero = {0}, int64 last = {-1}> {
+            s = SplitToSequence(x, k) a = SequenceAt(s, zero) b = SequenceAt(s, last) n = SequenceLength(s) c = ConcatFromSequence<axis = 0>(s) }""",
+        {"Split": 1, "SequenceConstruct": 1, "Identity": 2, "Concat": 1},
+    ),
+    "parts joined along another axis": (
+        """g (float[4, 2] x) => (float[2, 4] y) <int64[2] k = {2, 2}> { s = SplitToSequence(x, k) y = ConcatFromSequence<axis = -1>(s) }""",
+        {"Split": 1, "SequenceConstruct": 1, "Concat": 1},
+    ),
+    "elements joined along a new axis": (
+        """g (float[2] x, float[2] z) => (float[2, 3] y) { s = SequenceConstruct(x, z, x) y = ConcatFromSequence<axis = -1, new_axis = 1>(s) }""",
+        {"SequenceConstruct": 1, "Unsqueeze": 3, "Concat": 1},
+    ),
+    "a part at a place that nobody knows": (
+        """g (float[5, 2] x, int64 i) => (float[1, 2] a, float[5] b) {
+            two = Constant<value = int64 {2}>() j = Mod(i, two)
+            s = SplitToSequence(x) a = SequenceAt(s, j) t = SplitToSequence<axis = 1, keepdims = 0>(x) b = SequenceAt(t, j) }""",
+        {"SplitToSequence": 2, "Mod": 1, "Reshape": 2, "Gather": 2},
+    ),
+    "how many parts there are": (
+        """g (float[N, 4] x) => (int64 n, int64 m) <int64[2] k = {1, 3}> {
+            s = SplitToSequence(x) n = SequenceLength(s) t = SplitToSequence<axis = -1>(x, k) m = SequenceLength(t) }""",
+        {"SplitToSequence": 2, "Shape": 1, "Gather": 1},
+    ),
+    "a Loop that never runs": (
+        loop("d = Identity(c) w = Mul(v, k)", 0),
+        {"Identity": 1},
+    ),
     "optionals": (
         """g (float[2] x) => (float[2] y, bool h) { o = Optional(x) y = OptionalGetElement(o) h = OptionalHasElement(o) }""",
         {"Optional": 1, "Identity": 1},
@@ -116,6 +145,18 @@ CASES = {
 }
 
 LEFT = {
+    "parts of which some are passed on": """g (float[4, 2] x) => (float[2, 2] y, seq(float[2, 2]) s) <int64[2] k = {2, 2}> {
+        s = SplitToSequence(x, k) y = ConcatFromSequence<axis = 1>(s) }""",
+    "parts that another sequence has, too": """g (float[4, 2] x) => (float[2, 4] y, int64 n, seq(float[N, 2]) t) <int64[2] k = {2, 2}> {
+        s = SplitToSequence(x, k) t = SequenceInsert(s, x) y = ConcatFromSequence<axis = 1>(s) n = SequenceLength(t) }""",
+    "parts that a body reads": """g (float[4, 2] x, bool c) => (float[2, 2] y) <int64[2] k = {2, 2}, int64 i = {0}> { s = SplitToSequence(x, k) y = If(c) <
+        then_branch = p () => (float[2, 2] u) { t = SequenceInsert(s, x) u = ConcatFromSequence<axis = 1>(t) },
+        else_branch = q () => (float[2, 2] u) { u = Neg(x) }> }""",
+    "a place beyond the last part": """g (float[4, 2] x) => (float[2, 2] y) <int64[2] k = {2, 2}, int64 i = {2}> {
+        s = SplitToSequence(x, k) y = SequenceAt(s, i) }""",
+    "parts of sizes that nobody knows": """g (float[4, 2] x, int64[2] k, int64 i) => (float[N, 2] y, int64 n) {
+        s = SplitToSequence(x, k) y = SequenceAt(s, i) t = SplitToSequence(x, i) n = SequenceLength(t) }""",
+    "a Loop that never runs, of which a stack is left": loop("d = Identity(c) w = Mul(v, k) e = Exp(w)", 0, outputs=", float[2] e", results="y, scan"),
     "an axis that is missing": "g (float[2] x) => (float[4] y) { s = SequenceConstruct(x, x) y = ConcatFromSequence(s) }",
     "a condition that is not known": f"g (float[2] x, bool c) => (float[2] y) {{ y = If(c) <{EXP_OR_SIN}> }}",
     "a condition that is a default": f"g (float[2] x, bool c) => (float[2] y) <bool c = {{1}}> {{ y = If(c) <{EXP_OR_SIN}> }}",

@@ -40,6 +40,8 @@ _WANTED: Mapping[str, tuple[Sequence[Any], int]] = {
     **dict.fromkeys(("BitShift", "BitwiseAnd", "BitwiseNot", "BitwiseOr", "BitwiseXor"), (_INTEGERS, 2)),
     **dict.fromkeys(("CumProd", "Gemm", "LayerNormalization", "RMSNormalization", "Scatter", "Swish", "Det", "NegativeLogLikelihoodLoss"), (_FLOAT, 2)),
 }
+_SEQUENCES = ["SplitToSequence", "SequenceAt", "SequenceAt", "ConcatFromSequence", "SequenceLength"]
+_CONTROL_FLOW = 2  # of the sources of chance of a seed
 _OF_STRINGS = "Concat Equal Expand Gather Identity Reshape SequenceConstruct Shape Slice Split Squeeze StringConcat Tile Transpose Unsqueeze Where".split()
 
 
@@ -81,7 +83,18 @@ class Generator:
                 splice(s, found)
             nodes = max(0, nodes - before - 2)
         self.grow(s, nodes)
+        # A source of chance of its own, so that the other models stay those of their seeds.
+        if Chance(seed, _CONTROL_FLOW).often(0.15):
+            self.control(s)
         return finished(s)
+
+    def control(self, s: Scope) -> None:
+        """Adds a node with bodies, or a sequence and what reads it, and a node behind it."""
+        for operator in s.chance.pick([["If"], ["If", "If"], ["Loop"], ["Loop", "Loop"], ["Scan"], _SEQUENCES]):
+            for _ in range(6):
+                if self.table[operator](s, self.chosen(s), operator):
+                    break
+        self.grow(s, 1)
 
     def grow(self, s: Scope, nodes: int) -> None:
         """Adds some nodes to a graph."""
