@@ -20,7 +20,7 @@ from eqsat.choose.choose import written
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.facts.fact import Fact, dtype_name
+from eqsat.facts.fact import UNKNOWN, Fact, dtype_name
 from eqsat.model.model import Graph, Node
 from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
@@ -258,11 +258,9 @@ class _Decoder:
 
     def _can_be_copied(self, eclass: int) -> bool:
         """Tells whether Identity takes the values of a class in the graph's opset."""
-        knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
+        knowledge = self._known(eclass)
         operator = find_operator("", "Identity", self.opset)
-        if not isinstance(knowledge, Fact) or operator.schema is None:
-            return False
-        if knowledge.other is not None:
+        if knowledge == UNKNOWN or knowledge.other is not None or operator.schema is None:
             return False
         kinds = {kind for constraint in operator.schema.type_constraints for kind in constraint.allowed_type_strs}
         return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds
@@ -309,6 +307,7 @@ class _Decoder:
         if origin is not None:
             node = self.encoding.nodes[origin]
             proto.CopyFrom(node.proto)
+            self._drop_idle(proto, eclass)
             if signature.opaque:
                 self._rename(node, proto, inputs)
                 inputs = inputs[: len(node.inputs)]
@@ -324,6 +323,18 @@ class _Decoder:
         del proto.output[:]
         proto.output.extend(outputs)
         return proto
+
+    def _drop_idle(self, proto: onnx.NodeProto, eclass: int) -> None:
+        """Drops `allowzero` where the shape has no zero: ONNX Runtime merges no Reshape that has it."""
+        place = next((place for place, attribute in enumerate(proto.attribute) if attribute.name == "allowzero"), None)
+        shape = None if place is None or proto.op_type != "Reshape" else self._sources(eclass)[1]
+        sizes = self._known(shape).ints if isinstance(shape, int) else None
+        if place is not None and sizes is not None and all(isinstance(size, int) and size != 0 for size in sizes):
+            del proto.attribute[place]
+
+    def _known(self, eclass: int) -> Fact:
+        knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
+        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
 
     def _rename(self, node: Node, proto: onnx.NodeProto, inputs: list[str]) -> None:
         mapping = dict(zip(node.captures, inputs[len(node.inputs) :], strict=True))

@@ -26,7 +26,7 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, attribute_key, fact_of
 
-_LOOKED_AT = 1 << 16  # the most bytes of a constant whose elements are read for its fact
+_LOOKED_AT = 1 << 22  # the most bytes of a constant whose elements are read for its fact: a mask of 1024 by 1024
 
 # Evaluates constant values of the graph by name. The result lacks values that the runtime cannot
 # evaluate.

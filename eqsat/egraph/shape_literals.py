@@ -42,8 +42,11 @@ def _reshape(x: tuple[Dim, ...], wanted: tuple[Dim, ...], allowzero: bool) -> tu
             named.append(axis)
     if len(named) > 1:
         return None
-    # The runtime infers -1 by dividing by all other sizes, so none of them may be zero.
-    if named and (sizes.count(-1) > 1 or 0 in sizes):
+    if named and sizes.count(-1) > 1:
+        return None
+    # The runtime infers -1 by dividing by all other sizes, so none of them may be zero. With
+    # `allowzero` it leaves zeros out.
+    if 0 in sizes and (named or (allowzero and -1 in sizes)):
         return None
     return tuple(sizes)
 

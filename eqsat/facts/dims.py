@@ -69,6 +69,7 @@ __all__ = [
     "substitute",
     "symbol",
     "symbols",
+    "tells_zero",
     "whole",
 ]
 
@@ -288,6 +289,13 @@ def symbols(value: Dim) -> tuple[str, ...]:
         for name in ((atom,) if isinstance(atom, str) else (inner for argument in atom.arguments for inner in symbols(argument)))
     }
     return tuple(sorted(names))
+
+
+def tells_zero(value: Dim) -> bool:
+    """Tell whether a size depends on whether another one is 0, as in min(N, 1)."""
+    if not isinstance(value, Poly):
+        return False
+    return any(not isinstance(atom, str) and atom.kind == "min" and 1 in atom.arguments for monomial, _ in value for atom in monomial)
 
 
 def precision(value: Dim) -> tuple[int, int, str]:

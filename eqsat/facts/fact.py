@@ -7,6 +7,7 @@ commutative, associative and idempotent: the more precise fact wins, and two unk
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from eqsat.facts.dims import Dim, precision, product, render, symbol, whole
 
 # The facts of larger tensors carry no elements.
 INT_LIMIT = 64
+_FIRST = 64  # elements that are compared before the others
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Part = TypeVar("Part")
@@ -245,8 +247,10 @@ def _uniform(array: Array, piece: int = 1 << 16) -> bytes | None:
     elements = array.reshape(-1) if array.flags.c_contiguous else array.flat
     first = _little_endian(np.asarray(elements[:1]))
     one = np.frombuffer(first.tobytes(), np.uint8)
-    for start in range(0, array.size, piece):
-        part = np.ascontiguousarray(_little_endian(np.asarray(elements[start : start + piece])))
+    # Some of the first elements differ in nearly every large tensor, so the others are not read.
+    bounds = sorted({0, min(_FIRST, array.size), *range(piece, array.size, piece), array.size})
+    for start, stop in pairwise(bounds):
+        part = np.ascontiguousarray(_little_endian(np.asarray(elements[start:stop])))
         if not np.array_equal(part.view(np.uint8).reshape(len(part), -1), np.broadcast_to(one, (len(part), len(one)))):
             return None
     return one.tobytes()

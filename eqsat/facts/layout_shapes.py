@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from eqsat.facts.dims import Dim, Poly, bounds, exact_divide, floordiv, mul, nonnegative, product
+from eqsat.facts.dims import Dim, Poly, add, bounds, exact_divide, floordiv, minimum, mul, nonnegative, product, sub
 from eqsat.facts.node import Node, Shape, broadcast
 
 
@@ -17,6 +17,9 @@ def reshape(node: Node) -> list[Shape] | None:
     if data is None:
         return [tuple(size if isinstance(size, int) and size > 0 else None for size in wanted)]
     zero_copies = node.integer("allowzero", 0) == 0
+    doubtful = [axis for axis, size in enumerate(wanted) if zero_copies and axis < len(data) and _may_copy(size, axis, data, wanted)]
+    if len(doubtful) == 1:
+        return [_either(doubtful[0], data, wanted)]
     sizes: list[Dim] = []
     # Input sizes that appear in the output too cancel when a -1 is inferred.
     remaining = Counter(data)
@@ -49,6 +52,34 @@ def reshape(node: Node) -> list[Shape] | None:
         # the -1 from the nonzero sizes.
         inferred = None
     return [tuple(inferred if size == -1 else size for size in sizes)]
+
+
+def _may_copy(size: Dim, axis: int, data: Shape, wanted: Shape) -> bool:
+    """Tell whether a symbolic size would copy another size where it is 0."""
+    return isinstance(size, Poly) and nonnegative(size) and not _right_at_zero(size, axis, data, wanted)
+
+
+def _either(axis: int, data: Shape, wanted: Shape) -> Shape:
+    """Return the sizes where one of the given ones copies a size of the input if it is 0.
+
+    The size is the given one or the copied one: S + C * (1 - min(S, 1)). A -1 is inferred as Q from
+    the given size, and 0 from a copied one: the elements are a multiple of the given size, so there
+    are none.
+    """
+    given = wanted[axis]
+    nonzero = minimum(given, 1)
+    sizes = list(wanted)
+    sizes[axis] = add(given, mul(data[axis], sub(1, nonzero)))
+    for place, size in enumerate(wanted):
+        if size == 0:
+            sizes[place] = data[place] if place < len(data) else None
+        elif isinstance(size, Poly) and not nonnegative(size):
+            sizes[place] = None
+    if -1 in wanted:
+        place = wanted.index(-1)
+        others = product(given if other == axis else size for other, size in enumerate(sizes) if other != place)
+        sizes[place] = mul(exact_divide(product(data), others), nonzero)
+    return tuple(sizes)
 
 
 def _positive(size: Dim) -> bool:

@@ -18,11 +18,14 @@ from onnx import helper
 
 from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
-from eqsat.model.model import attribute_graphs
+from eqsat.model.model import Graph, attribute_graphs
 from eqsat.model.names import FreshNames, captures, rename_captures
+from eqsat.model.tensors import from_array
 from eqsat.regions.cut import Definitions
 
 Array = np.ndarray[Any, Any]
+
+_SMALL = 512  # bytes of a constant that the rewritten graph may have as well
 
 
 @dataclass(slots=True)
@@ -67,7 +70,7 @@ class Stitcher:
         # The outputs of the nodes so far, by node
         self._known: dict[tuple[object, ...], tuple[str, ...]] = {}
         self._titles: set[str] = set()  # the names of the nodes so far
-        self._literals: dict[bytes, str] = {}  # the names of small constants
+        self._literals = _small_constants(self._source)  # the names of small constants
         self._became: dict[str, str] = {}
         self._outputs = set(self._source.outputs)
 
@@ -179,8 +182,7 @@ class Stitcher:
         """
         copy = onnx.TensorProto()
         copy.CopyFrom(tensor)
-        copy.name = ""
-        key = copy.SerializeToString(deterministic=True)
+        key = _content(copy)
         if key in self._literals:
             return self._literals[key]
         self._literals[key] = copy.name = name
@@ -239,3 +241,18 @@ class Stitcher:
             raise Undecodable(f"'{name}' and '{given}' are one value of unknown type")
         self._nodes.append(helper.make_node("Identity", [given], [name]))
         self._written.add(name)
+
+
+def _small_constants(source: Graph) -> dict[bytes, str]:
+    """Returns the names of the small constants that a graph stores, by content."""
+    found: dict[bytes, str] = {}
+    for name, constant in source.constants.items():
+        tensor = constant.tensor
+        if name not in source.inputs and tensor.external is None and tensor.nbytes <= _SMALL and tensor.dtype != onnx.TensorProto.STRING:
+            found.setdefault(_content(from_array(tensor.array(), "").proto), name)
+    return found
+
+
+def _content(tensor: onnx.TensorProto) -> bytes:
+    tensor.name = ""
+    return tensor.SerializeToString(deterministic=True)

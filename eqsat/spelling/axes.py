@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from onnx import TensorProto
 
-from eqsat.facts.dims import ceildiv
+from eqsat.facts.dims import ceildiv, tells_zero
 from eqsat.facts.fact import element_count
 from eqsat.facts.inference import infer
 from eqsat.facts.node import from_front
@@ -143,9 +143,12 @@ def pad(draft: Draft) -> None:
 
 
 def reshape(draft: Draft) -> None:
-    """Reshape: explicit sizes of the result; `allowzero` is set only if one of them is 0."""
+    """Reshape: explicit sizes of the result; `allowzero` is set only if one of them is 0.
+
+    Where a size depends on whether another one is 0, the given ones are easier to read.
+    """
     sizes = infer(draft.operator, draft.attributes, draft.facts, 1)[0].shape
-    if sizes is not None and None not in sizes:
+    if sizes is not None and None not in sizes and not any(map(tells_zero, sizes)):
         draft.put(1, Literal(TensorProto.INT64, (len(sizes),), sizes))
         draft.attributes["allowzero"] = int(0 in sizes)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ import onnx
 from eqsat.cost.shaped import USUAL_SIZE
 from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
+from eqsat.verification.relations import related_plans
 from eqsat.verification.runs import attempts
-from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan
+from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan, with_computed, with_functions_inlined
 
 _DRAWS = 12  # draws that the runtime may refuse
 
@@ -36,7 +37,7 @@ def runnable_inputs(
         run(feeds)
         return feeds, {}
     refusal: NotTimed | None = None
-    for choice in islice(_draws(plan, assumed), _DRAWS):
+    for choice in chain(islice(_draws(plan, assumed), _DRAWS), islice(_related_draws(original, plan, assumed), _DRAWS)):
         feeds = draw(plan, choice)
         try:
             run(feeds)
@@ -53,3 +54,10 @@ def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
     yield Draw({name: assumed.get(name, USUAL_SIZE) for name in plan.symbols}, NORMAL, 0)
     for sizes, style in attempts(plan):
         yield Draw({name: assumed.get(name, size) for name, size in sizes.items()}, style, 0)
+
+
+def _related_draws(original: onnx.ModelProto, plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
+    for related in related_plans(with_functions_inlined(original), plan):
+        sizes = with_computed(related, {name: assumed.get(name, USUAL_SIZE) for name in related.symbols})
+        if sizes is not None:
+            yield Draw(sizes, NORMAL, 0)

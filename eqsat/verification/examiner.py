@@ -22,9 +22,10 @@ from eqsat.runtime.onnx_passes import NativeFailure, inlined
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from eqsat.verification.input_ranges import nodes_in_order
 from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, random_outputs, weight_bytes
+from eqsat.verification.relations import related_plans
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import named
-from eqsat.verification.samples import Plan, make_edges
+from eqsat.verification.samples import Plan, make_edges, with_functions_inlined
 from eqsat.verification.steering import Steering, size_bounds, steering
 
 # Room for activations beside the weights. The limit only has to catch explosions.
@@ -101,6 +102,21 @@ class Examiner:
             for name in judgement.sizes if found.edges else ():
                 judgement.sizes[name] += found.sizes[name]
         return judgement
+
+    def at_related_sizes(self, original: LoadedModel, request: Request) -> Request | None:
+        """Returns the request at sizes that depend on one another, if the original runs at such."""
+        if len(request.plan.symbols) < 2:
+            return None
+        try:
+            plans = list(related_plans(with_functions_inlined(original.proto), request.plan))
+            place: int | None = self.run("eqsat.verification.runs:runs_at", replace(request, optimized=None), plans)
+        except (WorkerTimeout, WorkerDied, RemoteError):
+            return None
+        if place is None:
+            return None
+        plan = plans[place]
+        edges = (replace(edge, symbols=tuple(name for name in edge.symbols if name in plan.symbols)) for edge in request.edges)
+        return replace(request, plan=plan, edges=tuple(edge for edge in edges if edge.symbols or edge.extremes))
 
     def run(self, function: str, *arguments: Any) -> Any:
         """Returns the result of a function in the worker, within the limits.

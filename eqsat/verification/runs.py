@@ -7,6 +7,7 @@ drawn in its place, or none.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loadin
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22
 _REFUSALS = 4
+_TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
 
@@ -121,8 +123,8 @@ class Runs:
         largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
         found: list[Draw] = []
         for size in edge.sizes:
-            sizes = first.sizes | dict.fromkeys(edge.symbols, size)
-            if 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
+            sizes = samples.with_computed(plan, first.sizes | dict.fromkeys(edge.symbols, size))
+            if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
             volume = samples.volume(plan, sizes)
             if size > 1 and (samples.elements(plan, sizes) > _EDGE_ELEMENTS or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
@@ -155,6 +157,17 @@ class Runs:
         self._judgement.notes.append("every floating-point output is NaN on every draw")
         return hollow
 
+    def fits(self, plan: Plan, choices: Sequence[dict[str, int]]) -> bool:
+        """Tells whether the original runs at one of some sizes, not all of them 1, while patience lasts."""
+        for sizes in choices:
+            if time.monotonic() < self._end and any(size != 1 for size in sizes.values()):
+                try:
+                    self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
+                except Exception:  # these sizes do not fit the model
+                    continue
+                return True
+        return False
+
     def _run(self, draw: Draw, places: tuple[int, ...]) -> Run:
         """Runs the original on a draw. Raises whatever the engine raises."""
         feeds = samples.draw(self._request.plan, draw)
@@ -176,6 +189,20 @@ def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[s
     if feeds is None:
         feeds = samples.draw(request.plan, draw if draw is not None else Runs(request, session, Judgement(UNVERIFIED)).first()[1])
     return {**feeds, **dict(zip(names, session.run(feeds, names), strict=True))} if names else dict(feeds)
+
+
+def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
+    """Returns the place of the first plan at which the original runs, at sizes that are not all 1.
+
+    Sizes that are all different come first for every plan, because equal ones fit by chance.
+    """
+    runs = Runs(request, open_runtime(request.original, request.original_folder, request.custom_op_library, request.threads), Judgement(UNVERIFIED))
+    choices = [list(itertools.islice(samples.size_choices(plan), _TELLING)) for plan in plans]
+    for turn in range(_TELLING):
+        for place, (plan, sizes) in enumerate(zip(plans, choices, strict=True)):
+            if runs.fits(plan, sizes[turn : turn + 1]):
+                return place
+    return None
 
 
 def named(draw: Draw | None) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     import onnx
 
+    from eqsat.facts.dims import Dim
     from eqsat.verification.input_ranges import Want
 
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
@@ -54,6 +55,7 @@ class Plan:
     batches: frozenset[str] = frozenset()  # symbols that occur only as a first dimension
     ranks: tuple[str, ...] = ()  # inputs of unknown rank
     counts: bool = False  # integers may be counts of loops, so none is negative
+    computed: Mapping[str, Dim] = field(default_factory=dict[str, "Dim"])  # sizes that follow from the symbols
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
     given = set(stored_names(graph))
     shapes = _Shapes(model)
     specs: dict[str, Spec] = {}
-    wants: dict[str, Want] = input_ranges(_with_functions_inlined(model).graph, shapes.find) if graph.input else {}
+    wants: dict[str, Want] = input_ranges(with_functions_inlined(model).graph, shapes.find) if graph.input else {}
     for value in graph.input:
         if value.name not in given or overridable:
             specs[value.name] = _spec(value.name, value.type, wants.get(value.name))
@@ -131,7 +133,8 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
     )
 
 
-def _with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns the model without its functions, or the model itself if onnx cannot inline them."""
     from eqsat.runtime.onnx_passes import NativeFailure, inlined
 
     try:
@@ -219,10 +222,20 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
     ranks = (2, 1, 3, 4, 0) if plan.ranks else (0,)
     found: list[dict[str, int]] = []
     for number, choice in enumerate(choices):
-        sizes = choice | {f"rank of {name}": ranks[number % len(ranks)] for name in plan.ranks}
-        if sizes not in found and (not found or elements(plan, sizes) <= MOST_ELEMENTS):
+        sizes = with_computed(plan, choice | {f"rank of {name}": ranks[number % len(ranks)] for name in plan.ranks})
+        if sizes is not None and sizes not in found and (not found or elements(plan, sizes) <= MOST_ELEMENTS):
             found.append(sizes)
             yield sizes
+
+
+def with_computed(plan: Plan, sizes: Mapping[str, int]) -> dict[str, int] | None:
+    """Adds the computed sizes of a plan; None if one of them is unknown or negative."""
+    if not plan.computed:
+        return dict(sizes)
+    from eqsat.facts.dims import evaluate
+
+    known = {name: size for name, size in ((name, evaluate(size, sizes)) for name, size in plan.computed.items()) if size is not None and size >= 0}
+    return {**sizes, **known} if len(known) == len(plan.computed) else None
 
 
 def elements(plan: Plan, sizes: Mapping[str, int]) -> int:

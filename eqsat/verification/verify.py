@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from eqsat.facts.dims import render
 from eqsat.model.sources import Source
 from eqsat.parameters import value_types
 from eqsat.runtime.worker import Worker, shared
@@ -25,7 +26,7 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.interface import checked_inputs, defaults, interface_change, same_graph
 from eqsat.verification.loaded_model import LoadedModel, load_model, weight_bytes
 from eqsat.verification.regions import Cut, Region
-from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, OutputJudgement, Request
+from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.verification.samples import Draw, Edge, Plan, make_plan
 
 __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "LoadedModel", "Verdict", "verify", "verify_files"]
@@ -198,6 +199,10 @@ def _whole(
     except ValueError:  # protobuf raises it for a message over its limit
         raise _TooMuch("the model is too large to be handed to the runtime in one piece") from None
     judgement = examiner.ask(request)
+    related = examiner.at_related_sizes(original, request) if region is None and inputs is None and _fits_ones_alone(judgement) else None
+    if related is not None:
+        request, judgement = related, examiner.ask(related)
+        judgement.notes += [f"ran where {name} is {render(size)}" for name, size in related.plan.computed.items()]
     if judgement.late:
         raise _TooMuch(judgement.reason)
     verdict = Verdict(
@@ -220,6 +225,14 @@ def _whole(
     if verdict.status == EQUAL and inputs is None and defaults(original.proto):
         _with_defaults_replaced(verdict, original, request, examiner)
     return verdict
+
+
+def _fits_ones_alone(judgement: Judgement) -> bool:
+    """Tells whether the original ran at no usual sizes, or at sizes that are all 1: at these, what
+    has to be equal broadcasts.
+    """
+    usual = judgement.runs - judgement.edges
+    return not judgement.late and judgement.status != DIFFERENT and all(size == 1 for column in judgement.sizes.values() for size in column[:usual])
 
 
 def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner) -> None:

@@ -178,3 +178,5 @@ def test_uniform_compares_bits() -> None:
     late[-1] = 2
     assert from_array(late).uniform is None
     assert from_array(late[::-1]).uniform is None
+    late[-1], late[100] = 1, 2
+    assert from_array(late).uniform is None

@@ -183,6 +183,12 @@ EXAMPLES = {
         "relu-max clip-max-min min-max-order bound-bound[Max] bound-bound[Min] max-min-clip",
         BOTH,
     ),
+    "bounds that contradict each other are one Clip": Example(
+        """g (float[N, 4] x) => (float[N, 4] y) <float six = {6}, float two = {2}> { a = Max(x, six)  y = Min(a, two) }""",
+        {"Clip": 1},
+        "max-min-clip",
+        BOTH,
+    ),
     "Min and Max of constants are Clip, or Relu": Example(
         """g (float[N, 4] x, float[N, 4] w) => (float[N, 4] y, float[N, 4] z)
         <float zero = {0}, float m = {-1}, float six = {6}, float[4] nine = {9, 9, 9, 9}> {

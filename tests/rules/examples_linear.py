@@ -336,4 +336,11 @@ EXAMPLES = {
         (13, 17, 21),
         "onnxruntime-cpu",
     ),
+    "the guard of attention against NaN, for scores without a mask": Example(
+        """g (float[1, 4, 128, 16] q, float[1, 4, 16, 128] k) => (float[1, 4, 128, 128] y) <float zero = {0}> {
+            s = MatMul(q, k)  p = Softmax<axis = -1>(s)  n = IsNaN(p)  y = Where(n, zero, p) }""",
+        {"Softmax": 1, "MatMul": 1},
+        "softmax-guard",
+        (13, 17, 21),
+    ),
 }

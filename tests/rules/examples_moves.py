@@ -329,4 +329,38 @@ EXAMPLES = {
         "einsum-nothing einsum-matmul matmul-transposes",
         (13, 21),
     ),
+    "matrices of a symbolic number of rows, transposed at three axes": Example(
+        """g (float[B, 4, S, 8] x) => (float[B, 4, 8, S] y) <int64[1] none = {-1}, int64[1] four = {4}, int64[1] eight = {8}> {
+            s = Shape(x)  b = Slice<starts = [0], ends = [1]>(s)  n = Slice<starts = [2], ends = [3]>(s)
+            t = Concat<axis = 0>(none, n, eight)  u = Reshape(x, t)  v = Transpose<perm = [0, 2, 1]>(u)
+            w = Concat<axis = 0>(b, four, eight, n)  y = Reshape(v, w) }""",
+        {"Transpose": 1},
+        "transpose-matrices",
+        (9,),
+    ),
+    "rows of a symbolic number, all of them in order": Example(
+        """g (float[N, 4] x) => (float[N, 4] y) <int64 zero = {0}, int64 one = {1}, int64 first = {0}> {
+            s = Shape(x)  n = Gather<axis = 0>(s, first)  r = Range(zero, n, one)  g = Gather<axis = 0>(x, r)  y = Exp(g) }""",
+        {"Exp": 1},
+        "gather-range",
+        (11, 17),
+    ),
+    "a bias with more axes behind a product": Example(
+        """g (float[2, 128, 64] x) => (float[2, 128, 8, 16] y) <float[64, 128] w, float[8, 16] b, int64[4] s = {2, 128, 8, 16}> {
+            p = MatMul(x, w)  r = Reshape(p, s)  y = Add(r, b) }""",
+        {"MatMul": 1, "Add": 1, "Reshape": 1},
+        "add-vector reshape-binary-const[Add]",
+        (17,),
+        "onnxruntime-cpu",
+    ),
+    "a mask read at every row and every column": Example(
+        """g (bool[B, S] x) => (bool[B, 1, 1, S] y) <int64 zero = {0}, int64 one = {1}, int64[1] last = {4}, int64[3] front = {0, 1, 2},
+            int64[3] back = {1, 2, 3}> {
+            t = Shape(x)  b = Gather<axis = 0>(t, zero)  c = Gather<axis = 0>(t, one)  r = Range(zero, b, one)  q = Range(zero, c, one)
+            i = Unsqueeze(r, back)  j = Unsqueeze(q, front)  m = Max(i, j)  s = Shape(m)  d = Expand(i, s)  e = Expand(j, s)
+            u = Unsqueeze(d, last)  v = Unsqueeze(e, last)  w = Concat<axis = 4>(u, v)  y = GatherND(x, w) }""",
+        {"Unsqueeze": 1},
+        "gathernd-grid gather-range",
+        (13, 17),
+    ),
 }

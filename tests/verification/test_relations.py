@@ -1,0 +1,62 @@
+"""Sizes that depend on others are drawn as the model's own arithmetic wants them."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+import eqsat
+from eqsat.facts.dims import render
+from eqsat.verification.relations import related_plans
+from eqsat.verification.samples import make_plan, size_choices
+from tests.support.models import parse
+
+HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
+ATTENTION = """g (float[B, {s}, 4] x, float[B, P, 4] past, float[B, 1, T] mask) => (float[B, {s}, 4] y) {{
+    all = Concat<axis = 1>(past, x)  k = Transpose<perm = [0, 2, 1]>(all)  s = MatMul(x, k)
+    m = {mask}  p = Softmax<axis = -1>(m)  y = MatMul(p, all) }}"""
+
+
+def attention(mask: str = "Add(s, mask)", s: str = "S") -> onnx.ModelProto:
+    return parse(ATTENTION.format(mask=mask, s=s), HEAD)
+
+
+def relations(model: onnx.ModelProto) -> list[dict[str, str]]:
+    return [{name: render(size) for name, size in plan.computed.items()} for plan in related_plans(model, make_plan(model))]
+
+
+@pytest.mark.parametrize("s, total", [("S", "P + S"), ("2", "P + 2")])
+def test_a_mask_is_as_long_as_past_and_present(s: str, total: str) -> None:
+    assert relations(attention(s=s))[0] == {"T": total}
+    verdict = eqsat.verify(attention(s=s), attention("Add(mask, s)", s))
+    assert verdict.status == "equal" and f"ran where T is {total}" in verdict.notes
+    assert any(size > 1 for size in verdict.sizes["P"]) and 0 in verdict.sizes["P"], "also without a past"
+    present = verdict.sizes.get("S", [2] * verdict.runs)
+    assert verdict.sizes["T"] == [past + now for past, now in zip(verdict.sizes["P"], present, strict=True)]
+
+
+def test_a_difference_shows_at_such_sizes() -> None:
+    verdict = eqsat.verify(attention(), attention("Sub(s, mask)"))
+    assert verdict.status == "different" and verdict.output == "y"
+
+
+def test_two_sizes_may_depend_on_others() -> None:
+    text = """g (float[A, 4] a, float[B, 4] b, float[C, 4] c, float[D, 4] d) => (y, z) {
+        e = Concat<axis = 0>(a, b, b)  y = Add(c, e)  f = Concat<axis = 0>(b, b, b)  z = Sub(f, d) }"""
+    verdict = eqsat.verify(parse(text, HEAD), parse(text.replace("Add(c, e)", "Add(e, c)"), HEAD))
+    assert verdict.status == "equal" and {"ran where C is A + B*2", "ran where D is B*3"} <= set(verdict.notes)
+
+
+def test_computed_sizes_are_never_negative() -> None:
+    model = parse("g (float[A] a, float[B] b, float[C] c) => (y, z) { s = Slice(a, i, j) z = Concat<axis = 0>(a, b, c) y = Identity(s) }", HEAD)
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(np.array([k]), name) for k, name in ((3, "i"), (9, "j")))
+    for plan in related_plans(model, make_plan(model)):
+        assert all(size >= 0 for sizes in size_choices(plan) for size in sizes.values())
+
+
+def test_a_model_that_runs_at_no_sizes_stays_unverified() -> None:
+    text = """g (float[A, B] a, float[C, D] b) => (y) <int64[1] s = {7}> { r = Reshape(a, s)  t = Reshape(b, s)  q = Concat<axis = 0>(r, t)
+        z = Shape(a)  n = ReduceProd<keepdims = 1>(z)  y = Reshape(q, n) }"""
+    verdict = eqsat.verify(parse(text, HEAD), parse(text.replace("(r, t)", "(t, r)"), HEAD))
+    assert verdict.status == "unverified" and verdict.reason.startswith("the original model does not run")
