@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from eqsat.explain.proofs import LAW, Edge, Proofs
+from eqsat.proofs.proofs import LAW, Edge, Proofs
 from eqsat.explain.replay import STORED
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures, rename_captures

@@ -14,7 +14,7 @@ from eqsat.choose.choose import Chooser, own_terms
 from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.explain.proofs import LAW, Edge, Proofs
+from eqsat.proofs.proofs import LAW, Edge, Proofs
 from eqsat.terms.reading import buildable
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, Term
 

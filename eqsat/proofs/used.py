@@ -1,0 +1,111 @@
+"""Used rules: those by which a choice is made of the terms of its original.
+
+The input is an e-graph, a choice from it, and the proofs of the e-graph. A rule is used if it is on
+the way from a node of the original to what is chosen in its place. What other rules rewrote further
+counts. Where several ways lead there, one of the shortest counts. The bodies of nodes are graphs of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from eqsat.choose.groups import Group
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.tables import EGraph
+from eqsat.proofs.proofs import LAW, Edge, Proofs
+from eqsat.terms.terms import CONSTANT, FOLDED, INPUT, LITERAL, Term
+
+STORED = (CONSTANT, LITERAL, FOLDED)
+"""The terms of constants that are stored, whatever they are computed from."""
+
+_DEEP = 6  # of equations that make what another equation needs
+
+
+@dataclass(slots=True)
+class Used:
+    """The rules that a choice uses."""
+
+    rules: set[str] = field(default_factory=set[str])
+    complete: bool = True
+    """Whether all that differs from the original is traced back to it."""
+
+
+def used_rules(encoding: Encoding, egraph: EGraph, proofs: Proofs, groups: Sequence[Group], chosen: Sequence[Mapping[int, Term]]) -> Used:
+    """Returns the rules that a choice uses: for each group, `chosen` has one term for each class,
+    children first.
+    """
+    found = Used()
+    own = _own(encoding, egraph, proofs)
+    for group, terms in zip(groups, chosen, strict=True):
+        _Choice(proofs, {eclass: [term for term in own.get(eclass, ()) if group.has(term)] for eclass in terms}, own, terms, found).trace()
+    return found
+
+
+def _own(encoding: Encoding, egraph: EGraph, proofs: Proofs) -> dict[int, list[Term]]:
+    """Returns the original's terms by class, each in its normal form."""
+    found: dict[int, dict[Term, None]] = {}
+    for entry in encoding.entries:
+        if entry.head >= 0 or entry.head in (INPUT, *STORED):
+            eclass = egraph.class_of[entry.eclass]
+            term = Term(entry.head, entry.data, tuple([egraph.class_of[child] for child in entry.children]), eclass)
+            found.setdefault(eclass, {})[proofs.normal(term)] = None
+    return {eclass: list(terms) for eclass, terms in found.items()}
+
+
+class _Choice:
+    """The choice for one group."""
+
+    def __init__(self, proofs: Proofs, begun: Mapping[int, Sequence[Term]], own: Mapping[int, Sequence[Term]], goal: Mapping[int, Term], found: Used) -> None:
+        self._proofs = proofs
+        self._begun = begun
+        self._goal = goal
+        self._found = found
+        # The terms that are there: those of the original, and those on the ways that were found.
+        self._there = {eclass: set(terms) for eclass, terms in own.items()}
+        self._chosen = {proofs.normal(term) for term in goal.values()}
+
+    def trace(self) -> None:
+        """Finds the ways from the original's terms to the chosen ones, users first."""
+        late: list[Term] = []
+        for eclass, term in reversed(self._goal.items()):
+            if term.head in STORED or (term.head < 0 and not self._begun[eclass]):
+                continue  # constants are evaluated, not rewritten; a list is a part of its node
+            if not self._begun[eclass]:
+                late.append(term)
+            for other in self._begun[eclass]:
+                if other.head not in (INPUT, *STORED) and not self._follow(other, term, 0):
+                    self._found.complete = False
+        # No node of the original is of these classes, so a way to another class has made a term.
+        for term in late:
+            made = [other for other in self._there.get(term.eclass, ()) if other.head >= 0]
+            if self._proofs.normal(term) not in made and not any(self._follow(other, term, 0) for other in made):
+                self._found.complete = False
+
+    def _follow(self, source: Term, target: Term, depth: int) -> bool:
+        """Notes the rules of a way between terms of a class. Tells whether there is one."""
+        path = None if depth > _DEEP else self._proofs.path(source, target, self._dear, ends=self._is_there(target))
+        for edge in path or ():
+            for term in edge.needs():
+                if not self._is_there(term) and not self._make(term, depth):
+                    return False
+            for term in edge.makes():
+                self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
+            if edge.name != LAW:
+                self._found.rules.add(edge.name)
+        return path is not None
+
+    def _make(self, term: Term, depth: int) -> bool:
+        """Notes the rules that make a term which an equation needs. Tells whether they are known."""
+        there = [other for other in self._there.get(term.eclass, ()) if other.head >= 0]
+        self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))  # a circle ends here
+        return any(self._follow(other, term, depth + 1) for other in there)
+
+    def _is_there(self, term: Term) -> bool:
+        return self._proofs.normal(term) in self._there.get(term.eclass, ())
+
+    def _dear(self, edge: Edge) -> float:
+        """Returns how little an equation suits the terms that are there or chosen."""
+        missing = sum(not self._is_there(term) and self._proofs.normal(term) not in self._chosen for term in edge.needs())
+        return (0.1 if edge.equation is None else 1.0) + 2.0 * missing + (0.0 if edge.forward else 0.5)
