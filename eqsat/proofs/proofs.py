@@ -73,8 +73,11 @@ class Proofs:
         self._normal = _normal_forms(encoding, egraph)
         self._cells = {term.eclass: term for term in egraph.terms if term.head == CONS}
         self._made: dict[int, list[Term]] = {}
+        self._users: dict[int, dict[int, None]] = {}
         for term in egraph.terms:
             self._made.setdefault(term.eclass, []).append(term)
+            for child in term.children:
+                self._users.setdefault(child, {})[term.eclass] = None
         self._edges: dict[int, dict[Term, list[Edge]]] = {}  # by class and normal form
 
     def edges(self, eclass: int) -> Mapping[Term, Sequence[Edge]]:
@@ -85,6 +88,10 @@ class Proofs:
             for edge in self._looked_up(eclass):
                 found.setdefault(self.normal(edge.source), []).append(edge)
         return found
+
+    def users(self, eclass: int) -> Iterable[int]:
+        """Returns the classes with a term that reads a class."""
+        return self._users.get(eclass, ())
 
     def _looked_up(self, eclass: int) -> Iterator[Edge]:
         for equation in dict.fromkeys(self._at(eclass)):

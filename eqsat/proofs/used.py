@@ -15,10 +15,13 @@ from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.proofs.proofs import LAW, Edge, Proofs
-from eqsat.terms.terms import CONSTANT, FOLDED, INPUT, LITERAL, Term
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, Term
 
 STORED = (CONSTANT, LITERAL, FOLDED)
 """The terms of constants that are stored, whatever they are computed from."""
+
+_GIVEN = (INPUT, ABSENT, NIL, CONS, *STORED)
+"""The terms that no rule has rewritten. A list is a part of its node."""
 
 _DEEP = 6  # of equations that make what another equation needs
 
@@ -47,7 +50,7 @@ def _own(encoding: Encoding, egraph: EGraph, proofs: Proofs) -> dict[int, list[T
     """Returns the original's terms by class, each in its normal form."""
     found: dict[int, dict[Term, None]] = {}
     for entry in encoding.entries:
-        if entry.head >= 0 or entry.head in (INPUT, *STORED):
+        if entry.head not in (ABSENT, NIL, CONS):
             eclass = egraph.class_of[entry.eclass]
             term = Term(entry.head, entry.data, tuple([egraph.class_of[child] for child in entry.children]), eclass)
             found.setdefault(eclass, {})[proofs.normal(term)] = None
@@ -70,35 +73,43 @@ class _Choice:
         """Finds the ways from the original's terms to the chosen ones, users first."""
         late: list[Term] = []
         for eclass, term in reversed(self._goal.items()):
-            if term.head in STORED or (term.head < 0 and not self._begun[eclass]):
-                continue  # constants are evaluated, not rewritten; a list is a part of its node
-            if not self._begun[eclass]:
+            if term.head in STORED:
+                continue  # it is evaluated, not rewritten
+            if not self._begun[eclass] and term.head not in _GIVEN:
                 late.append(term)
             for other in self._begun[eclass]:
-                if other.head not in (INPUT, *STORED) and not self._follow(other, term, 0):
-                    self._found.complete = False
+                if other.head not in _GIVEN and not self._follow(other, term, 0):
+                    self._found.complete &= self._is_made_below(term) and self._follow(other, term, 0)
         # No node of the original is of these classes, so a way to another class has made a term.
         for term in late:
-            made = [other for other in self._there.get(term.eclass, ()) if other.head >= 0]
+            made = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
             if self._proofs.normal(term) not in made and not any(self._follow(other, term, 0) for other in made):
-                self._found.complete = False
+                self._found.complete &= self._is_made_below(term)
 
     def _follow(self, source: Term, target: Term, depth: int) -> bool:
         """Notes the rules of a way between terms of a class. Tells whether there is one."""
         path = None if depth > _DEEP else self._proofs.path(source, target, self._dear, ends=self._is_there(target))
-        for edge in path or ():
-            for term in edge.needs():
-                if not self._is_there(term) and not self._make(term, depth):
-                    return False
-            for term in edge.makes():
-                self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
-            if edge.name != LAW:
-                self._found.rules.add(edge.name)
-        return path is not None
+        return path is not None and all([self._use(edge, depth) for edge in path])
+
+    def _use(self, edge: Edge, depth: int) -> bool:
+        """Notes the rule of an equation. Tells whether all that it needs is made by known rules."""
+        made = [self._is_there(term) or self._make(term, depth) for term in edge.needs()]
+        for term in edge.makes():
+            self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
+        if edge.name != LAW:
+            self._found.rules.add(edge.name)
+        return all(made)
+
+    def _is_made_below(self, term: Term) -> bool:
+        """Notes a rule that makes a term as the input of another one. Tells whether there is one."""
+        normal = self._proofs.normal(term)
+        edges = (edge for user in self._proofs.users(term.eclass) for ways in self._proofs.edges(user).values() for edge in ways)
+        makers = [edge for edge in edges if edge.forward and any(self._proofs.normal(made) == normal for made in edge.makes())]
+        return bool(makers) and self._use(min(makers, key=self._dear), 0)
 
     def _make(self, term: Term, depth: int) -> bool:
         """Notes the rules that make a term which an equation needs. Tells whether they are known."""
-        there = [other for other in self._there.get(term.eclass, ()) if other.head >= 0]
+        there = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
         self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))  # a circle ends here
         return any(self._follow(other, term, depth + 1) for other in there)
 
