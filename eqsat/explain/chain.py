@@ -14,15 +14,15 @@ import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
-from eqsat.proofs.equations import Matcher, Tables
 from eqsat.explain.likeness import Likeness, changes
 from eqsat.explain.merging import merged, merges
-from eqsat.proofs.proofs import Proofs
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.names import NameClash
+from eqsat.proofs.equations import Matcher, Tables
+from eqsat.proofs.proofs import Proofs
 from eqsat.rewriting.solved import Solved, Turn
 
 REWRITE = "rewrite"

@@ -72,7 +72,7 @@ class _Choice:
     def trace(self) -> None:
         """Finds the ways from the original's terms to the chosen ones, users first."""
         late: list[Term] = []
-        for eclass, term in reversed(self._goal.items()):
+        for eclass, term in reversed(list(self._goal.items())):
             if term.head in STORED:
                 continue  # it is evaluated, not rewritten
             if not self._begun[eclass] and term.head not in _GIVEN:
@@ -89,7 +89,10 @@ class _Choice:
     def _follow(self, source: Term, target: Term, depth: int) -> bool:
         """Notes the rules of a way between terms of a class. Tells whether there is one."""
         path = None if depth > _DEEP else self._proofs.path(source, target, self._dear, ends=self._is_there(target))
-        return path is not None and all([self._use(edge, depth) for edge in path])
+        traced = path is not None
+        for edge in path or ():
+            traced &= self._use(edge, depth)
+        return traced
 
     def _use(self, edge: Edge, depth: int) -> bool:
         """Notes the rule of an equation. Tells whether all that it needs is made by known rules."""
