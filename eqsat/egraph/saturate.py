@@ -61,6 +61,8 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
         finally:
             program.close()
     record.add(firings.values())
+    if record.hit is not None:
+        record.waiting = admission.waiting()
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 
 from eqsat.choose.decode import Decoded
@@ -85,3 +86,11 @@ def fired_rules(trace: Trace) -> dict[str, int]:
             if count:
                 fired[name] = fired.get(name, 0) + count
     return dict(sorted(fired.items()))
+
+
+def waiting_matches(trace: Trace) -> dict[str, int]:
+    """Returns the matches of each rule that a limit left unapplied, over all graphs of the model."""
+    waiting: Counter[str] = Counter()
+    for record in trace.records:
+        waiting.update(record.waiting)
+    return dict(sorted(waiting.items()))

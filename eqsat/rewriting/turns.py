@@ -7,7 +7,7 @@ become nodes that rules see, as far as enough is known of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -34,7 +34,7 @@ from eqsat.operators import normal_domain
 from eqsat.regions.cut import Sizes
 from eqsat.rewriting.rewrite import Options, Rewriter
 from eqsat.rewriting.solved import Turn
-from eqsat.rewriting.trace import Trace, fired_rules
+from eqsat.rewriting.trace import Trace, fired_rules, waiting_matches
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
@@ -95,6 +95,12 @@ class Attempt:
     hit: str | None
     notes: list[str]
     closed: bool = False  # whether control flow stays even if its condition is known
+    # By rule, the matches that the limit left unapplied.
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
+
+    def ended(self, other: Attempt) -> None:
+        """Takes over the limit that ended another turn."""
+        self.hit, self.waiting = other.hit, other.waiting
 
 
 def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
@@ -123,7 +129,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
-            found.hit = again.hit
+            found.ended(again)
             break
         _follow(again, found, job)
         found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
@@ -184,10 +190,12 @@ def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, librar
     again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
     if not job.valuation.is_better(again.model, found.model, folder):
         found.trace.looked(again.trace)
-        found.hit = again.hit if again.hit in _STOPS else found.hit
+        if again.hit in _STOPS:
+            found.ended(again)
         return found
     _follow(again, found, job)
-    again.hit = again.hit or found.hit
+    if again.hit is None:
+        again.ended(found)
     return again
 
 
@@ -210,6 +218,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
                 found.trace = trace
                 found.model, simple = _rewrite(model, job, most, library, trace, kept, shifted)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
+        found.waiting = waiting_matches(trace)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         original = job.valuation.arranged(proto, model.folder)

@@ -6,14 +6,12 @@ the best choice with another rule would cost is computed only if it is asked for
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from eqsat.choose.alternatives import Alternative, Alternatives
 from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import Prices
 from eqsat.choose.writable import Obstacle, obstacle
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
@@ -22,50 +20,14 @@ from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
 from eqsat.proofs.proofs import Proofs
 from eqsat.proofs.used import used_rules
+from eqsat.rewriting.reasons import BYTES, COST, GROWTH, LAUNCHES, LOST, NOTHING, SAME, SECONDS, UNPRICED, Reason, lacks
 from eqsat.runtime.worker import Worker
 from eqsat.terms.terms import Term
-
-OPSET, DOMAIN, KERNEL, GROWTH = "opset", "domain", "kernel", "growth"
-"""What a result with the rule needs: a newer opset, an allowed domain, a kernel that the target
-lacks, or a larger file.
-"""
-COST, SAME = "cost", "same cost"
-NOTHING = "nothing new"
-"""The result has what the rule made already, or it is a constant that is stored."""
-UNPRICED = "not priced"
-LOST = "not found"
-"""What the rule made is not found in the e-graphs that the result comes from."""
 
 _BUDGET, _SHARE = 8_000, 500  # terms looked at for one rule, and in one place, to trace a result
 _WORK = 30_000.0  # of extractions that price what one graph does not use
 _LARGE = 500.0  # nodes from which an extraction takes more than in proportion
 _OPTIONS = 64  # places of one rule among which the best one is priced
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a result does not use a rule that fired."""
-
-    kind: str
-    operator: str | None = None
-    """What the result may not have."""
-    opset: int | None = None
-    """The opset that it needs."""
-    domain: str | None = None
-    """The domain that has to be allowed."""
-    more: float | None = None
-    """What the best graph with the rule costs more, in the unit of the objective."""
-    excess: float | None = None
-    """The bytes by which that graph exceeds the limit of the file."""
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        """Orders the reasons of several places: the one that is nearest to a use comes first."""
-        more = math.inf if self.more is None else self.more
-        if self.kind in (COST, SAME):
-            return 1, more
-        needs = self.kind in (OPSET, DOMAIN, KERNEL, GROWTH)
-        return (0 if more <= 0 else 2, more) if needs else (3 if self.kind == UNPRICED else 4, more)
 
 
 @dataclass(slots=True)
@@ -129,12 +91,6 @@ class Solution:
         return found
 
 
-def lacks(found: Obstacle, more: float | None = None) -> Reason:
-    """Returns the reason that an obstacle is."""
-    kind = DOMAIN if found.domain is not None else OPSET if found.opset is not None else KERNEL
-    return Reason(kind, found.operator, found.opset, found.domain, more)
-
-
 class Unused:
     """The reasons why a choice does not use some rules."""
 
@@ -144,6 +100,8 @@ class Unused:
         self._alternatives = Alternatives(solution.chooser, solution.groups, solution.chosen, method)
         self._chosen = [set(terms.values()) for terms in solution.chosen.terms]
         self._left = _WORK
+        prices = solution.chooser.prices
+        self._unit = SECONDS if prices.predicts else BYTES if prices.objective in ("bytes", "size") else LAUNCHES
 
     def reasons(self, equations: Iterable[Equation]) -> Iterator[tuple[str, Reason]]:
         """Yields a reason for each rule with an equation, as long as the work for prices lasts: the
@@ -168,7 +126,7 @@ class Unused:
         reasons = [] if not allowed else [self._priced(allowed)]
         for found, rows in lacking.items():
             more = self._best(rows) if found.opset is not None or found.domain is not None else None
-            reasons.append(lacks(found, None if more is None else self._amount(more.more)))
+            reasons.append(lacks(found, None if more is None else self._more(more.more), self._unit))
         return min(reasons, key=lambda reason: reason.rank)
 
     def _made(self, equation: Equation) -> tuple[Term, ...]:
@@ -187,10 +145,10 @@ class Unused:
         best = self._best(options)
         if best is None:
             return Reason(UNPRICED if self._left <= 0 else LOST)
-        more = self._amount(best.more)
+        more = self._more(best.more)
         if best.excess:
-            return Reason(GROWTH, more=more, excess=best.excess)
-        return Reason(SAME if best.more <= 0 else COST, more=max(0.0, more))
+            return Reason(GROWTH, more=more, unit=self._unit, excess=best.excess)
+        return Reason(SAME if best.more <= 0 else COST, more=max(0.0, more), unit=self._unit)
 
     def _best(self, options: Sequence[Sequence[Term]]) -> Alternative | None:
         """Returns the best choice with one of the options, over all groups that can have one."""
@@ -202,11 +160,7 @@ class Unused:
                 found += [best for best in [self._alternatives.best(number, options)] if best is not None]
         return min(found, key=lambda best: (bool(best.excess), best.more), default=None)
 
-    def _amount(self, cost: float) -> float:
+    def _more(self, cost: float) -> float:
         """Returns a difference of costs in the unit of the objective."""
-        return amount(self._solution.chooser.prices, cost)
-
-
-def amount(prices: Prices, cost: float) -> float:
-    """Returns a cost of a choice in the unit of the objective: seconds, launches or bytes."""
-    return cost * prices.target.start if prices.predicts else cost
+        prices = self._solution.chooser.prices
+        return cost * prices.target.start if prices.predicts else cost
