@@ -102,11 +102,9 @@ def _unused(rules: Sequence[Mapping[str, Any]]) -> str:
     how many others there are for each reason.
     """
     fired = [rule for rule in rules if rule["matches"] and not rule["used"]]
-    reasons = [(rule["name"], rule["unused"]) for rule in fired]
-    lacking = [f"{name}: {reason['text']}" for name, reason in reasons if reason is not None and reason["reason"] in _LIFTED]
-    others: Counter[str | None] = Counter(
-        None if reason is None else reason["reason"] for _, reason in reasons if reason is None or reason["reason"] not in _LIFTED
-    )
+    kinds = {rule["name"]: None if rule["unused"] is None else rule["unused"]["reason"] for rule in fired}
+    lacking = [f"{rule['name']}: {rule['unused']['text']}" for rule in fired if kinds[rule["name"]] in _LIFTED]
+    others = Counter(kind for kind in kinds.values() if kind not in _LIFTED)
     unknown = others.pop(None, 0)
     counts = [f"{count} {_KINDS[kind]}" for kind, count in others.most_common() if kind]
     if unknown:

@@ -6,7 +6,7 @@ matched once more. A match whose right side is there as well, in the same class,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eqsat.egraph.plain_matching import Assignments, Index, Mismatch
@@ -89,14 +89,16 @@ class Matcher:
         """Tells whether a bound ended a search."""
         return any(place.search.cut for places in self._places.values() for place in places)
 
-    def at(self, eclass: int) -> Iterator[Equation]:
-        """Yields the equations with a root in a class. One with several roots there comes as often."""
+    def at(self, eclass: int, wanted: Callable[[str], bool]) -> Iterator[Equation]:
+        """Yields the equations with a root in a class, of the rules whose names are wanted. One with
+        several roots there comes as often.
+        """
         heads = {(term.head, None): None for term in self._tables.made(eclass) if term.head >= 0}
         outputs = (term for term in self._tables.made(eclass) if term.head == PROJECTION)
         heads |= {(node.head, output.data[0]): None for output in outputs for node in self._tables.made(output.children[0]) if node.head >= 0}
         for head, output in heads:
             for place in self._places.get(head, ()):
-                if place.output == output:
+                if place.output == output and wanted(place.firing.compiled.rule.name):
                     yield from self._matches(place, eclass)
 
     def all(self) -> Iterator[Equation]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
@@ -61,14 +61,27 @@ class Edge:
         return () if self.equation is None else self.equation.right if self.forward else self.equation.left
 
 
+At = Callable[[int, Callable[[str], bool]], Iterable[Equation]]
+"""Returns the equations with a root in a class, of the rules whose names are wanted."""
+
+
+@dataclass(slots=True)
+class _Edges:
+    """The edges of a class: all, or those of laws and of the `known` rules."""
+
+    known: frozenset[str] | None
+    ways: dict[Term, list[Edge]] = field(default_factory=dict[Term, list[Edge]])
+
+
 class Proofs:
     """The equations of one e-graph, by the terms that they join. A class is looked at when a way
     through it is first asked for.
     """
 
-    def __init__(self, encoding: Encoding, egraph: EGraph, at: Callable[[int], Iterable[Equation]]) -> None:
-        """`at` returns the equations with a root in a class."""
+    def __init__(self, encoding: Encoding, egraph: EGraph, at: At, first: Collection[str] = ()) -> None:
+        """A way by the rules in `first` is preferred, which may grow: it takes no look at others."""
         self._at = at
+        self._first = first
         self._signatures = encoding.terms.signatures
         self._normal = _normal_forms(encoding, egraph)
         self._cells = {term.eclass: term for term in egraph.terms if term.head == CONS}
@@ -78,29 +91,42 @@ class Proofs:
             self._made.setdefault(term.eclass, []).append(term)
             for child in term.children:
                 self._users.setdefault(child, {})[term.eclass] = None
-        self._edges: dict[int, dict[Term, list[Edge]]] = {}  # by class and normal form
+        self._edges: dict[int, _Edges] = {}
 
     def edges(self, eclass: int) -> Mapping[Term, Sequence[Edge]]:
         """Returns the edges between the terms of a class, by the normal form where they begin."""
+        found = self._begun(eclass)
+        if found.known is not None:
+            known, found.known = found.known, None
+            self._add(found, self._looked_up(eclass, lambda name: name not in known))
+        return found.ways
+
+    def _begun(self, eclass: int) -> _Edges:
+        """Returns the edges of a class, at least those of laws and of the rules that come first."""
         found = self._edges.get(eclass)
         if found is None:
-            found = self._edges[eclass] = {}
-            for edge in self._looked_up(eclass):
-                found.setdefault(self.normal(edge.source), []).append(edge)
+            known = frozenset(self._first)
+            found = self._edges[eclass] = _Edges(known)
+            self._add(found, _laws(self._made.get(eclass, ()), self._signatures))
+            if known:
+                self._add(found, self._looked_up(eclass, known.__contains__))
         return found
+
+    def _add(self, found: _Edges, edges: Iterable[Edge]) -> None:
+        for edge in edges:
+            found.ways.setdefault(self.normal(edge.source), []).append(edge)
 
     def users(self, eclass: int) -> Iterable[int]:
         """Returns the classes with a term that reads a class."""
         return self._users.get(eclass, ())
 
-    def _looked_up(self, eclass: int) -> Iterator[Edge]:
-        for equation in dict.fromkeys(self._at(eclass)):
+    def _looked_up(self, eclass: int, wanted: Callable[[str], bool]) -> Iterator[Edge]:
+        for equation in dict.fromkeys(self._at(eclass, wanted)):
             for left, right in equation.roots:
                 if left.eclass == eclass:
                     yield Edge(left, right, equation)
                     if right is not None:
                         yield Edge(right, left, equation, forward=False)
-        yield from _laws(self._made.get(eclass, ()), self._signatures)
 
     def normal(self, term: Term) -> Term:
         """Returns the normal form of a term, which is the same node."""
@@ -113,7 +139,13 @@ class Proofs:
         goal, begin = self.normal(target), self.normal(source)
         if goal == begin:
             return []
-        edges = self.edges(source.eclass)
+        if self._first:
+            found = self._path(self._begun(source.eclass).ways, begin, goal, dear, ends)
+            if found is not None:
+                return found
+        return self._path(self.edges(source.eclass), begin, goal, dear, ends)
+
+    def _path(self, edges: Mapping[Term, Sequence[Edge]], begin: Term, goal: Term, dear: Callable[[Edge], float], ends: bool) -> list[Edge] | None:
         ticket = itertools.count()
         waiting: list[tuple[float, int, Term | None, Edge | None, Term]] = [(0.0, next(ticket), begin, None, begin)]
         came: dict[Term | None, tuple[Edge | None, Term]] = {}

@@ -1,8 +1,9 @@
 """Used rules: those by which a choice is made of the terms of its original.
 
-The input is an e-graph, a choice from it, and the proofs of the e-graph. A rule is used if it is on
+The input is an e-graph, a choice from it, and a search for equations in it. A rule is used if it is on
 the way from a node of the original to what is chosen in its place. What other rules rewrote further
-counts. Where several ways lead there, one of the shortest counts. The bodies of nodes are graphs of
+counts. Where several ways lead there, one counts: rather one of rules that are used elsewhere, and a
+short one. The bodies of nodes are graphs of
 their own.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.proofs.proofs import LAW, Edge, Proofs
+from eqsat.proofs.proofs import LAW, At, Edge, Proofs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, Term
 
 STORED = (CONSTANT, LITERAL, FOLDED)
@@ -35,11 +36,12 @@ class Used:
     """Whether all that differs from the original is traced back to it."""
 
 
-def used_rules(encoding: Encoding, egraph: EGraph, proofs: Proofs, groups: Sequence[Group], chosen: Sequence[Mapping[int, Term]]) -> Used:
+def used_rules(encoding: Encoding, egraph: EGraph, at: At, groups: Sequence[Group], chosen: Sequence[Mapping[int, Term]]) -> Used:
     """Returns the rules that a choice uses: for each group, `chosen` has one term for each class,
-    children first.
+    children first. `at` finds the equations.
     """
     found = Used()
+    proofs = Proofs(encoding, egraph, at, found.rules)
     own = _own(encoding, egraph, proofs)
     for group, terms in zip(groups, chosen, strict=True):
         _Choice(proofs, {eclass: [term for term in own.get(eclass, ()) if group.has(term)] for eclass in terms}, own, terms, found).trace()

@@ -18,7 +18,6 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import Method
 from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
-from eqsat.proofs.proofs import Proofs
 from eqsat.proofs.used import used_rules
 from eqsat.rewriting.reasons import BYTES, COST, GROWTH, LAUNCHES, LOST, NOTHING, SAME, SECONDS, UNPRICED, Reason, lacks
 from eqsat.runtime.worker import Worker
@@ -68,8 +67,7 @@ class Solution:
             return Uses(set(fired))  # each rewrite of a destructive engine took the place of what it matched
         tables = Tables(self.encoding.terms, self.egraph)
         firings = [firing for firing in self.egraph.firings if firing.compiled.rule.name in fired]
-        proofs = Proofs(self.encoding, self.egraph, Matcher(tables, firings, _BUDGET, _SHARE).at)
-        used = used_rules(self.encoding, self.egraph, proofs, self.groups, self.chosen.terms)
+        used = used_rules(self.encoding, self.egraph, Matcher(tables, firings, _BUDGET, _SHARE).at, self.groups, self.chosen.terms)
         others = [firing for firing in firings if firing.compiled.rule.name not in used.rules]
         reasons = self._obstacles(others, worker) if priced is None else dict(Unused(self, worker, priced).reasons(Matcher(tables, others).all()))
         return Uses(used.rules, used.complete, reasons)
