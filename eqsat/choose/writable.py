@@ -35,7 +35,7 @@ def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Writt
     if not _has_laws(encoding, term):
         # No rule makes such a term, so the original has an equal one.
         return Written(operator, {}, ())
-    if operator.domain not in terms.domains if operator.contributed else not operator.standard or operator.opset != NEWEST:
+    if operator.domain not in terms.written if operator.contributed else not operator.standard or operator.opset != NEWEST:
         return None
     node = (operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
     return write(*node) or define(*node)
@@ -125,7 +125,7 @@ def obstacle(prices: Prices, term: Term, opset: int, worker: Worker) -> Obstacle
     operator = prices.encoding.terms.signatures[term.head].operator
     if not unwritable(prices, [term], opset, worker):
         return None
-    if operator.contributed and operator.domain not in prices.encoding.terms.domains:
+    if operator.contributed and operator.domain not in prices.encoding.terms.written:
         return Obstacle(operator.full_name, domain=operator.domain)
     newer = (number for number in range(opset + 1, NEWEST + 1) if not unwritable(prices, [term], number, worker))
     return Obstacle(operator.full_name, next(newer, None) if prices.runs(term) else None)

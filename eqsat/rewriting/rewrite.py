@@ -25,7 +25,7 @@ from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import Prices
+from eqsat.choose.prices import Prices, prices_of
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
@@ -56,7 +56,7 @@ from eqsat.rewriting.uses import Solution
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
-from eqsat.terms.terms import FOLDED, Term, Terms
+from eqsat.terms.terms import FOLDED, Terms
 
 _SATURATION = 1 / 3  # share of the time left at its start; later stages grow with the graph as well
 _AFTER_INTERRUPT = 1.0  # seconds for choosing from the e-graph as the interrupt left it
@@ -318,17 +318,7 @@ class Rewriter:
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
     def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
-        signatures = self._terms.signatures
-        inside: dict[tuple[int, tuple[int, ...]], int] = {}
-        for entry in encoding.entries:
-            if entry.head >= 0 and signatures[entry.head].opaque:
-                node = encoding.nodes[entry.eclass]
-                inside[entry.head, entry.data] = self._count.nodes([node.proto])
-
-        def launches(term: Term) -> int:
-            return inside.get((term.head, term.data), 1)
-
-        return Prices(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, launches)
+        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

@@ -107,7 +107,7 @@ class Unused:
         """
         options: dict[str, dict[tuple[Term, ...], None]] = {}
         for equation in equations:
-            options.setdefault(equation.rule, {})[self._made(equation)] = None
+            options.setdefault(equation.rule, {})[self.made(equation)] = None
         for name, found in sorted(options.items(), key=lambda item: (len(item[1]), item[0])):
             yield name, self.reason(list(found)[:_OPTIONS])
 
@@ -127,7 +127,7 @@ class Unused:
             reasons.append(lacks(found, None if more is None else self._more(more.more), self._unit))
         return min(reasons, key=lambda reason: reason.rank)
 
-    def _made(self, equation: Equation) -> tuple[Term, ...]:
+    def made(self, equation: Equation) -> tuple[Term, ...]:
         """Returns the nodes that a rule made, without those of constants, which are stored."""
         prices = self._solution.chooser.prices
         return tuple(term for term in equation.right if term.head >= 0 and not prices.is_constant(term.eclass))
