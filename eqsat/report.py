@@ -21,7 +21,7 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes, count_operators
-from eqsat.rewriting.reasons import LOST, NOTHING, Reason
+from eqsat.rewriting.reasons import LOST, NOTHING, STAYED, Reason
 from eqsat.rewriting.trace import Trace, fired_rules
 from eqsat.rewriting.turns import Job
 from eqsat.rewriting.valuation import Figures, Valuation
@@ -170,7 +170,8 @@ def _use(run: Run, name: str) -> dict[str, Any]:
     uses = found.trace.uses
     if name in uses.rules:
         return {"used": True, "unused": None}
-    reason = uses.reasons.get(name) or (Reason(LOST) if run.settings.reasons else None)
+    stays = found.model is run.original.proto
+    reason = uses.reasons.get(name) or (Reason(STAYED if stays else LOST) if run.settings.reasons else None)
     # What is not traced back may come from any rule that is not known to have made something else.
     proved = uses.complete or (reason is not None and reason.kind not in (NOTHING, LOST))
     return {"used": False if proved else None, "unused": None if reason is None else reason.to_json()}

@@ -59,7 +59,7 @@ class Alternatives:
         if stored <= room:
             return Alternative(group.copies * (cost - made))
         within = self._solved(portion, choice, wanted, room)
-        if within is None or cost <= made < within[0]:
+        if within is None or (cost <= made and cost < within[0]):
             return Alternative(group.copies * (cost - made), group.copies * (stored - room))
         return Alternative(group.copies * (within[0] - made))
 

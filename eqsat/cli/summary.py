@@ -21,6 +21,7 @@ _KINDS = {
     "nothing new": "make nothing new",
     "kernel": "lack a kernel",
     "not priced": "not priced",
+    "original stays": "made no better model",
     "not found": "left nothing in the result's graphs",
 }
 """By reason, what several rules have in common."""

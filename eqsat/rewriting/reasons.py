@@ -17,6 +17,7 @@ COST, SAME = "cost", "same cost"
 NOTHING = "nothing new"
 """The result has what the rule made already, or it is a constant that is stored."""
 UNPRICED = "not priced"
+STAYED = "original stays"
 LOST = "not found"
 """What the rule made is not found in the e-graphs that the result comes from."""
 
@@ -64,6 +65,7 @@ class Reason:
             SAME: "costs the same as what was chosen",
             NOTHING: "the result has what it makes already",
             UNPRICED: "has too many alternatives to be priced",
+            STAYED: "the rewritten model was no better than the original, which stays",
             LOST: "what it made is in no graph that the result comes from",
         }
         if self.kind == COST:

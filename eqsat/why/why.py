@@ -147,9 +147,8 @@ class Answer:
     def _block(self, spot: Spot) -> Iterator[str]:
         where = f" in {spot.graph}" if spot.graph else ""
         more = f" and {_nodes(spot.more)} that {'computes' if spot.more == 1 else 'compute'} the same" if spot.more else ""
-        far = "fires here" if spot.stop is None else f"{spot.matched} of {_nodes(spot.of)}"
-        chosen = "" if spot.choice is None else f", {spot.choice}"
-        yield f"{spot.node}{where} (output '{spot.output}'){more}: {far}{', read from right to left' if spot.reverse else ''}{chosen}"
+        far = f"{spot.matched} of {_nodes(spot.of)}" if spot.stop is not None else "fires" if spot.choice is None else f"fires here, {spot.choice}"
+        yield f"{spot.node}{where} (output '{spot.output}'){more}: {far}{', read from right to left' if spot.reverse else ''}"
         if spot.stop is None:
             yield from (f"    {name} = {value}" for name, value in spot.bindings.items())
             return
