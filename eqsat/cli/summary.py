@@ -14,8 +14,9 @@ _NAMES = 8  # of rules that the terminal shows
 _LACKING = 3  # rules for which the result lacks something that the terminal shows
 _LEFT = 3  # rules with unapplied matches that the terminal shows
 
-_LIFTED = ("opset", "domain", "growth")
-_KINDS = {
+LIFTED = ("opset", "domain", "growth")
+"""The reasons against a rule that an option lifts."""
+KINDS = {
     "cost": "cost more",
     "same cost": "cost the same",
     "nothing new": "make nothing new",
@@ -104,10 +105,10 @@ def _unused(rules: Sequence[Mapping[str, Any]]) -> str:
     """
     fired = [rule for rule in rules if rule["matches"] and not rule["used"]]
     kinds = {rule["name"]: None if rule["unused"] is None else rule["unused"]["reason"] for rule in fired}
-    lacking = [f"{rule['name']}: {rule['unused']['text']}" for rule in fired if kinds[rule["name"]] in _LIFTED]
-    others = Counter(kind for kind in kinds.values() if kind not in _LIFTED)
+    lacking = [f"{rule['name']}: {rule['unused']['text']}" for rule in fired if kinds[rule["name"]] in LIFTED]
+    others = Counter(kind for kind in kinds.values() if kind not in LIFTED)
     unknown = others.pop(None, 0)
-    counts = [f"{count} {_KINDS[kind]}" for kind, count in others.most_common() if kind]
+    counts = [f"{count} {KINDS[kind]}" for kind, count in others.most_common() if kind]
     if unknown:
         counts.append(f"{unknown} {'more ' if lacking or counts else ''}fired: --reasons tells why")
     return "; ".join([*lacking[:_LACKING], *counts])

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.proofs.proofs import LAW, At, Edge, Proofs
+from eqsat.proofs.equations import Equation
+from eqsat.proofs.proofs import At, Edge, Proofs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, Term
 
 STORED = (CONSTANT, LITERAL, FOLDED)
@@ -32,6 +33,8 @@ class Used:
     """The rules that a choice uses."""
 
     rules: set[str] = field(default_factory=set[str])
+    equations: set[Equation] = field(default_factory=set[Equation])
+    """Their matches."""
     complete: bool = True
     """Whether all that differs from the original is traced back to it."""
 
@@ -101,8 +104,9 @@ class _Choice:
         made = [self._is_there(term) or self._make(term, depth) for term in edge.needs()]
         for term in edge.makes():
             self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
-        if edge.name != LAW:
+        if edge.equation is not None:
             self._found.rules.add(edge.name)
+            self._found.equations.add(edge.equation)
         return all(made)
 
     def _is_made_below(self, term: Term) -> bool:

@@ -72,7 +72,8 @@ class Reason:
             return f"costs {self._amount()} more"
         if self.kind == SAME or self.more is None:
             return words[self.kind]
-        return f"{words[self.kind]}, and would {'cost' if self.more > 0 else 'save'} {self._amount()}{' more' if self.more > 0 else ''}"
+        price = f"cost {self._amount()} more" if self.more > 0 else f"save {self._amount()}" if self.more else "cost the same"
+        return f"{words[self.kind]}, and would {price}"
 
     def _amount(self) -> str:
         more = abs(self.more or 0.0)

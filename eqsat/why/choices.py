@@ -18,15 +18,13 @@ from eqsat.egraph.tables import EGraph
 from eqsat.language.compile import Compiled
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import NodeCount
-from eqsat.proofs.equations import Equation, Matcher, Tables
-from eqsat.proofs.proofs import Proofs
-from eqsat.proofs.used import STORED
+from eqsat.proofs.equations import Matcher, Tables
+from eqsat.proofs.used import used_rules
 from eqsat.rewriting.portions import stored_by
 from eqsat.rewriting.reasons import LOST, Reason
 from eqsat.rewriting.uses import Solution, Unused
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Settings
-from eqsat.terms.terms import Term
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +59,10 @@ class Choices:
 
     def __init__(self, found: Solution, rule: str, worker: Worker) -> None:
         self._solution = found
-        self._rule = rule
-        self._terms = found.chosen.terms[0]
         self._firings = [firing for firing in found.egraph.firings if firing.compiled.rule.name == rule]
         self._tables = Tables(found.encoding.terms, found.egraph)
-        self._proofs = Proofs(found.encoding, found.egraph, Matcher(self._tables, found.egraph.firings).at)
+        at = Matcher(self._tables, found.egraph.firings).at
+        self._used = used_rules(found.encoding, found.egraph, at, found.groups, found.chosen.terms).equations
         self._unused = Unused(found, worker, Settings().extractor)
 
     def at(self, name: str, compiled: Compiled) -> Choice:
@@ -76,19 +73,8 @@ class Choices:
         if not equations:
             return Choice(False, Reason(LOST))
         options = [self._unused.made(equation) for equation in equations]
-        chosen = set(self._terms.values())
-        goal = self._terms.get(eclass)
+        chosen = set(self._solution.chosen.terms[0].values())
         if any(made and chosen.issuperset(made) for made in options):
             return Choice(True)
-        if goal is not None and goal.head not in STORED:
-            for equation in equations:
-                if any(self._leads(left, right, goal, equation) for left, right in equation.roots if left.eclass == eclass):
-                    return Choice(True, further=bool(self._unused.made(equation)))
-        return Choice(False, self._unused.reason(options))
-
-    def _leads(self, left: Term, right: Term | None, goal: Term, equation: Equation) -> bool:
-        """Tells whether the rule is on the way from what it matched to what is chosen."""
-        if right is None:
-            return self._proofs.normal(left) != self._proofs.normal(goal)
-        path = self._proofs.path(left, goal, lambda edge: 1.0)
-        return any(edge.equation == equation and edge.forward for edge in path or ())
+        used = [made for equation, made in zip(equations, options, strict=True) if equation in self._used]
+        return Choice(True, further=any(used)) if used else Choice(False, self._unused.reason(options))
