@@ -19,7 +19,7 @@ from eqsat.extract import Method
 from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
 from eqsat.proofs.used import used_rules
-from eqsat.rewriting.reasons import BYTES, COST, GROWTH, LAUNCHES, LOST, NOTHING, SAME, SECONDS, UNPRICED, Reason, lacks
+from eqsat.rewriting.unused import BYTES, COST, GROWTH, LAUNCHES, LOST, NOTHING, SAME, SECONDS, UNPRICED, Reason, lacks
 from eqsat.runtime.worker import Worker
 from eqsat.terms.terms import Term
 

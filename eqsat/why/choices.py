@@ -21,7 +21,7 @@ from eqsat.model.model import NodeCount
 from eqsat.proofs.equations import Matcher, Tables
 from eqsat.proofs.used import used_rules
 from eqsat.rewriting.portions import stored_by
-from eqsat.rewriting.reasons import LOST, Reason
+from eqsat.rewriting.unused import LOST, Reason
 from eqsat.rewriting.uses import Solution, Unused
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Settings

@@ -92,16 +92,16 @@ def test_the_terminal_says_what_a_limit_left() -> None:
 
 def test_every_reason_has_words() -> None:
     from eqsat.cli.summary import KINDS, LIFTED
-    from eqsat.rewriting import reasons
+    from eqsat.rewriting import unused
 
-    kinds = [value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str) and name not in ("SECONDS", "LAUNCHES", "BYTES")]
+    kinds = [value for name, value in vars(unused).items() if name.isupper() and isinstance(value, str) and name not in ("SECONDS", "LAUNCHES", "BYTES")]
     assert len(kinds) == 10 and {*KINDS, *LIFTED} == set(kinds)
     assert all(f"| `{kind}` |" in TEXT for kind in kinds)
-    assert all(str(reasons.Reason(kind, "Op", 20, "some", None)) for kind in kinds if kind != reasons.COST)
+    assert all(str(unused.Reason(kind, "Op", 20, "some", None)) for kind in kinds if kind != unused.COST)
 
 
 def test_amounts_of_reasons() -> None:
-    from eqsat.rewriting.reasons import COST, GROWTH, OPSET, Reason
+    from eqsat.rewriting.unused import COST, GROWTH, OPSET, Reason
 
     assert str(Reason(COST, more=3.2e-6)) == "costs 3.2 us more"
     assert str(Reason(COST, more=2.0, unit="launches")) == "costs 2 launches more"

@@ -1,4 +1,4 @@
-"""Reasons: why a result does not use a rule that fired, as data and in words."""
+"""Unused rules: why a result does not use a rule that fired, as data and in words."""
 
 from __future__ import annotations
 
