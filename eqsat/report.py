@@ -155,10 +155,10 @@ def _rules(run: Run) -> list[dict[str, Any]]:
     for record in trace.records:
         seconds.update(record.seconds)
     fired = {
-        name: {"matches": count, "seconds": seconds[name], "needed": run.needed.get(name), **_use(run, name)} for name, count in fired_rules(trace).items()
+        name: {"matches": count, "seconds": seconds[name], **_use(run, name), "needed": run.needed.get(name)} for name, count in fired_rules(trace).items()
     }
     idle = {"used": False, "unused": None}
-    fired |= {name: {"matches": 0, "seconds": 0.0, "needed": None, **idle, "dropped": True} for name in run.checked.dropped}
+    fired |= {name: {"matches": 0, "seconds": 0.0, **idle, "needed": None, "dropped": True} for name in run.checked.dropped}
     return [{"name": name, "label": run.library.entry(name).listed.label.value, **record} for name, record in fired.items()]
 
 

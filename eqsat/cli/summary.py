@@ -17,13 +17,13 @@ _LEFT = 3  # rules with unapplied matches that the terminal shows
 LIFTED = ("opset", "domain", "growth")
 """The reasons against a rule that an option lifts."""
 KINDS = {
-    "cost": "cost more",
-    "same cost": "cost the same",
-    "nothing new": "make nothing new",
-    "kernel": "lack a kernel",
+    "cost": "dearer",
+    "same cost": "of the same cost",
+    "nothing new": "with nothing new",
+    "kernel": "without a kernel",
     "not priced": "not priced",
-    "original stays": "made no better model",
-    "not found": "left nothing in the result's graphs",
+    "original stays": "in a model that was no better",
+    "not found": "with nothing in the result's graphs",
 }
 """By reason, what several rules have in common."""
 

@@ -76,7 +76,7 @@ def test_the_terminal_tells_why_rules_are_not_used() -> None:
         "opset: the text of opset; domain: the text of domain; growth: the text of growth; 1 more fired: --reasons tells why"
     ]
     known = [fired(str(place), used=False, unused=why(kind)) for place, kind in enumerate(("cost", "same cost", "cost", "nothing new"))]
-    assert lines([*known, lacking[0]], "unused") == ["opset: the text of opset; 2 cost more; 1 cost the same; 1 make nothing new"]
+    assert lines([*known, lacking[0]], "unused") == ["opset: the text of opset; 2 dearer; 1 of the same cost; 1 with nothing new"]
 
 
 def test_the_terminal_says_what_a_limit_left() -> None:
