@@ -72,6 +72,7 @@ class _Choice:
         self._found = found
         # The terms that are there: those of the original, and those on the ways that were found.
         self._there = {eclass: set(terms) for eclass, terms in own.items()}
+        self._made: list[Term] = []  # by rules, and not yet followed
         self._chosen = {proofs.normal(term) for term in goal.values()}
 
     def trace(self) -> None:
@@ -85,11 +86,20 @@ class _Choice:
             for other in self._begun[eclass]:
                 if other.head not in _GIVEN and not self._follow(other, term, 0):
                     self._found.complete &= self._is_made_below(term) and self._follow(other, term, 0)
+        self._follow_made()
         # No node of the original is of these classes, so a way to another class has made a term.
         for term in late:
-            made = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
-            if self._proofs.normal(term) not in made and not any(self._follow(other, term, 0) for other in made):
+            if not self._is_there(term):
                 self._found.complete &= self._is_made_below(term)
+                self._follow_made()
+
+    def _follow_made(self) -> None:
+        """Finds the ways from the terms that rules have made to those that are chosen instead."""
+        while self._made:
+            term = self._made.pop()
+            goal = self._goal.get(term.eclass)
+            if goal is not None and goal.head not in STORED and term.head not in _GIVEN and not self._follow(term, goal, 0):
+                self._found.complete = False
 
     def _follow(self, source: Term, target: Term, depth: int) -> bool:
         """Notes the rules of a way between terms of a class. Tells whether there is one."""
@@ -103,6 +113,8 @@ class _Choice:
         """Notes the rule of an equation. Tells whether all that it needs is made by known rules."""
         made = [self._is_there(term) or self._make(term, depth) for term in edge.needs()]
         for term in edge.makes():
+            if not self._is_there(term):
+                self._made.append(term)
             self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
         if edge.equation is not None:
             self._found.rules.add(edge.name)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import onnx
 import pytest
 
 import eqsat
+from eqsat.rewriting.unused import Reason
+from eqsat.rewriting.uses import Uses
+from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import METHODS
 from tests.support.models import operators, parse
 
@@ -89,6 +93,32 @@ def test_a_rule_whose_product_is_an_input_of_another_one_is_used() -> None:
     assert {name: rule["used"] for name, rule in optimized(text, rules)[1].items()} == {"out": True, "twice": True}
 
 
+def test_a_rule_that_rewrites_what_another_one_made_is_used() -> None:
+    # `outer` makes both Abs, none of which the original has, and `inner` makes them one.
+    rules = "real rule outer:\n    Exp(Floor(Neg(x))) => Exp(Abs(Abs(x)))\n    test x: T[2]\n\nexact rule inner:\n    Abs(Abs(x)) => Abs(x)\n    test x: T[2]\n"
+    model, found = optimized("g (float[8] x) => (float[8] y) { a = Neg (x)  b = Floor (a)  y = Exp (b) }", rules)
+    assert operators(model) == {"Abs": 1, "Exp": 1}
+    assert {name: rule["used"] for name, rule in found.items()} == {"inner": True, "outer": True}
+    # The same with another form of an inner node, of which the original has none.
+    rules = rules.replace("Abs(Abs(x)) => Abs(x)", "Abs(Abs(x)) => Relu(x)")
+    assert {name: rule["used"] for name, rule in optimized("g (float[8] x) => (float[8] y) { a = Neg (x)  b = Floor (a)  y = Exp (b) }", rules)[1].items()} == {
+        "inner": True,
+        "outer": True,
+    }
+
+
+def test_a_rule_of_an_earlier_turn_is_used(tmp_path: Path) -> None:
+    phases = tmp_path / "phases.toml"
+    phases.write_text("turns = {normal = 3}\n[[normal]]\nname = 'all'\nrounds = 1\nfirings = [1, 0]\n")
+    rules = "real rule square:\n    Pow(x, 2) => Mul(x, x)\n    test x: T[2]\n\nreal rule root:\n    Pow(x, 0.5) => Sqrt(x)\n    test x: T[2]\n"
+    text = """g (float[4096] x, float[4096] z, float[4096] w) => (float[4096] p, float[4096] q, float[4096] r) <float two = {2}, float half = {0.5}> {
+        p = Pow (x, half)  q = Pow (z, two)  r = Pow (w, two)
+    }"""
+    model, found = optimized(text, rules, target="onnxruntime-cpu", phases=phases)
+    assert operators(model) == {"Sqrt": 1, "Mul": 2} and found["square"]["matches"] == 2
+    assert {name: rule["used"] for name, rule in found.items()} == {"root": True, "square": True}
+
+
 def test_a_rule_of_which_one_root_is_not_the_first_is_used() -> None:
     rules = "exact rule both:\n    y = Neg(x)\n    z = Abs(x)\n => y = Neg(x)\n    z = Max(x, y)\n    test x: T[2]\n"
     model, found = optimized("g (float[8] x) => (float[8] y, float[8] w) { y = Neg (x)  z = Abs (x)  w = Exp (z) }", rules, effort="high")
@@ -149,7 +179,47 @@ def test_a_form_of_the_same_cost_was_not_chosen() -> None:
     assert reason(text, ALIKE, "alike") == {"reason": "same cost", "more": 0.0, "text": "costs the same as what was chosen"}
 
 
-@pytest.mark.parametrize("opset", [17, 18])
+def test_what_is_dearer_and_larger_is_dearer() -> None:
+    rules = PRODUCTS.replace("MatMul(x, MatMul(a, b))", "Neg(Neg(MatMul(x, MatMul(a, b))))")
+    assert reason(NARROW, rules, "products")["text"] == "costs 2 launches more"
+    assert reason(NARROW, rules, "products", max_growth="1M")["text"] == "costs 1 launch more"
+
+
+def test_the_price_counts_in_all_regions_that_are_alike(tmp_path: Path) -> None:
+    phases = tmp_path / "phases.toml"
+    phases.write_text("regions = {normal = [2, 2]}\n[[normal]]\nname = 'all'\nrounds = 1\nfirings = [100, 0]\n")
+    blocks = " ".join(f"a{n} = Tanh (v{n})  v{n + 1} = Exp (a{n})" for n in range(8))
+    text = f"g (float[4096] v0) => (float[4096] y) {{ {blocks} y = Floor (v8) }}"
+    rules = "finite rule dear:\n    Tanh(x) => Neg(Neg(Tanh(x)))\n    test x: T[2]\n"
+    whole = reason(text, rules, "dear", target="onnxruntime-cpu")
+    parts = reason(text, rules, "dear", target="onnxruntime-cpu", phases=phases)
+    assert whole["reason"] == parts["reason"] == "cost"
+    assert 6 <= parts["more"] / whole["more"] <= 8
+
+
+def test_of_several_graphs_the_nearest_reason_counts() -> None:
+    kinds = [Reason("growth", more=-1.0), Reason("same cost", more=0.0), Reason("cost", more=1.0), Reason("cost", more=2.0)]
+    kinds += [Reason("opset", more=1.0), Reason("not priced"), Reason("nothing new")]
+    for place, nearer in enumerate(kinds):
+        for further in kinds[place + 1 :]:
+            for pair in ((nearer, further), (further, nearer)):
+                uses = Uses()
+                for reason in pair:
+                    uses.join(Uses(reasons={"some": reason}))
+                assert uses.reasons == {"some": nearer}
+
+
+def test_an_original_that_stays_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Valuation, "is_worse", lambda *arguments: True)
+    model, rules = optimized(SHORT, SUMS)
+    assert operators(model) == {"Neg": 1, "Sub": 1, "Add": 1}
+    assert {name: (rule["used"], rule["unused"]["reason"]) for name, rule in rules.items()} == {
+        "minus": (False, "original stays"),
+        "three": (False, "original stays"),
+    }
+
+
+@pytest.mark.parametrize("opset", [17, 19])
 def test_a_missing_operator_names_the_opset(opset: int) -> None:
     text = f'<ir_version: 8, opset_import: ["": {opset}]> {ERF}'
     assert reason(text, GELU, "erf-gelu") == {
