@@ -90,7 +90,8 @@ class _Choice:
         # No node of the original is of these classes, so a way to another class has made a term.
         for term in late:
             if not self._is_there(term):
-                self._found.complete &= self._is_made_below(term)
+                made = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
+                self._found.complete &= any(self._follow(other, term, 0) for other in made) or self._is_made_below(term)
                 self._follow_made()
 
     def _follow_made(self) -> None:
@@ -98,8 +99,8 @@ class _Choice:
         while self._made:
             term = self._made.pop()
             goal = self._goal.get(term.eclass)
-            if goal is not None and goal.head not in STORED and term.head not in _GIVEN and not self._follow(term, goal, 0):
-                self._found.complete = False
+            if goal is not None and goal.head not in STORED and term.head not in _GIVEN:
+                self._follow(term, goal, 0)
 
     def _follow(self, source: Term, target: Term, depth: int) -> bool:
         """Notes the rules of a way between terms of a class. Tells whether there is one."""
