@@ -132,14 +132,15 @@ class Proofs:
         """Returns the normal form of a term, which is the same node."""
         return self._normal.get(term, term)
 
-    def path(self, source: Term, target: Term, dear: Callable[[Edge], float], ends: bool = False) -> list[Edge] | None:
+    def path(self, source: Term, target: Term, dear: Callable[[Edge], float], ends: bool = False, among_all: bool = False) -> list[Edge] | None:
         """Returns the least dear way from one term of a class to another; None if there is none.
-        With `ends`, a way to any matched value counts as well: it tells that a node does nothing.
+        With `ends`, a way to any matched value counts as well: it tells that a node does nothing. With
+        `among_all`, no rules come first.
         """
         goal, begin = self.normal(target), self.normal(source)
         if goal == begin:
             return []
-        if self._first:
+        if self._first and not among_all:
             found = self._path(self._begun(source.eclass).ways, begin, goal, dear, ends)
             if found is not None:
                 return found

@@ -104,11 +104,13 @@ class _Choice:
 
     def _follow(self, source: Term, target: Term, depth: int) -> bool:
         """Notes the rules of a way between terms of a class. Tells whether there is one."""
-        path = None if depth > _DEEP else self._proofs.path(source, target, self._dear, ends=self._is_there(target))
-        traced = path is not None
-        for edge in path or ():
-            traced &= self._use(edge, depth)
-        return traced
+        ends = self._is_there(target)
+        for among_all in (False, True) if depth <= _DEEP else ():
+            path = self._proofs.path(source, target, self._dear, ends, among_all)
+            used = [self._use(edge, depth) for edge in path or ()]
+            if path is not None and all(used):
+                return True
+        return False
 
     def _use(self, edge: Edge, depth: int) -> bool:
         """Notes the rule of an equation. Tells whether all that it needs is made by known rules."""
