@@ -5,6 +5,7 @@ docs/report.md describes every field of the report.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -20,10 +21,11 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes, count_operators
-from eqsat.rewriting.rewrite import Trace
-from eqsat.rewriting.turns import Job, fired_rules
+from eqsat.rewriting.trace import Trace, fired_rules
+from eqsat.rewriting.turns import Job
+from eqsat.rewriting.unused import LOST, NOTHING, STAYED, Reason
 from eqsat.rewriting.valuation import Figures, Valuation
-from eqsat.settings import Settings
+from eqsat.settings import EFFORTS, Settings
 from eqsat.verification.mend import Mended
 
 Report: TypeAlias = dict[str, Any]
@@ -109,7 +111,7 @@ def report_of(run: Run) -> Report:
         "left": checked.left,
         "verify": checked.verdict.to_json(),
         "tune": run.tuned,
-        "limits": {"hit": found.hit},
+        "limits": _limits(run),
         "notes": found.notes,
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
     }
@@ -152,9 +154,43 @@ def _rules(run: Run) -> list[dict[str, Any]]:
     seconds: Counter[str] = Counter()
     for record in trace.records:
         seconds.update(record.seconds)
-    fired = {name: {"matches": count, "seconds": seconds[name], "needed": run.needed.get(name)} for name, count in fired_rules(trace).items()}
-    fired |= {name: {"matches": 0, "seconds": 0.0, "needed": None, "dropped": True} for name in run.checked.dropped}
+    fired = {
+        name: {"matches": count, "seconds": seconds[name], **_use(run, name), "needed": run.needed.get(name)} for name, count in fired_rules(trace).items()
+    }
+    idle = {"used": False, "unused": None}
+    fired |= {name: {"matches": 0, "seconds": 0.0, **idle, "needed": None, "dropped": True} for name in run.checked.dropped}
     return [{"name": name, "label": run.library.entry(name).listed.label.value, **record} for name, record in fired.items()]
+
+
+def _use(run: Run, name: str) -> dict[str, Any]:
+    """Returns whether the result uses a rule that fired, and else the reason, as far as these are
+    known.
+    """
+    found = run.checked.found
+    uses = found.trace.uses
+    if name in uses.rules:
+        return {"used": True, "unused": None}
+    stays = found.model is run.original.proto
+    reason = uses.reasons.get(name) or (Reason(STAYED if stays else LOST) if run.settings.reasons else None)
+    # What is not traced back may come from any rule that is not known to have made something else.
+    proved = uses.complete or (reason is not None and reason.kind not in (NOTHING, LOST))
+    return {"used": False if proved else None, "unused": None if reason is None else reason.to_json()}
+
+
+def _limits(run: Run) -> dict[str, Any]:
+    """Returns the limit that ended the run, the option that lifts it, and the matches that were
+    found and not applied.
+    """
+    hit = run.checked.found.hit
+    following = {effort: f"--effort {more}" for effort, more in itertools.pairwise(EFFORTS)} if run.settings.phases is None else {}
+    lifted = {
+        **dict.fromkeys(("rounds", "growth"), following.get(run.settings.effort, "--phases")),
+        "time": "--time-limit",
+        "nodes": "--node-limit",
+        "memory": "--memory-limit",
+        "extract time": "--extract-time",
+    }
+    return {"hit": hit, "option": None if hit is None else lifted.get(hit), "waiting": run.checked.found.waiting if hit is not None else {}}
 
 
 def _saturation(trace: Trace) -> dict[str, Any]:

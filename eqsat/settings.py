@@ -142,6 +142,9 @@ class Settings:
         metadata=_option("let the result have operators of this domain, which the target's runtime has beside the standard's", "DOMAIN", repeats=True),
     )
     needed: bool = field(default=False, metadata=_option("find out which rules the result needs, by running again without each"))
+    reasons: bool = field(
+        default=False, metadata=_option("find out why rules that fired are not used, and what the best graph with each costs (--report, --json and -v do so)")
+    )
     phases: str | Path | None = field(
         default=None, metadata=_option("which groups of rules run in which order, and how far, instead of rules/phases.toml", "FILE.toml")
     )

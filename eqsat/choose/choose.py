@@ -9,33 +9,29 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from eqsat.choose.available import alone, refused
 from eqsat.choose.fusions import Fusions
 from eqsat.choose.groups import Group, added, allotted
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
+from eqsat.choose.writable import unwritable
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, Graph, Method, Node, extract
 from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
-from eqsat.operators import read_attributes
 from eqsat.runtime.worker import Worker
-from eqsat.spelling.definitions import define
-from eqsat.spelling.opsets import write
-from eqsat.terms.forms import Definition, Written, source_fact
-from eqsat.terms.reading import buildable, input_facts, term_attributes, term_outputs
+from eqsat.terms.reading import buildable
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
-from eqsat.traits import NEWEST
 
 _WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
 _QUICK = 0.0  # solver seconds where costs are predictions: a long proof is not worth its time
 _GAP = 0.0005  # share of the cost; no prediction distinguishes choices that are so close
-_ROUNDS = 3  # rounds of choosing again after finding fusions that cost time
+ROUNDS = 3
+"""The rounds of choosing again after finding fusions that cost time."""
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 
@@ -54,6 +50,10 @@ class Chosen:
     room: float
     """The limit of these bytes. It is the one asked for, or a higher one where even a choice that
     stores nothing would exceed that."""
+    portions: Sequence[Portion] = ()
+    """For each group, the problem that was solved."""
+    choices: Sequence[Choice] = ()
+    """For each group, the choice of its problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class _Solved:
 
 
 @dataclass(frozen=True, slots=True)
-class _Portion:
+class Portion:
     """The problem of one group: the nodes of the graph that count are at `places`, their classes
     are `reached`. `before` is the cost of the `initial` choice.
     """
@@ -98,7 +98,7 @@ class Chooser:
         encoding, egraph = prices.encoding, prices.egraph
         self._encoding = encoding
         self._egraph = egraph
-        self._prices = prices
+        self.prices = prices
         self._fold_limit = fold_limit  # bytes
         own = own_terms(encoding, egraph) if egraph.kept is None else dict.fromkeys(egraph.kept)
         made = [term for term in egraph.terms if term not in own]
@@ -127,8 +127,8 @@ class Chooser:
                 self.ways.append(Term(FOLDED, (), (), eclass))
         self.made_constants = MadeConstants(encoding, egraph, {*stored, *self.witness}, fold_limit)
         self.ways += [Term(FOLDED, (), (), eclass) for eclass in self.made_constants.values]
-        self._fusions = Fusions(prices, self.ways)
-        self.ways += [way for way in self._fusions.savings() if not any(self.ways[place] in self._barred for place in way.data)]
+        self.fusions = Fusions(prices, self.ways)
+        self.ways += [way for way in self.fusions.savings() if not any(self.ways[place] in self._barred for place in way.data)]
 
     def fact(self, eclass: int) -> Fact:
         """Returns the fact of a class of values."""
@@ -139,6 +139,25 @@ class Chooser:
         """Returns the bytes that folding a class stores: as evaluated, or else by its type."""
         known = self.folded_bytes.get(eclass)
         return known if known is not None else float(min(byte_size(self.fact(eclass)) or 0, _ABSURD))
+
+    @property
+    def barred_heads(self) -> dict[int, Term]:
+        """Returns by head a term that the result may not have, if it may have none of that head that
+        rules have made.
+        """
+        found = {term.head: term for term in self._barred if term.head >= 0}
+        if found:
+            for term in self._egraph.terms:
+                if term.head in found and term not in self._barred and term not in self._own_places:
+                    del found[term.head]
+        return found
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Returns the work of the solver on a choice, and the share of its cost by which it may
+        miss the best one.
+        """
+        return (_QUICK, _GAP) if self.prices.predicts else (_WORK, 0.0)
 
     def may_write(self, term: Term) -> bool:
         """Tells whether a choice may contain a term."""
@@ -157,14 +176,14 @@ class Chooser:
         classes = len(self._egraph.facts)
         within = self._groups_of_ways(nodes, groups)
         spent = 0.0
-        portions: list[_Portion] = []
+        portions: list[Portion] = []
         for number, group in enumerate(groups):
             reached = _reached(group.roots, places_of, nodes, within, number)
             places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1)
             graph = Graph(classes, nodes, group.roots)
             initial = self._initial(group, reached)
             before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-            portions.append(_Portion(graph, places, reached, initial, before))
+            portions.append(Portion(graph, places, reached, initial, before))
 
         def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
             nonlocal spent
@@ -190,11 +209,11 @@ class Chooser:
         ]
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
         graph = Graph(classes, nodes, roots, (math.fsum(group.stored for group in groups) + room, self._fold_limit / 2)[: 1 + folding])
-        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room)
+        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room, portions, choices)
 
-    def _taken(self, portion: _Portion, choice: Choice) -> dict[int, int]:
+    def _taken(self, portion: Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
-        return walk(portion.graph, dict(self._fusions.apart(choice.nodes)))
+        return walk(portion.graph, dict(self.fusions.apart(choice.nodes)))
 
     def _groups_of_ways(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[int]:
         """Returns for each way the groups that can make it of inputs that they may read, as bits.
@@ -230,13 +249,13 @@ class Chooser:
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
-    def _extracted(self, portion: _Portion, time_limit: float | None, method: Method) -> Choice:
+    def _extracted(self, portion: Portion, time_limit: float | None, method: Method) -> Choice:
         """Returns the best choice found for a portion. A fusion can make a choice dearer than its
         nodes. In that case the first node of the fusion gets the extra cost, and extraction starts
         again.
         """
         graph, places = portion.graph, portion.places
-        work, gap = (_QUICK, _GAP) if self._prices.predicts else (_WORK, 0.0)
+        work, gap = self.bounds
         # The extractor sees no other class and node of the graph: one graph may have many groups.
         classes = {eclass: number for number, eclass in enumerate(sorted(portion.reached))}
         local = {place: number for number, place in enumerate(places)}
@@ -245,12 +264,12 @@ class Chooser:
         small = Graph(len(classes), nodes, [classes[root] for root in graph.roots], graph.limits)
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
-        for turn in range(_ROUNDS):
+        for turn in range(ROUNDS):
             for place in dearer:
                 nodes[local[place]] = replace(nodes[local[place]], cost=graph.nodes[place].cost + dearer[place])
             choice = extract(small, method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
             picks = {graph.nodes[places[number]].eclass: places[number] for number in choice.nodes.values()}
-            forced = self._fusions.penalties(picks)
+            forced = self.fusions.penalties(picks)
             cost = math.fsum([*(graph.nodes[place].cost for place in picks.values()), *forced.values()])
             found.append((cost, turn, replace(choice, nodes=picks)))
             if forced.keys() <= dearer.keys():
@@ -266,7 +285,7 @@ class Chooser:
         if math.isinf(storage):
             return Node(term.eclass, math.inf, term.children, (0.0,) * (1 + folding))
         amounts = (storage, storage if term.head == FOLDED else 0.0) if folding else (storage,)
-        cost, tie = self._fusions.price(term) if term.head == FUSED else self._prices.of(term, storage)
+        cost, tie = self.fusions.price(term) if term.head == FUSED else self.prices.of(term, storage)
         return Node(term.eclass, cost, term.children, amounts, tie)
 
     def _storage(self, term: Term) -> float:
@@ -318,89 +337,6 @@ def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
     """Returns the terms of the original, in its order."""
     by_key = {(term.head, term.data, term.children): term for term in egraph.terms}
     return {by_key[entry.head, entry.data, tuple(egraph.class_of[child] for child in entry.children)]: None for entry in encoding.entries}
-
-
-def written(encoding: Encoding, egraph: EGraph, term: Term, opset: int) -> Written | Definition | None:
-    """Returns the spelling of a term that the original lacks, given the facts of its children. It
-    is a node in the opset, or else the nodes of its definition. Returns None if the opset cannot
-    spell it.
-    """
-    terms = encoding.terms
-    signature = terms.signatures[term.head]
-    operator = signature.operator
-    if not _has_laws(encoding, term):
-        # No rule makes such a term, so the original has an equal one.
-        return Written(operator, {}, ())
-    if operator.domain not in terms.domains if operator.contributed else not operator.standard or operator.opset != NEWEST:
-        return None
-    node = (operator, term_attributes(terms, term.head, term.data), _inputs(encoding, egraph, term), _outputs(encoding, term), opset)
-    return write(*node) or define(*node)
-
-
-def _has_laws(encoding: Encoding, term: Term) -> bool:
-    """Tells whether a rule may make such a term."""
-    signature = encoding.terms.signatures[term.head]
-    return signature.operator.pure and not signature.lawless
-
-
-def _inputs(encoding: Encoding, egraph: EGraph, term: Term) -> tuple[Fact | None, ...]:
-    """Returns the facts of a term's inputs, without absent inputs at the end."""
-    terms = encoding.terms
-    signature = terms.signatures[term.head]
-    handles = [egraph.facts[child] for child in term.children[: signature.inputs]]
-    if signature.rest:
-        handles += terms.chain(egraph.facts[term.children[-1]])
-    return input_facts(terms, handles)
-
-
-def _outputs(encoding: Encoding, term: Term) -> int:
-    """Returns the number of outputs that a term's node lists."""
-    signature = encoding.terms.signatures[term.head]
-    named = None if signature.single else term_outputs(encoding.terms, term.head, term.data)
-    return len(named or (1,))
-
-
-def unwritable(prices: Prices, made: Iterable[Term], opset: int, worker: Worker) -> set[Term]:
-    """Returns the terms that the opset cannot spell, or for which the target lacks a kernel. The
-    original has none of the terms.
-
-    A missing kernel of ONNX Runtime matters only if it has one for each node of the original.
-    Definitions are allowed only for the operators that the target assembles from them.
-    """
-    encoding, egraph = prices.encoding, prices.egraph
-    # The answer depends only on a term and the facts of its children. Repeated layers share it.
-    alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
-    found: set[Term] = set()
-    for term in made:
-        if not prices.runs(term):
-            found.add(term)
-        elif _has_laws(encoding, term):
-            alike.setdefault((term.head, term.data, tuple(egraph.facts[child] for child in term.children)), []).append(term)
-    models: dict[bytes, list[Term]] = {}
-    for same in alike.values():
-        spelled = written(encoding, egraph, same[0], opset)
-        if isinstance(spelled, Definition) and encoding.terms.signatures[same[0].head].operator.name in prices.target.assembles:
-            continue
-        if not isinstance(spelled, Written):
-            found.update(same)
-            continue
-        facts = _inputs(encoding, egraph, same[0])
-        model = alone(spelled.operator, spelled.attributes, [source_fact(source, facts) for source in spelled.inputs], _outputs(encoding, same[0]))
-        if model is not None:
-            models.setdefault(model, []).extend(same)
-    lacking = refused(models, worker)
-    if lacking and not refused(_own_nodes(encoding), worker):
-        found.update(term for model in lacking for term in models[model])
-    return found
-
-
-def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
-    """Yields the single-node models of the original's nodes."""
-    for node in encoding.nodes.values():
-        facts = [encoding.fact(name) if name else None for name in node.inputs]
-        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), facts, len(node.outputs))
-        if model is not None:
-            yield model
 
 
 def foldable(encoding: Encoding, limit: int) -> list[int]:

@@ -16,8 +16,8 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
-from eqsat.choose.choose import written
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
+from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import UNKNOWN, Fact, dtype_name

@@ -16,6 +16,7 @@ from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
+from eqsat.model.model import NodeCount
 from eqsat.settings import Objective
 from eqsat.terms.reading import input_facts, term_attributes
 from eqsat.terms.terms import Term
@@ -113,3 +114,12 @@ class Prices:
 
     def _shaped(self, fact: Fact) -> Shaped:
         return shaped(fact, self.sizes)
+
+
+def prices_of(encoding: Encoding, egraph: EGraph, target: Target, objective: Objective, sizes: Mapping[str, int], count: NodeCount) -> Prices:
+    """Returns the prices of an e-graph. Nodes with bodies launch as often as they have nodes."""
+    inside: dict[tuple[int, tuple[int, ...]], int] = {}
+    for entry in encoding.entries:
+        if entry.head >= 0 and encoding.terms.signatures[entry.head].opaque:
+            inside[entry.head, entry.data] = count.nodes([encoding.nodes[entry.eclass].proto])
+    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1))

@@ -11,8 +11,8 @@ from rich.markup import escape
 from rich.measure import Measurement
 from rich.table import Table
 
-from eqsat.cli.summary import scaled
 from eqsat.comparing.child import printable
+from eqsat.parameters.amounts import scaled
 
 Show: TypeAlias = Callable[[Mapping[str, Any]], str]
 """Shows a figure of a row."""

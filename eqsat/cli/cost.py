@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from eqsat.cli.options import add_settings, count, given_settings
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.streams import source_of
-from eqsat.cli.summary import scaled
 from eqsat.errors import InputError
+from eqsat.parameters.amounts import scaled
 
 if TYPE_CHECKING:
     import onnx

@@ -13,8 +13,9 @@ from eqsat.cli.exit_codes import DIFFERENT, DONE, INTERRUPTED, UNVERIFIED
 from eqsat.cli.options import add_settings, given_settings, seconds
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.streams import source_of
-from eqsat.cli.summary import scaled, verification
+from eqsat.cli.summary import verification
 from eqsat.errors import InputError
+from eqsat.parameters.amounts import scaled
 from eqsat.settings import Settings
 
 if TYPE_CHECKING:

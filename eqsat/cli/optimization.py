@@ -51,6 +51,8 @@ def add_optimize(commands: Any) -> None:
 def _optimize(options: argparse.Namespace) -> int:
     found = destinations(options)
     given = given_settings(options)
+    if options.report or options.json or options.verbose:
+        given["reasons"] = True
     if options.require_verified and not given.get("verify", True):
         raise InputError("--require-verified and --no-verify exclude one another")
     if options.require_verified and options.dump_egraph:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from eqsat.parameters.amounts import scaled
 
 INDENT = 8
 """The place at which a line says more about its topic."""
 _NAMES = 8  # of rules that the terminal shows
+_LACKING = 3  # rules for which the result lacks something that the terminal shows
+_LEFT = 3  # rules with unapplied matches that the terminal shows
+
+LIFTED = ("opset", "domain", "growth")
+"""The reasons against a rule that an option lifts."""
+KINDS = {
+    "cost": "dearer",
+    "same cost": "of the same cost",
+    "nothing new": "with nothing new",
+    "kernel": "without a kernel",
+    "not priced": "not priced",
+    "original stays": "in a model that was no better",
+    "not found": "with nothing in the result's graphs",
+}
+"""By reason, what several rules have in common."""
 
 
 def summary(report: Mapping[str, Any]) -> list[str]:
@@ -25,53 +43,75 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
     if report["engine"]["order"] is not None:
         lines.append(f"engine  {report['engine']['name']}, rules in the order {report['engine']['order']}")
-    if fired := _fired(report["rules"]):
-        lines.append(f"rules   {fired}")
+    if used := _used(report["rules"]):
+        lines.append(f"rules   {used}")
+    if unused := _unused(report["rules"]):
+        lines.append(f"unused  {unused}")
     if report["tune"]:
         lines.append(f"tune    {_tuned(report['tune'])}")
     lines += [f"verify  {verification(report['verify'])}", f"took    {report['seconds']['total']:.2f} s"]
     if report["finite"]:
         lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
     if report["limits"]["hit"]:
-        lines.append(f"limit   {_limited(report['limits']['hit'])}")
+        lines.append(f"limit   {_limited(report['limits'])}")
     lines += [f"note    {note}" for note in report["notes"]]
     if report["output"]:
         lines.append(f"wrote   {report['output']}")
     return lines
 
 
-_REMEDIES = {
-    "time": "a longer --time-limit",
-    "nodes": "a larger --node-limit",
-    "memory": "a larger --memory-limit",
-    "extract time": "a longer --extract-time",
-    "rounds": "a higher --effort",
-    "growth": "a higher --effort",
-}
-
-
-def _limited(limit: str) -> str:
-    """A limit that ended the run, and the option that lifts it."""
-    remedy = _REMEDIES.get(limit)
-    return f"{limit}: the result is valid; " + (f"{remedy} might find more" if remedy else "more might have been found")
+def _limited(limits: Mapping[str, Any]) -> str:
+    """A limit that ended the run, the option that lifts it, and what is known to be left."""
+    option, hit = limits["option"], limits["hit"]
+    text = f"{hit}: the result is valid; " + (f"{option} would go on" if option else "more might have been found")
+    waiting = sorted(limits["waiting"].items(), key=lambda item: (-item[1], item[0]))
+    if waiting:
+        more = sum(count for _, count in waiting[_LEFT:])
+        matches = [f"{count} of {name}" for name, count in waiting[:_LEFT]] + ([f"{more} of other rules"] if more else [])
+        text += f"; matches not applied: {', '.join(matches)}"
+    return text
 
 
 def details(report: Mapping[str, Any]) -> list[str]:
     """A line for each rule, the slowest first, then one for each step of the saturation."""
-    lines = ["", "rule                                matches  seconds"]
+    lines = ["", "rule                                matches  seconds  used"]
     for rule in sorted(report["rules"], key=lambda rule: (-rule["seconds"], rule["name"])):
-        lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}")
+        lines.append(f"{rule['name']:<34} {rule['matches']:>8} {rule['seconds']:>8.3f}  {_use(rule)}")
     lines += ["", "graph phase        step         e-nodes  classes  seconds"]
     for step in report["saturation"]["steps"]:
         lines.append(f"{step['graph']:>5} {step['phase']:<12} {step['step']:<10} {step['nodes']:>9} {step['classes']:>8} {step['seconds']:>8.3f}")
     return lines
 
 
-def _fired(rules: Sequence[Mapping[str, Any]]) -> str:
-    """The rules that fired and are not known to be useless, those with most matches first."""
-    useful = [rule for rule in rules if rule["matches"] and rule["needed"] is not False]
+def _use(rule: Mapping[str, Any]) -> str:
+    """Whether the result uses a rule, or the reason why it does not."""
+    if rule["unused"] is not None:
+        return str(rule["unused"]["text"])
+    return "dropped" if rule.get("dropped") else {True: "yes", False: "no", None: "not known"}[rule["used"]]
+
+
+def _used(rules: Sequence[Mapping[str, Any]]) -> str:
+    """The rules that the result uses and that are not known to be useless, those with most matches
+    first.
+    """
+    useful = [rule for rule in rules if rule["matches"] and rule["used"] and rule["needed"] is not False]
     names = [rule["name"] for rule in sorted(useful, key=lambda rule: (-rule["matches"], rule["name"]))]
     return _some(names)
+
+
+def _unused(rules: Sequence[Mapping[str, Any]]) -> str:
+    """The rules that fired and are not used: the reasons of those that an option would allow, and
+    how many others there are for each reason.
+    """
+    fired = [rule for rule in rules if rule["matches"] and not rule["used"]]
+    kinds = {rule["name"]: None if rule["unused"] is None else rule["unused"]["reason"] for rule in fired}
+    lacking = [f"{rule['name']}: {rule['unused']['text']}" for rule in fired if kinds[rule["name"]] in LIFTED]
+    others = Counter(kind for kind in kinds.values() if kind not in LIFTED)
+    unknown = others.pop(None, 0)
+    counts = [f"{count} {KINDS[kind]}" for kind, count in others.most_common() if kind]
+    if unknown:
+        counts.append(f"{unknown} {'more ' if lacking or counts else ''}fired: --reasons tells why")
+    return "; ".join([*lacking[:_LACKING], *counts])
 
 
 def _tuned(tune: Mapping[str, Any]) -> str:
@@ -85,16 +125,6 @@ def _tuned(tune: Mapping[str, Any]) -> str:
         f"kept '{kept['name']}' of {different} models: {scaled(kept['measured'])}s, the original {scaled(original['measured'])}s, "
         f"on {tune['threads']} thread in {tune['batches']} batches"
     )
-
-
-def scaled(amount: float) -> str:
-    """An amount with three digits and the prefix of its unit."""
-    if not amount:
-        return "0 "
-    for prefix, factor in (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0), ("m", 1e-3)):
-        if amount >= factor:
-            return f"{amount / factor:.3g} {prefix}"
-    return f"{amount / 1e-6:.3g} u"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -9,6 +9,7 @@ first time.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -103,6 +104,13 @@ class Admission:
     def growing(self, phase: Phase) -> dict[int, Candidates]:
         """Returns the candidates of a phase's growing rules, by the number of the rule."""
         return {number: one for number, one in self.candidates.items() if phase.has(self._ruleset.group(number))} if phase.rounds else {}
+
+    def waiting(self) -> dict[str, int]:
+        """Returns by rule the matches that were found and that no pick has taken."""
+        found: Counter[str] = Counter()
+        for number, one in self.candidates.items():
+            found[self._ruleset.rules[number].name] += one.waiting
+        return dict(sorted((+found).items()))
 
     def _enter(self, number: int) -> None:
         program, ruleset, watch = self._program, self._ruleset, self._watch

@@ -136,6 +136,7 @@ class Assignments:
         self.anchor = next(iter(pattern.roots.values())) if root is None else pattern.roots[root]
         self._plan = _plan(_structure(pattern.atoms), self.anchor)
         self.root, self.output = _producer(pattern, self.anchor)
+        self._heads: dict[int, int] = {}  # by the identity of an atom of the pattern
 
     def producer(self, variable: str) -> NodeAtom:
         """The node of the left side that makes a value."""
@@ -238,7 +239,12 @@ class Assignments:
         return self.index.users(assignment.bindings[via], self._head(atom), len(atom.items) if isinstance(atom, NodeAtom) else 0)
 
     def _head(self, atom: Atom) -> int:
-        return self.index.terms.signature(atom.signature) if isinstance(atom, NodeAtom) else PROJECTION
+        if not isinstance(atom, NodeAtom):
+            return PROJECTION
+        head = self._heads.get(id(atom))
+        if head is None:
+            head = self._heads[id(atom)] = self.index.terms.signature(atom.signature)
+        return head
 
     def unified(self, atom: Atom, term: Term, bindings: dict[str, int]) -> Iterator[dict[str, int] | Mismatch]:
         """The bindings under which a term matches an atom, for each order of its operands, or the

@@ -38,6 +38,8 @@ class Record:
     # By rule, the reasons why matches did not fire.
     refusals: dict[str, Counter[Refusal]] = field(default_factory=dict[str, Counter[Refusal]])
     hit: str | None = None
+    # By rule, the matches that the limit left unapplied, as far as they were found.
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
     classes: int = 0
     nodes: int = 0
 

@@ -47,13 +47,13 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
                         engine.step([GROW])
                 else:
                     record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(
-                        ruleset.phases, lambda: simplified(read_egraph(engine, program, {}))
+                        ruleset.phases, lambda: simplified(_read(engine, program, admission))
                     )
             except Stop:
                 record.hit = watch.hit
                 engine.complete()
             firings = admission.firings
-            graph = read_egraph(engine, program, {number: len(firing.compiled.pattern.roots) for number, firing in firings.items()} if ruleset.trial else {})
+            graph = _read(engine, program, admission, ruleset.trial)
         except bindings.EggSmolError as error:
             raise EngineFailure(" ".join(str(error).split())[:200]) from error
         except BaseException as error:
@@ -64,5 +64,15 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
         finally:
             program.close()
     record.add(firings.values())
+    if record.hit is not None:
+        record.waiting = admission.waiting()
     record.classes, record.nodes = len(graph.facts), len(graph.terms)
     return graph, record
+
+
+def _read(engine: Engine, program: Program, admission: Admission, trial: bool = False) -> EGraph:
+    """Returns the e-graph as it is now, with the rules that have run."""
+    firings = admission.firings
+    graph = read_egraph(engine, program, {number: len(firing.compiled.pattern.roots) for number, firing in firings.items()} if trial else {})
+    graph.firings = tuple(firings.values())
+    return graph

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from eqsat.egraph.emit import trial_name
 from eqsat.egraph.engine import Engine
 from eqsat.egraph.program import HEADS, Program
+from eqsat.language.firing import Firing
 from eqsat.terms.terms import Term
 
 
@@ -29,6 +30,8 @@ class EGraph:
     """If a destructive engine has rewritten the graph: the one term that it has left of each class
     that the outputs need. None after a saturation: all terms may be chosen.
     """
+    firings: Sequence[Firing] = ()
+    """The rules that ran. They know the matches about which they have decided."""
 
 
 def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:

@@ -14,15 +14,15 @@ import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
-from eqsat.explain.equations import Tables, equations
 from eqsat.explain.likeness import Likeness, changes
 from eqsat.explain.merging import merged, merges
-from eqsat.explain.proofs import Proofs
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.names import NameClash
+from eqsat.proofs.equations import Matcher, Tables
+from eqsat.proofs.proofs import Proofs
 from eqsat.rewriting.solved import Solved, Turn
 
 REWRITE = "rewrite"
@@ -161,4 +161,4 @@ def _proofs(solved: Solved, library: Library, least: Label) -> Proofs:
     special = Finiteness(encoding).special
     # A trial also looks at constants: facts are sharper now than when a rule fired.
     firings = (Firing(one.compiled, encoding.terms, encoding.derivation, least, special, trial=True) for one in library.directions)
-    return Proofs(encoding, egraph, [equation for firing in firings for equation in equations(tables, firing)])
+    return Proofs(encoding, egraph, Matcher(tables, firings).at)

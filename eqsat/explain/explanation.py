@@ -25,7 +25,8 @@ from eqsat.model.sources import Source
 from eqsat.pipeline import begin
 from eqsat.report import Run
 from eqsat.rewriting.solved import Turn
-from eqsat.rewriting.turns import attempt, fired_rules
+from eqsat.rewriting.trace import fired_rules
+from eqsat.rewriting.turns import attempt
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import Settings, silent
 from eqsat.verification.passing import judged, passing

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import onnx
 
-from eqsat.explain.proofs import LAW, Edge, Proofs
-from eqsat.explain.replay import STORED
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures, rename_captures
+from eqsat.proofs.proofs import LAW, Edge, Proofs
+from eqsat.proofs.used import STORED
 from eqsat.regions.cut import Definitions
 from eqsat.rewriting.portions import Regions
 from eqsat.rewriting.solved import Solved

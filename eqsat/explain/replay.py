@@ -14,11 +14,11 @@ from eqsat.choose.choose import Chooser, own_terms
 from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.explain.proofs import LAW, Edge, Proofs
+from eqsat.proofs.proofs import LAW, Edge, Proofs
+from eqsat.proofs.used import STORED
 from eqsat.terms.reading import buildable
-from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, Term
+from eqsat.terms.terms import FUSED, Term
 
-STORED = (CONSTANT, LITERAL, FOLDED)
 _DEPTH = 6  # of equations that make what another equation needs
 _TRIES = 3  # of one class, which other classes may change again
 

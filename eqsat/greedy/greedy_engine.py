@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from eqsat.choose.choose import unwritable
 from eqsat.choose.prices import Prices
+from eqsat.choose.writable import unwritable
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.finiteness import Finiteness

@@ -25,7 +25,7 @@ from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import Prices
+from eqsat.choose.prices import Prices, prices_of
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
@@ -36,7 +36,7 @@ from eqsat.egraph.limits import Limits
 from eqsat.egraph.record import Record
 from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
-from eqsat.extract import Choice, ExtractionError, Method
+from eqsat.extract import ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
 from eqsat.greedy.greedy_engine import Surroundings
 from eqsat.greedy.greedy_engine import rewrite as rewrite_greedily
@@ -50,11 +50,13 @@ from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.rewriting.portions import Regions, Whole, stored_by
-from eqsat.rewriting.solved import Solved, Turn
+from eqsat.rewriting.solved import Solved
+from eqsat.rewriting.trace import Trace
+from eqsat.rewriting.uses import Solution
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective, silent
 from eqsat.terms.derivation import Derivation
-from eqsat.terms.terms import FOLDED, Term, Terms
+from eqsat.terms.terms import FOLDED, Terms
 
 _SATURATION = 1 / 3  # share of the time left at its start; later stages grow with the graph as well
 _AFTER_INTERRUPT = 1.0  # seconds for choosing from the e-graph as the interrupt left it
@@ -82,50 +84,6 @@ class Options:
     domains: frozenset[str] = frozenset()  # of a runtime's own operators that the result may have
     progress: Callable[[str], None] = silent  # receives each step of the main graph
     keep: bool = False  # whether the solved main graph is kept, to be explained
-
-
-@dataclass(slots=True)
-class Trace:
-    """The record of a rewriting, summed over all graphs of the model."""
-
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(("encode", "saturate", "extract", "fold", "decode"), 0.0))
-    records: list[Record] = field(default_factory=list[Record])
-    choice: Choice | None = None  # the choice for the main graph, with its bodies included
-    bound: float = 0.0  # the bound proved for the model; 0 if nothing is proved
-    dump: Dump | None = None  # the last e-graph of the main graph, if a dump is asked for
-    folded: int = 0
-    became: dict[str, str] = field(default_factory=dict[str, str])
-    notes: list[str] = field(default_factory=list[str])
-    folding: str | None = None  # the limit that ended folding, if one did
-    choosing: str | None = None  # the limit that ended choosing, if one did
-    solved: Solved | None = None  # the main graph, if it is kept
-    turns: list[Turn] = field(default_factory=list[Turn])  # those whose results were used, if solved graphs are kept
-
-    def add(self, folded: int, decoded: Decoded) -> None:
-        """Adds the counts of one graph."""
-        self.folded += folded
-        self.became.update(decoded.became)
-
-    def looked(self, other: Trace) -> None:
-        """Adds the time and the records of another rewriting, whose result is not used."""
-        self.records += other.records
-        for stage, seconds in other.seconds.items():
-            self.seconds[stage] += seconds
-
-    def follow(self, before: Trace) -> None:
-        """Adds the record of the rewriting that produced this one's input."""
-        self.records[:0] = before.records
-        for stage, seconds in before.seconds.items():
-            self.seconds[stage] += seconds
-        self.folded += before.folded
-        self.turns[:0] = before.turns
-        self.became = {name: self.became[now] for name, now in before.became.items() if now in self.became}
-
-    def clock(self, stage: str, since: float) -> float:
-        """Adds the time since `since` to a stage. Returns the current time."""
-        now = time.perf_counter()
-        self.seconds[stage] += now - since
-        return now
 
 
 class _Task(NamedTuple):
@@ -244,6 +202,8 @@ class Rewriter:
             return None
         trace, growth = self.trace, self._growth
         self.trace, self._growth = Trace(), self._simplified[0].growth
+        # Bodies and functions are as in the other model.
+        self.trace.solutions = [one for one in trace.solutions if one.encoding is not self._simplified[0].part.encoding]
         try:
             decoded, _ = self._solved(*self._simplified)
             return decoded.graph, self.trace
@@ -278,6 +238,7 @@ class Rewriter:
                 if chosen.choice.cost >= chosen.before and self._count.nodes(decoded.graph.node) > self._count.nodes(graph.proto.node):
                     raise ExtractionError("nothing was found that is better")
                 self.trace.add(len(folded), decoded)
+                self.trace.solutions.append(Solution(part.encoding, egraph, chooser, groups, chosen, opset))
                 if outer.main:
                     self.trace.choice = chosen.choice
                     if self._options.keep:
@@ -357,17 +318,7 @@ class Rewriter:
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
     def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
-        signatures = self._terms.signatures
-        inside: dict[tuple[int, tuple[int, ...]], int] = {}
-        for entry in encoding.entries:
-            if entry.head >= 0 and signatures[entry.head].opaque:
-                node = encoding.nodes[entry.eclass]
-                inside[entry.head, entry.data] = self._count.nodes([node.proto])
-
-        def launches(term: Term) -> int:
-            return inside.get((term.head, term.data), 1)
-
-        return Prices(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, launches)
+        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

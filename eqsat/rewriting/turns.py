@@ -7,7 +7,7 @@ become nodes that rules see, as far as enough is known of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import onnx
@@ -32,8 +32,9 @@ from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.regions.cut import Sizes
 from eqsat.rewriting.opening import may_open, opened
-from eqsat.rewriting.rewrite import Options, Rewriter, Trace
+from eqsat.rewriting.rewrite import Options, Rewriter
 from eqsat.rewriting.solved import Turn
+from eqsat.rewriting.trace import Trace, fired_rules, waiting_matches
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
@@ -96,6 +97,12 @@ class Attempt:
     hit: str | None
     notes: list[str]
     closed: bool = False  # whether control flow stays even if its condition is known
+    # By rule, the matches that the limit left unapplied.
+    waiting: dict[str, int] = field(default_factory=dict[str, int])
+
+    def ended(self, other: Attempt) -> None:
+        """Takes over the limit that ended another turn."""
+        self.hit, self.waiting = other.hit, other.waiting
 
 
 def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = frozenset()) -> Attempt:
@@ -139,12 +146,25 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
-            found.hit = again.hit
+            found.ended(again)
             break
-        again.trace.follow(found.trace)
-        again.notes[:0] = [note for note in found.notes if note not in again.notes]
+        _follow(again, found, job)
         found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
+    _settle(found, job)
     return found
+
+
+def _settle(found: Attempt, job: Job) -> None:
+    """Finds out which rules a result uses that is kept."""
+    priced = job.settings.reasons and job.deadline.hit is None
+    found.trace.settle(shared(), job.settings.extractor if priced else None)
+
+
+def _follow(again: Attempt, before: Attempt, job: Job) -> None:
+    """Adds to the record of a turn that of the one which made its input."""
+    _settle(before, job)
+    again.trace.follow(before.trace)
+    again.notes[:0] = [note for note in before.notes if note not in again.notes]
 
 
 def _so_far(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -> str:
@@ -168,10 +188,11 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
         return _turn(model, regions, most, library, kept)
     now = frozenset(folded.trace.became.get(name, name) for name in kept)
     found = _turn(normalize(folded.model, model.folder, None), regions, most, library, now, folded.closed)
+    _settle(folded, job)
     found.trace.follow(folded.trace)
     if found.hit not in _STOPS and job.valuation.is_worse(found.model, model.proto, model.folder):
         found.model = model.proto
-        found.trace.turns.clear()
+        found.trace.forget()
         found.notes = ["the rewritten model was no better than the original, which stays as it is"]
     return found
 
@@ -186,11 +207,12 @@ def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, librar
     again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
     if not job.valuation.is_better(again.model, found.model, folder):
         found.trace.looked(again.trace)
-        found.hit = again.hit if again.hit in _STOPS else found.hit
+        if again.hit in _STOPS:
+            found.ended(again)
         return found
-    again.trace.follow(found.trace)
-    again.hit = again.hit or found.hit
-    again.notes[:0] = [note for note in found.notes if note not in again.notes]
+    _follow(again, found, job)
+    if again.hit is None:
+        again.ended(found)
     return again
 
 
@@ -213,6 +235,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
                 found.trace = trace
                 found.model, simple = _rewrite(model, job, most, library, trace, kept, shifted)
         found.hit = next((record.hit for record in trace.records if record.hit), trace.folding or trace.choosing)
+        found.waiting = waiting_matches(trace)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         original = job.valuation.arranged(proto, model.folder)
@@ -233,6 +256,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.hit, found.model = INTERRUPTED, proto
     except MemoryError:
         found.hit, found.model = "memory", proto
+    if stayed or found.model is proto:
+        found.trace.forget()
     if job.keep:
         rewritten = found.trace.turns[0] if found.trace.turns and not stayed else Turn(proto, proto)
         found.trace.turns = [] if found.model is proto else [replace(rewritten, before=proto, after=found.model)]
@@ -251,16 +276,6 @@ def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:
     before and that no runtime accepts.
     """
     return all(holds(model) or not holds(original) for holds in (is_valid, is_typed))
-
-
-def fired_rules(trace: Trace) -> dict[str, int]:
-    """Returns the number of firings of each rule, over all graphs of the model."""
-    fired: dict[str, int] = {}
-    for record in trace.records:
-        for name, count in record.fired.items():
-            if count:
-                fired[name] = fired.get(name, 0) + count
-    return dict(sorted(fired.items()))
 
 
 def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept: frozenset[str]) -> dict[str, bool]:

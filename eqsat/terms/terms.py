@@ -164,11 +164,13 @@ def literal_of(fact: Fact) -> Literal | None:
 class Terms:
     """The signatures and handles of one run.
 
-    `domains` are the runtimes' own domains whose operators the run may read and write.
+    `domains` are the runtimes' own domains whose operators the run may read, and `written` those
+    that its result may have: the same by default.
     """
 
-    def __init__(self, domains: frozenset[str] = frozenset()) -> None:
+    def __init__(self, domains: frozenset[str] = frozenset(), written: frozenset[str] | None = None) -> None:
         self.domains = domains
+        self.written = domains if written is None else written
         self.signatures: list[Signature] = []
         self._signature_index: dict[Signature, int] = {}
         self.attributes: Handles[AttributeValue | None] = Handles()

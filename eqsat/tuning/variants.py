@@ -19,7 +19,7 @@ from eqsat.egraph.phases import Plan
 from eqsat.egraph.phases import load as load_plan
 from eqsat.language.library import Library
 from eqsat.model.model import Model
-from eqsat.rewriting.rewrite import Trace
+from eqsat.rewriting.trace import Trace
 from eqsat.rewriting.turns import Attempt, Job, attempt
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import Objective

@@ -14,7 +14,8 @@ import onnx
 
 from eqsat.language.library import Library
 from eqsat.model.model import Model
-from eqsat.rewriting.turns import Attempt, Job, attempt, fired_rules
+from eqsat.rewriting.trace import fired_rules
+from eqsat.rewriting.turns import Attempt, Job, attempt
 from eqsat.verification.blame import guilty
 from eqsat.verification.locate import Fault
 from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict

@@ -28,6 +28,7 @@ from eqsat.egraph.phases import load as load_plan
 from eqsat.egraph.plain_matching import Assignment, Assignments, Index, root_of
 from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
+from eqsat.extract import ExtractionError
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import Firing
@@ -35,14 +36,16 @@ from eqsat.language.library import Library
 from eqsat.language.problems import Report
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Rule
-from eqsat.model.model import Graph, Model, Node
+from eqsat.model.model import Graph, Model, Node, NodeCount
 from eqsat.model.read import read
 from eqsat.model.tensors import ContentIndex
+from eqsat.operators import normal_domain
 from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.runtime.worker import shared
 from eqsat.spelling.versions import RENAMED
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms
+from eqsat.why.choices import Choice, Choices, solution
 from eqsat.why.class_names import Landmarks, label
 from eqsat.why.reasons import Outcome, Reasons, Stop
 
@@ -72,6 +75,7 @@ class Spot:
     stop: Stop | None  # None: the rule fires
     bindings: dict[str, str]
     more: int = 0  # further nodes that compute the same
+    choice: Choice | None = None  # where the rule fires, whether the best graph has what it makes there
 
     @property
     def near(self) -> bool:
@@ -107,6 +111,8 @@ class Answer:
                 "matched": spot.matched,
                 "of": spot.of,
                 "fires": spot.stop is None,
+                "chosen": None if spot.choice is None else spot.choice.chosen,
+                "unused": None if spot.choice is None or spot.choice.reason is None else spot.choice.reason.to_json(),
                 "stopped": None if spot.stop is None else {"line": spot.stop.place.line, "column": spot.stop.place.column, "reason": spot.stop.reason},
                 "bindings": spot.bindings,
             }
@@ -134,12 +140,14 @@ class Answer:
         if not self.spots:
             return f"rule {self.rule.name}: the model has no {operators}"
         near = sum(spot.near for spot in self.spots)
-        return f"rule {self.rule.name}: fires at {_places(self.fires)}, nearly matches at {near}; {_looked(self.spots)} ({operators})"
+        choices = [spot.choice.chosen for spot in self.spots if spot.choice is not None]
+        chosen = f", chosen at {sum(choices)}" if choices else ""
+        return f"rule {self.rule.name}: fires at {_places(self.fires)}{chosen}, nearly matches at {near}; {_looked(self.spots)} ({operators})"
 
     def _block(self, spot: Spot) -> Iterator[str]:
         where = f" in {spot.graph}" if spot.graph else ""
         more = f" and {_nodes(spot.more)} that {'computes' if spot.more == 1 else 'compute'} the same" if spot.more else ""
-        far = "fires" if spot.stop is None else f"{spot.matched} of {_nodes(spot.of)}"
+        far = f"{spot.matched} of {_nodes(spot.of)}" if spot.stop is not None else "fires" if spot.choice is None else f"fires here, {spot.choice}"
         yield f"{spot.node}{where} (output '{spot.output}'){more}: {far}{', read from right to left' if spot.reverse else ''}"
         if spot.stop is None:
             yield from (f"    {name} = {value}" for name, value in spot.bindings.items())
@@ -193,7 +201,8 @@ class _Survey:
         self.directions = directions
         self.rules = rules
         self.answer = answer
-        self.terms = Terms(frozenset(DOMAINS))
+        self.terms = Terms(frozenset(DOMAINS), written=frozenset())
+        self.count = NodeCount(function.proto for function in model.functions.values())
         self.derivation = Derivation(self.terms)
         self.contents = ContentIndex()
         self.deadline = Deadline.after(SECONDS)
@@ -229,21 +238,38 @@ class _Survey:
             egraph, record = saturate(encoding, Limits(), RuleSet())
             if record.hit is not None:
                 self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the search for facts about its values")
+            begin = len(self.answer.spots)
             for compiled in self.directions:
                 self.search(graph, encoding, egraph, compiled, where)
             if self.rules is not None:
-                self.among_others(encoding, self.rules, where)
+                opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+                self.among_others(encoding, self.rules, where, opset, begin)
         except (Contradiction, EngineFailure) as error:
             self.answer.notes.append(f"{where or 'the graph'} is left as it is: {error}")
             return (UNKNOWN,) * len(graph.outputs)
         return tuple(encoding.fact(name) for name in graph.outputs)
 
-    def among_others(self, encoding: Encoding, rules: RuleSet, where: str) -> None:
-        """Counts how often the rule fires among all rules."""
-        _, record = saturate(encoding, Limits(deadline=self.deadline), rules)
+    def among_others(self, encoding: Encoding, rules: RuleSet, where: str, opset: int, begin: int) -> None:
+        """Counts how often the rule fires among all rules, and tells what is chosen at the places
+        from `begin` on.
+        """
+        egraph, record = saturate(encoding, Limits(deadline=self.deadline), rules)
         self.answer.others = (self.answer.others or 0) + record.fired.get(self.answer.rule.name, 0)
         if record.hit is not None:
             self.answer.notes.append(f"{where or 'the graph'}: the limit of {record.hit} ended the run with the other rules")
+        spots = self.answer.spots
+        places = [place for place in range(begin, len(spots)) if spots[place].stop is None]
+        if not places:
+            return
+        try:
+            found = solution(encoding, egraph, opset, self.count, MEMORY // 4, shared())
+        except ExtractionError as error:
+            self.answer.notes.append(f"{where or 'the graph'}: what is chosen is not known: {error}")
+            return
+        choices = Choices(found, self.answer.rule.name, shared())
+        for place in places:
+            compiled = next(one for one in self.directions if one.reverse == spots[place].reverse)
+            spots[place] = replace(spots[place], choice=choices.at(spots[place].output, compiled))
 
     def search(self, graph: Graph, encoding: Encoding, egraph: EGraph, compiled: Compiled, where: str) -> None:
         """Looks at each node that the rule's root could be."""

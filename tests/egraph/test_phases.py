@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -125,6 +126,28 @@ def test_a_simplifying_rule_without_end_is_stopped_inside_an_iteration(tmp_path:
 def test_time_is_looked_at_inside_an_iteration() -> None:
     report = eqsat.optimize(sums(200), rules=[ADDS], only=["associate", "commute"], effort="high", time_limit=0.2, verify=False).report
     assert report["limits"]["hit"] == "time"
+
+
+def left_after(tmp_path: Path, rounds: int, firings: int) -> dict[str, Any]:
+    """Returns what is left of seven places of a rule, of which each round takes so many."""
+    path = tmp_path / "phases.toml"
+    path.write_text(f"[[normal]]\nname = 'all'\nrounds = {rounds}\nfirings = [{firings}, 0]\n")
+    inputs, outputs = (", ".join(f"float[{n + 2}] {name}{n}" for n in range(7)) for name in "xy")
+    model = parse(f"g ({inputs}) => ({outputs}) {{ {' '.join(f'y{n} = Abs(x{n})' for n in range(7))} }}")
+    rule = "finite rule dearer:\n    Abs(x) => Neg(Sub(Sub(x, x), Abs(x)))\n    test x: T[2]\n"
+    return eqsat.optimize(model, rules=[rule], only=["dearer"], phases=path, verify=False).report["limits"]
+
+
+def test_a_limit_tells_how_many_matches_it_left(tmp_path: Path) -> None:
+    assert left_after(tmp_path, 1, 3) == {"hit": "rounds", "option": "--phases", "waiting": {"dearer": 4}}
+    assert left_after(tmp_path, 2, 3) == {"hit": "rounds", "option": "--phases", "waiting": {"dearer": 1}}
+    assert left_after(tmp_path, 3, 3) == {"hit": None, "option": None, "waiting": {}}
+
+
+@pytest.mark.parametrize(("effort", "option"), [("low", None), ("normal", "--effort high"), ("high", "--phases")])
+def test_the_option_that_goes_on_depends_on_the_effort(effort: str, option: str | None) -> None:
+    limits = eqsat.optimize(sums(40), rules=[ADDS], only=["associate", "commute"], effort=effort, verify=False).report["limits"]
+    assert limits["option"] == option and bool(limits["waiting"]) is (option is not None)
 
 
 def test_the_record_tells_what_each_step_and_each_rule_came_to() -> None:

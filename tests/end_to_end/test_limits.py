@@ -42,7 +42,7 @@ def test_the_terminal_names_the_option_that_lifts_a_limit() -> None:
     from eqsat.cli.summary import summary
 
     lines = summary(eqsat.optimize(MODEL, time_limit=0).report)
-    assert "limit   time: the result is valid; a longer --time-limit might find more" in lines
+    assert "limit   time: the result is valid; --time-limit would go on" in lines
 
 
 def test_progress_names_stages_and_steps() -> None:

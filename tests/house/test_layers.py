@@ -26,6 +26,7 @@ FLOORS = [
     ["egraph"],
     ["calibrate", "checker", "choose"],
     ["greedy", "regions"],
+    ["proofs"],
     ["rewriting"],
     ["verification", "why"],
     ["report", "tuning"],

@@ -20,7 +20,7 @@ def test_keys_are_those_of_the_documentation() -> None:
     assert set(report["saturation"]) == set(TABLES[2])
     assert report["nodes"] == {"before": 3, "after": 2, "bound": 2.0}
     assert report["became"]["b"] == "a"
-    assert report["limits"] == {"hit": None}
+    assert report["limits"] == {"hit": None, "option": None, "waiting": {}}
     stages = {"read", "encode", "saturate", "extract", "fold", "decode", "optimize", "verify", "total"}
     assert set(report["seconds"]) == stages
     for stage in stages:
@@ -42,18 +42,71 @@ def test_the_bound_is_no_more_than_what_was_found() -> None:
     assert cost["bound"] <= cost["after"] == 2
 
 
-def test_the_terminal_names_the_rules_that_fired() -> None:
+def lines(rules: list[dict[str, object]], topic: str, **changes: object) -> list[str]:
+    """Returns what a summary says about a topic, for a report with these rules."""
+    import eqsat
     from eqsat.cli.summary import summary
 
-    def line(rules: list[dict[str, object]]) -> list[str]:
-        report = eqsat.optimize(model).report | {"rules": rules}
-        return [text.removeprefix("rules   ") for text in summary(report) if text.startswith("rules ")]
+    report = eqsat.optimize(parse("g (float[N] x) => (float[N] y) { y = Relu (x) }")).report | {"rules": rules} | changes
+    return [text.removeprefix(f"{topic:<8}") for text in summary(report) if text.startswith(f"{topic} ")]
 
-    import eqsat
 
-    model = parse("g (float[N] x) => (float[N] y) { y = Relu (x) }")
-    used = [{"name": f"r{number}", "matches": number, "needed": None} for number in range(1, 9)]
-    assert line([]) == [] and line([{"name": "a", "matches": 3, "needed": False}, {"name": "b", "matches": 0, "needed": None, "dropped": True}]) == []
-    assert line([{"name": "b", "matches": 1, "needed": True}, {"name": "a", "matches": 1, "needed": None}]) == ["a, b"]
-    assert line(used) == ["r8, r7, r6, r5, r4, r3, r2, r1"]
-    assert line([*used, {"name": "a", "matches": 1, "needed": True}]) == ["r8, r7, r6, r5, r4, r3, r2, a and 1 more"]
+def fired(name: str, matches: int = 1, used: bool | None = True, unused: dict[str, object] | None = None, needed: bool | None = None) -> dict[str, object]:
+    return {"name": name, "matches": matches, "needed": needed, "used": used, "unused": unused}
+
+
+def test_the_terminal_names_the_rules_that_are_used() -> None:
+    used = [fired(f"r{number}", number) for number in range(1, 9)]
+    idle = [fired("a", 3, needed=False), {**fired("b", 0, False), "dropped": True}, fired("c", 2, False), fired("d", 2, None)]
+    assert lines([], "rules") == [] and lines(idle, "rules") == []
+    assert lines([fired("b", needed=True), fired("a")], "rules") == ["a, b"]
+    assert lines(used, "rules") == ["r8, r7, r6, r5, r4, r3, r2, r1"]
+    assert lines([*used, fired("a", needed=True)], "rules") == ["r8, r7, r6, r5, r4, r3, r2, a and 1 more"]
+
+
+def test_the_terminal_tells_why_rules_are_not_used() -> None:
+    def why(reason: str) -> dict[str, object]:
+        return {"reason": reason, "text": f"the text of {reason}"}
+
+    dropped = {**fired("b", 0, False), "dropped": True}
+    assert lines([fired("a"), dropped], "unused") == []
+    assert lines([fired("a"), fired("b", used=False), fired("c", used=None)], "unused") == ["2 fired: --reasons tells why"]
+    lacking = [fired(name, used=False, unused=why(name)) for name in ("opset", "domain", "growth")]
+    assert lines([*lacking, fired("c", used=False)], "unused") == [
+        "opset: the text of opset; domain: the text of domain; growth: the text of growth; 1 more fired: --reasons tells why"
+    ]
+    known = [fired(str(place), used=False, unused=why(kind)) for place, kind in enumerate(("cost", "same cost", "cost", "nothing new"))]
+    assert lines([*known, lacking[0]], "unused") == ["opset: the text of opset; 2 dearer; 1 of the same cost; 1 with nothing new"]
+
+
+def test_the_terminal_says_what_a_limit_left() -> None:
+    def limited(hit: str, option: str | None, **waiting: int) -> list[str]:
+        return lines([], "limit", limits={"hit": hit, "option": option, "waiting": waiting})
+
+    assert limited("matches", None) == ["matches: the result is valid; more might have been found"]
+    assert limited("rounds", "--effort high", fold=29) == ["rounds: the result is valid; --effort high would go on; matches not applied: 29 of fold"]
+    assert limited("growth", "--phases", a=1, b=5, c=2, d=1, e=1) == [
+        "growth: the result is valid; --phases would go on; matches not applied: 5 of b, 2 of c, 1 of a, 2 of other rules"
+    ]
+
+
+def test_every_reason_has_words() -> None:
+    from eqsat.cli.summary import KINDS, LIFTED
+    from eqsat.rewriting import unused
+
+    kinds = [value for name, value in vars(unused).items() if name.isupper() and isinstance(value, str) and name not in ("SECONDS", "LAUNCHES", "BYTES")]
+    assert len(kinds) == 10 and {*KINDS, *LIFTED} == set(kinds)
+    assert all(f"| `{kind}` |" in TEXT for kind in kinds)
+    assert all(str(unused.Reason(kind, "Op", 20, "some", None)) for kind in kinds if kind != unused.COST)
+
+
+def test_amounts_of_reasons() -> None:
+    from eqsat.rewriting.unused import COST, GROWTH, OPSET, Reason
+
+    assert str(Reason(COST, more=3.2e-6)) == "costs 3.2 us more"
+    assert str(Reason(COST, more=2.0, unit="launches")) == "costs 2 launches more"
+    assert str(Reason(COST, more=2048.0, unit="bytes")) == "costs 2.05 kB more"
+    assert str(Reason(OPSET, "Gelu", 20, more=-1.0, unit="launches")) == "Gelu needs opset 20 (--opset 20), and would save 1 launch"
+    assert str(Reason(OPSET, "Gelu", 20, more=1e-6)) == "Gelu needs opset 20 (--opset 20), and would cost 1 us more"
+    assert str(Reason(OPSET, "Gelu", 20, more=0.0)) == "Gelu needs opset 20 (--opset 20), and would cost the same"
+    assert str(Reason(GROWTH, more=-2e-3, excess=4096.0)) == "stores 4.1 kB more than --max-growth allows, and would save 2 ms"

@@ -176,6 +176,10 @@ def test_every_section_has_something(page: Page) -> None:
     empty = [name for name, children in sections if children < 2]
     assert empty == []
     assert page.count("#changes tbody tr") >= 1 and page.count("#rules tbody tr") >= 2
+    heads = page.texts("#rules th")
+    used = heads.index("used") + 1
+    assert heads[used] == "why not" and set(page.texts(f"#rules td:nth-child({used})")) <= {"yes", "no"}
+    assert page.texts(f"#rules td:nth-child({used})")[0] == "yes"
     assert page.count("#growth circle") > 2
     assert "Relu" in page.texts("#operators tbody td") and f"{2 * LAYERS} → {LAYERS}" in page.texts("#operators tbody td")
     page.click("#changes button.show")

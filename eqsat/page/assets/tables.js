@@ -255,13 +255,14 @@ function showRules(place) {
     return;
   }
   const asked = rules.some((rule) => rule.needed !== null);
-  const used = { true: "yes", false: "no", null: "not asked" };
-  const rank = (rule) => (rule.needed ? 1e12 : 0) + rule.matches;
+  const needed = { true: "yes", false: "no", null: "not asked" };
+  const used = { true: "yes", false: "no", null: "not known" };
+  const rank = (rule) => (rule.needed ? 1e14 : 0) + (rule.used ? 1e12 : 0) + rule.matches;
   place.append(
     element(
       "p",
       {},
-      `${rules.length} rules fired or were left out. ` +
+      `${rules.length} rules fired or were left out, and the result uses ${rules.filter((rule) => rule.used).length} of them. ` +
         (asked
           ? "A rule is needed if the result would have more nodes without it."
           : "Run with --needed to learn which of them the result needs."),
@@ -275,7 +276,9 @@ function showRules(place) {
         ["promise", (rule) => rule.label],
         ["fired", (rule) => rule.matches],
         ["seconds", (rule) => rule.seconds, (rule) => rule.seconds.toFixed(3)],
-        ...(asked ? [["needed", (rule) => String(used[rule.needed])]] : []),
+        ["used", (rule) => used[rule.used]],
+        ["why not", (rule) => rule.unused?.text ?? ""],
+        ...(asked ? [["needed", (rule) => needed[rule.needed]]] : []),
         ...(rules.some((rule) => rule.dropped) ? [["left out", (rule) => (rule.dropped ? "its result was wrong" : "")]] : []),
       ],
     ),
@@ -314,6 +317,14 @@ function showLimits(place) {
       ? element("ul", {}, ...said.map((one) => element("li", {}, one)))
       : element("p", {}, "No limit was hit, and there is nothing to note."),
   );
+  const waiting = Object.entries(report.limits.waiting).sort((a, b) => b[1] - a[1]);
+  if (waiting.length)
+    place.append(
+      table(waiting, [
+        ["rule", ([name]) => name],
+        ["matches not applied", ([, count]) => count],
+      ]),
+    );
   if (report.left.length)
     place.append(
       element(

@@ -6,7 +6,7 @@ matched once more. A match whose right side is there as well, in the same class,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eqsat.egraph.plain_matching import Assignments, Index, Mismatch
@@ -20,8 +20,10 @@ from eqsat.language.firing import Firing
 from eqsat.language.query import MappedAtom, NodeAtom, OutputAtom
 from eqsat.terms.terms import PROJECTION, Term, Terms
 
-_SHARE = 4_000  # terms looked at in one place
-_BUDGET = 1 << 22  # terms looked at for one rule
+SHARE = 4_000
+"""The terms that a thorough search looks at in one place."""
+BUDGET = 1 << 22
+"""The terms that a thorough search looks at for one rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +70,52 @@ class Tables(Index, DraftIndex):
         return knowledge if isinstance(knowledge, Fact) else None
 
 
-def equations(tables: Tables, firing: Firing) -> Iterator[Equation]:
-    """Yields the equations of one direction of a rule in an e-graph."""
-    compiled = firing.compiled
-    search = Assignments(compiled.pattern, tables, _BUDGET, _SHARE)
-    for eclass in _places(tables, search):
+class Matcher:
+    """The equations of some rules in one e-graph, class by class. `budget` bounds the terms looked
+    at for one rule, `share` those in one place.
+    """
+
+    def __init__(self, tables: Tables, firings: Iterable[Firing], budget: int = BUDGET, share: int = SHARE) -> None:
+        self._tables = tables
+        self._places: dict[int, list[_Place]] = {}  # by the head of the root's node
+        for firing in firings:
+            pattern = firing.compiled.pattern
+            for number, root in enumerate(pattern.roots):
+                search = Assignments(pattern, tables, budget, share, root)
+                self._places.setdefault(tables.terms.signature(search.root.signature), []).append(_Place(search, firing, not number))
+
+    @property
+    def cut(self) -> bool:
+        """Tells whether a bound ended a search."""
+        return any(place.search.cut for places in self._places.values() for place in places)
+
+    def at(self, eclass: int, wanted: Callable[[str], bool]) -> Iterator[Equation]:
+        """Yields the equations with a root in a class, of the rules whose names are wanted. One with
+        several roots there comes as often.
+        """
+        heads = {(term.head, None): None for term in self._tables.made(eclass) if term.head >= 0}
+        outputs = (term for term in self._tables.made(eclass) if term.head == PROJECTION)
+        heads |= {(node.head, output.data[0]): None for output in outputs for node in self._tables.made(output.children[0]) if node.head >= 0}
+        for head, output in heads:
+            for place in self._places.get(head, ()):
+                if place.output == output and wanted(place.firing.compiled.rule.name):
+                    yield from self._matches(place, eclass)
+
+    def all(self) -> Iterator[Equation]:
+        """Yields all equations."""
+        for head, places in self._places.items():
+            for place in filter(lambda place: place.first, places):
+                nodes = [term.eclass for term in self._tables.heads(head)]
+                yield from (equation for eclass in self._starts(place, nodes) for equation in self._matches(place, eclass))
+
+    def _starts(self, place: _Place, nodes: Sequence[int]) -> Iterable[int]:
+        """Returns the classes where a match may begin, given those of the root's nodes."""
+        if place.output is None:
+            return dict.fromkeys(nodes)
+        return dict.fromkeys(output.eclass for node in nodes for output in self._tables.direct(node, PROJECTION) if output.data == (place.output,))
+
+    def _matches(self, place: _Place, eclass: int) -> Iterator[Equation]:
+        tables, search, firing = self._tables, place.search, place.firing
         for assignment in search.complete(eclass):
             number = firing(*search.handles(assignment))
             if number < 0:
@@ -83,15 +126,19 @@ def equations(tables: Tables, firing: Firing) -> Iterator[Equation]:
             except _Absent:
                 continue
             if all(old == new for old, new in pairs):
-                yield _equation(search, compiled, assignment.bindings)
+                yield _equation(search, firing.compiled, assignment.bindings)
 
 
-def _places(tables: Tables, search: Assignments) -> Iterable[int]:
-    """Returns the classes where a match may begin."""
-    classes = [term.eclass for term in tables.heads(tables.terms.signature(search.root.signature))]
-    if search.root.variable != search.anchor:
-        classes = [output.eclass for eclass in classes for output in tables.direct(eclass, PROJECTION) if output.data == (search.output,)]
-    return dict.fromkeys(classes)
+class _Place:
+    """A root of a direction of a rule, where a search for its matches begins."""
+
+    def __init__(self, search: Assignments, firing: Firing, first: bool) -> None:
+        self.search = search
+        self.firing = firing
+        self.first = first
+        """Whether it is the first root of its rule."""
+        self.output = None if search.root.variable == search.anchor else search.output
+        """Which output of its node the root is; None if it is the node's value itself."""
 
 
 def _equation(search: Assignments, compiled: Compiled, bindings: Mapping[str, int]) -> Equation:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.explain.equations import Equation
-from eqsat.terms.terms import CONS, Term
+from eqsat.proofs.equations import Equation
+from eqsat.terms.terms import CONS, Signature, Term
 
 LAW = "law"
 """Stands for a rule where the e-graph's own laws join two terms: either order of two operands, and
@@ -61,33 +61,92 @@ class Edge:
         return () if self.equation is None else self.equation.right if self.forward else self.equation.left
 
 
-class Proofs:
-    """The equations of one e-graph, by the terms that they join."""
+At = Callable[[int, Callable[[str], bool]], Iterable[Equation]]
+"""Returns the equations with a root in a class, of the rules whose names are wanted."""
 
-    def __init__(self, encoding: Encoding, egraph: EGraph, found: Iterable[Equation]) -> None:
+
+@dataclass(slots=True)
+class _Edges:
+    """The edges of a class: all, or those of laws and of the `known` rules."""
+
+    known: frozenset[str] | None
+    ways: dict[Term, list[Edge]] = field(default_factory=dict[Term, list[Edge]])
+
+
+class Proofs:
+    """The equations of one e-graph, by the terms that they join. A class is looked at when a way
+    through it is first asked for.
+    """
+
+    def __init__(self, encoding: Encoding, egraph: EGraph, at: At, first: Collection[str] = ()) -> None:
+        """A way by the rules in `first` is preferred, which may grow: it takes no look at others."""
+        self._at = at
+        self._first = first
+        self._signatures = encoding.terms.signatures
         self._normal = _normal_forms(encoding, egraph)
         self._cells = {term.eclass: term for term in egraph.terms if term.head == CONS}
-        self._edges: dict[Term, list[Edge]] = {}
-        for equation in found:
-            for left, right in equation.roots:
-                self._add(Edge(left, right, equation))
-                if right is not None:
-                    self._add(Edge(right, left, equation, forward=False))
-        for edge in _laws(egraph, encoding):
-            self._add(edge)
+        self._made: dict[int, list[Term]] = {}
+        self._users: dict[int, dict[int, None]] = {}
+        for term in egraph.terms:
+            self._made.setdefault(term.eclass, []).append(term)
+            for child in term.children:
+                self._users.setdefault(child, {})[term.eclass] = None
+        self._edges: dict[int, _Edges] = {}
 
-    def _add(self, edge: Edge) -> None:
-        self._edges.setdefault(self.normal(edge.source), []).append(edge)
+    def edges(self, eclass: int) -> Mapping[Term, Sequence[Edge]]:
+        """Returns the edges between the terms of a class, by the normal form where they begin."""
+        found = self._begun(eclass)
+        if found.known is not None:
+            known, found.known = found.known, None
+            self._add(found, self._looked_up(eclass, lambda name: name not in known))
+        return found.ways
+
+    def _begun(self, eclass: int) -> _Edges:
+        """Returns the edges of a class, at least those of laws and of the rules that come first."""
+        found = self._edges.get(eclass)
+        if found is None:
+            known = frozenset(self._first)
+            found = self._edges[eclass] = _Edges(known)
+            self._add(found, _laws(self._made.get(eclass, ()), self._signatures))
+            if known:
+                self._add(found, self._looked_up(eclass, known.__contains__))
+        return found
+
+    def _add(self, found: _Edges, edges: Iterable[Edge]) -> None:
+        for edge in edges:
+            found.ways.setdefault(self.normal(edge.source), []).append(edge)
+
+    def users(self, eclass: int) -> Iterable[int]:
+        """Returns the classes with a term that reads a class."""
+        return self._users.get(eclass, ())
+
+    def _looked_up(self, eclass: int, wanted: Callable[[str], bool]) -> Iterator[Edge]:
+        for equation in dict.fromkeys(self._at(eclass, wanted)):
+            for left, right in equation.roots:
+                if left.eclass == eclass:
+                    yield Edge(left, right, equation)
+                    if right is not None:
+                        yield Edge(right, left, equation, forward=False)
 
     def normal(self, term: Term) -> Term:
         """Returns the normal form of a term, which is the same node."""
         return self._normal.get(term, term)
 
-    def path(self, source: Term, target: Term, dear: Callable[[Edge], float], ends: bool = False) -> list[Edge] | None:
+    def path(self, source: Term, target: Term, dear: Callable[[Edge], float], ends: bool = False, among_all: bool = False) -> list[Edge] | None:
         """Returns the least dear way from one term of a class to another; None if there is none.
-        With `ends`, a way to any matched value counts as well: it tells that a node does nothing.
+        With `ends`, a way to any matched value counts as well: it tells that a node does nothing. With
+        `among_all`, no rules come first.
         """
         goal, begin = self.normal(target), self.normal(source)
+        if goal == begin:
+            return []
+        if self._first and not among_all:
+            found = self._path(self._begun(source.eclass).ways, begin, goal, dear, ends)
+            if found is not None:
+                return found
+        return self._path(self.edges(source.eclass), begin, goal, dear, ends)
+
+    def _path(self, edges: Mapping[Term, Sequence[Edge]], begin: Term, goal: Term, dear: Callable[[Edge], float], ends: bool) -> list[Edge] | None:
         ticket = itertools.count()
         waiting: list[tuple[float, int, Term | None, Edge | None, Term]] = [(0.0, next(ticket), begin, None, begin)]
         came: dict[Term | None, tuple[Edge | None, Term]] = {}
@@ -100,7 +159,7 @@ class Proofs:
                 return _traced(came, term)
             if term is None:
                 continue
-            for way in self._edges.get(term, ()):
+            for way in edges.get(term, ()):
                 after = None if way.target is None else self.normal(way.target)
                 if after not in came and (not ends or not self._is_idle(way)) and (after is not None or ends):
                     heapq.heappush(waiting, (price + dear(way), next(ticket), after, way, term))
@@ -147,17 +206,16 @@ def _normal_forms(encoding: Encoding, egraph: EGraph) -> dict[Term, Term]:
     return {entry: form for entry, form in pairs if entry is not None and form is not None and entry != form}
 
 
-def _laws(egraph: EGraph, encoding: Encoding) -> Iterator[Edge]:
-    """Yields the edges of laws: terms of one class and one operator that read the same values in
-    another order, or the same value and other sizes.
+def _laws(made: Sequence[Term], signatures: Sequence[Signature]) -> Iterator[Edge]:
+    """Yields the edges of laws among the terms of a class: those of one operator that read the same
+    values in another order, or the same value and other sizes.
     """
-    signatures = encoding.terms.signatures
-    alike: dict[tuple[int, int, bool, tuple[int, ...]], dict[Term, None]] = {}
-    for term in egraph.terms:
+    alike: dict[tuple[int, bool, tuple[int, ...]], dict[Term, None]] = {}
+    for term in made:
         if term.head >= 0 and len(term.children) == 2:
-            alike.setdefault((term.eclass, term.head, False, tuple(sorted(term.children))), {})[term] = None
+            alike.setdefault((term.head, False, tuple(sorted(term.children))), {})[term] = None
             if signatures[term.head].operator.name in _SIZED:
-                alike.setdefault((term.eclass, term.head, True, term.children[:1]), {})[term] = None
+                alike.setdefault((term.head, True, term.children[:1]), {})[term] = None
     for same in alike.values():
         for one, other in itertools.permutations(same, 2):
             yield Edge(one, other, None)
