@@ -24,13 +24,26 @@ class Likeness:
     nodes: Counter[Key]
     results: tuple[Key, ...]
 
-    @staticmethod
-    def of(model: onnx.ModelProto) -> Likeness:
+    def same(self, other: Likeness) -> bool:
+        """Tells whether two models are the same up to the names of values and nodes, and up to the
+        order of nodes.
+        """
+        return self.nodes == other.nodes and self.results == other.results
+
+
+class Keys:
+    """Makes the keys of models that follow one another. Weights that stay are digested once."""
+
+    def __init__(self) -> None:
+        self._weights: dict[str, tuple[onnx.TensorProto, Key]] = {}
+
+    def of(self, model: onnx.ModelProto) -> Likeness:
         """Returns the keys of a model whose nodes are in topological order."""
         graph = model.graph
         values: dict[str, Key] = {info.name: _digest(b"input", info.name.encode()) for info in graph.input}
-        for tensor in graph.initializer:
-            values.setdefault(tensor.name, _tensor(tensor))
+        self._weights = {tensor.name: self._weight(tensor) for tensor in graph.initializer}
+        for name, (_, key) in self._weights.items():
+            values.setdefault(name, key)
         for sparse in graph.sparse_initializer:
             values.setdefault(sparse.values.name, _digest(b"sparse", sparse.values.name.encode()))
         nodes: Counter[Key] = Counter()
@@ -42,11 +55,16 @@ class Likeness:
                 values[name] = _tensor(node.attribute[0].t) if _holds_tensor(node) else _digest(key, str(place).encode())
         return Likeness(values, nodes, tuple(values.get(info.name, b"") for info in graph.output))
 
-    def same(self, other: Likeness) -> bool:
-        """Tells whether two models are the same up to the names of values and nodes, and up to the
-        order of nodes.
+    def _weight(self, tensor: onnx.TensorProto) -> tuple[onnx.TensorProto, Key]:
+        """Returns a weight and its key. To compare a weight with the one of its name in the last
+        model is faster than to digest it.
         """
-        return self.nodes == other.nodes and self.results == other.results
+        known = self._weights.get(tensor.name)
+        if known is not None and known[0] == tensor:
+            return known
+        own = onnx.TensorProto()
+        own.CopyFrom(tensor)  # a part of a message keeps all of it in memory
+        return own, _tensor(tensor)
 
 
 def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
