@@ -14,15 +14,16 @@ import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
+from eqsat.explain.changes import changes
 from eqsat.explain.equations import Tables, equations
 from eqsat.explain.laws import FLOW, SPELLING, StoredValues, of_preparation
-from eqsat.explain.likeness import Keys, changes
 from eqsat.explain.merging import merged, merges
 from eqsat.explain.proofs import Proofs
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
+from eqsat.model.likeness import Keys
 from eqsat.model.names import NameClash
 from eqsat.rewriting.solved import Solved, Turn
 
@@ -74,8 +75,6 @@ class _Chain:
         self._keys = keys
         self._model = turn.before
         self._like = keys.of(turn.before)
-        # The last model that was looked at: the same up to names, but it has those of the next one.
-        self._seen = turn.before
 
     def links(self, library: Library, least: Label) -> Iterator[Link]:
         """Yields the steps. The last one leads to the model itself, which may differ in names and in
@@ -87,11 +86,12 @@ class _Chain:
                 yield last
             last = link
         written = self._turn.after
-        if not self._keys.of(written).same(self._like):
+        like = self._keys.of(written)
+        if not like.same(self._like):
             yield from () if last is None else (last,)
             own = self._turn.source is None  # no rule ran, so the difference is a conversion or an order
             laws = of_preparation(self._model, written) if own else ()
-            yield Change(LAWS if own else JOINT, (), laws, own, 1, *changes(self._model, written)), written
+            yield Change(LAWS if own else JOINT, (), laws, own, 1, *changes(self._model, self._like, written, like)), written
         elif last is not None:
             yield last[0], written
         elif written != self._turn.before:
@@ -135,12 +135,11 @@ class _Chain:
         if model is None:
             return
         like = self._keys.of(model)
-        before, self._seen = self._seen, model
         if like.same(self._like):
             return
         kind = LAWS if not rules and not unknown else REWRITE if len(rules) == 1 and not unknown else JOINT
         named = (laws or (SPELLING,)) if kind == LAWS else ()
-        yield Change(kind, rules, named, not unknown, places, *changes(before, model)), model
+        yield Change(kind, rules, named, not unknown, places, *changes(self._model, self._like, model, like)), model
         self._model, self._like = model, like
 
 

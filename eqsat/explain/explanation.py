@@ -17,9 +17,9 @@ import onnx
 
 from eqsat.deadline import INTERRUPTED, Deadline
 from eqsat.explain.chain import Change, links
-from eqsat.explain.likeness import Keys
 from eqsat.explain.minimal import Minimal, minimal
 from eqsat.language.library import Library
+from eqsat.model.likeness import Keys
 from eqsat.model.model import count_nodes
 from eqsat.model.sources import Source
 from eqsat.pipeline import begin

@@ -21,6 +21,7 @@ from itertools import chain
 
 import onnx
 
+from eqsat.model.likeness import Keys
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
 from eqsat.model.write import has_external_data
@@ -44,6 +45,13 @@ class Region:
     original: LoadedModel
     optimized: LoadedModel
     closed: bool
+
+    def is_same(self) -> bool:
+        """Tells whether both models are the same nodes, up to inner names and the order of nodes."""
+        a, b = self.original.proto, self.optimized.proto
+        if list(a.opset_import) != list(b.opset_import) or list(a.functions) != list(b.functions):
+            return False
+        return not has_external_data(a) and not has_external_data(b) and Keys().of(a).same(Keys().of(b))
 
     def moving(self) -> frozenset[str]:
         """Returns the outputs that depend on the values of inputs, and not on their sizes alone."""

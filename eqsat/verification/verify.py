@@ -327,7 +327,7 @@ def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, boo
             part.reason = part.reason or region
             break
         form = region.form()
-        if form is not None and form in examiner.proved:
+        if region.is_same() or (form is not None and form in examiner.proved):
             return Verdict(EQUAL), False
         try:
             part, closed = _whole(region.original, region.optimized, None, make_plan(region.original.proto), examiner, region), region.closed

@@ -1,7 +1,7 @@
 """Likeness: which values of two models are computed in the same way, whatever their names are.
 
-A value has a key made of its operator, its attributes and the keys of its inputs. Inputs of the
-model count by name, constants by their elements.
+A value has a key made of its operator, its attributes and the keys of the values that it reads.
+Inputs of the model count by name, constants by their elements, external data by their place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import onnx
+
+from eqsat.model.model import attribute_graphs
+from eqsat.model.names import captures
 
 Key = bytes
 
@@ -26,7 +29,7 @@ class Likeness:
 
     def same(self, other: Likeness) -> bool:
         """Tells whether two models are the same up to the names of values and nodes, and up to the
-        order of nodes.
+        order of nodes. Their opsets and functions are not compared.
         """
         return self.nodes == other.nodes and self.results == other.results
 
@@ -45,7 +48,7 @@ class Keys:
         for name, (_, key) in self._weights.items():
             values.setdefault(name, key)
         for sparse in graph.sparse_initializer:
-            values.setdefault(sparse.values.name, _digest(b"sparse", sparse.values.name.encode()))
+            values.setdefault(sparse.values.name, _digest(b"sparse", sparse.SerializeToString(deterministic=True)))
         nodes: Counter[Key] = Counter()
         for node in graph.node:
             key = _node(node, values)
@@ -67,27 +70,11 @@ class Keys:
         return own, _tensor(tensor)
 
 
-def changes(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Returns the nodes that went and those that came, each as its operator and its first output."""
-    old, new = (_written(model.graph) for model in (before, after))
-    gone = tuple(title for text, title in old.items() if text not in new)
-    came = tuple(title for text, title in new.items() if text not in old)
-    return gone, came
-
-
-def _written(graph: onnx.GraphProto) -> dict[bytes, str]:
-    found: dict[bytes, str] = {}
-    for node in graph.node:
-        if node.op_type != "Constant":
-            bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain, input=node.input, output=node.output, attribute=node.attribute)
-            found[bare.SerializeToString(deterministic=True)] = f"{node.op_type} {next(filter(None, node.output), '')}"
-    return found
-
-
 def _node(node: onnx.NodeProto, values: Mapping[str, Key]) -> Key:
     bare = onnx.NodeProto(op_type=node.op_type, domain=node.domain, overload=node.overload)
     bare.attribute.extend(sorted(node.attribute, key=lambda attribute: attribute.name))
-    inputs = [values.get(name, name.encode()) if name else b"" for name in node.input]
+    captured = (name for _, body in attribute_graphs(node) for name in captures(body))
+    inputs = [values.get(name, name.encode()) if name else b"" for name in (*node.input, *captured)]
     return _digest(bare.SerializeToString(deterministic=True), *inputs, str([bool(name) for name in node.output]).encode())
 
 
