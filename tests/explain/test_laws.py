@@ -1,0 +1,48 @@
+"""Laws: a step without a rule says what was done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eqsat.explain import laws
+from eqsat.explain.explanation import explain
+from eqsat.settings import Settings
+from tests.support.models import parse
+
+CALLS = """<ir_version: 10, opset_import: ["": 18, "own": 1]> g (float[8] x) => (float[8] y) { y = own.f (x) }
+<opset_import: ["": 18], domain: "own"> f (x) => (y) { y = Exp (x) }"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("g (float[8] x) => (float[8] y) { a = Exp (x)  b = Exp (x)  y = Mul (a, b) }", {(laws.EQUAL_NODES,)}),
+        ("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { a = Exp (c)  y = Mul (x, a) }", {(laws.FOLDED,)}),
+        ("g (float[2, 3] x, float[6] z) => (int64[2] y) { y = Shape (x) }", {(laws.TYPES,)}),
+        ("g (float[2, 3] x, float[6] z) => (float[2, 3] y) { s = Shape (x)  y = Reshape (z, s) }", {(laws.TYPES,)}),
+        (
+            """g (float[8] x) => (float[8] y) {
+                b = Constant <value = bool {1}> ()
+                y = If (b) <then_branch = t () => (float[8] u) { u = Exp (x) }, else_branch = e () => (float[8] v) { v = Abs (x) }>
+            }""",
+            {(laws.FLOW,)},
+        ),
+    ],
+)
+def test_a_law_is_named(text: str, expected: set[tuple[str, ...]]) -> None:
+    assert named(text) == expected
+
+
+def named(text: str, **settings: Any) -> set[tuple[str, ...]]:
+    found = explain(parse(text), Settings(**{"target": "launches", **settings}), seconds=0)
+    assert found.reached and found.status == "equal" and all(step.change.complete for step in found.steps)
+    assert all(step.change.laws for step in found.steps if step.change.kind == "laws")
+    assert not any(step.change.laws for step in found.steps if step.change.kind != "laws")
+    return {step.change.laws for step in found.steps if step.change.kind == "laws"}
+
+
+def test_preparations_are_named() -> None:
+    assert (laws.OPSET,) in named("g (float[8] x) => (float[8] y) { y = Exp (x) }", opset=21)
+    assert (laws.INLINED,) in named(CALLS, inline=True)
