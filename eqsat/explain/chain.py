@@ -14,10 +14,10 @@ import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
-from eqsat.explain.changes import changes
 from eqsat.explain.equations import Tables, equations
-from eqsat.explain.laws import FLOW, SPELLING, StoredValues, of_preparation
+from eqsat.explain.law_names import FLOW, SPELLING, StoredValues, of_preparation
 from eqsat.explain.merging import merged, merges
+from eqsat.explain.node_changes import changes
 from eqsat.explain.proofs import Proofs
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
@@ -44,7 +44,7 @@ class Change:
     rules: tuple[str, ...]
     """The rules in the order of their use. A rule is there as often as it was used."""
     laws: tuple[str, ...]
-    """What was done without a rule, where there is no rule (eqsat/explain/laws.py)."""
+    """What was done without a rule, where there is no rule (eqsat/explain/law_names.py)."""
     complete: bool
     """Whether these rules are all that lies between the two models."""
     places: int

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from eqsat.explain.laws import EQUAL_NODES, StoredValues
+from eqsat.explain.law_names import EQUAL_NODES, StoredValues
 from eqsat.explain.proofs import LAW, Edge, Proofs
 from eqsat.explain.replay import STORED
 from eqsat.model.model import attribute_graphs

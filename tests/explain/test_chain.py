@@ -12,7 +12,7 @@ import pytest
 import eqsat
 from eqsat.explain import explanation
 from eqsat.explain.explanation import Explanation, explain
-from eqsat.explain.laws import EQUAL_NODES
+from eqsat.explain.law_names import EQUAL_NODES
 from eqsat.settings import Settings
 from tests.rules.examples import filled
 from tests.rules.test_rules import EXAMPLES

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eqsat.explain import laws
+from eqsat.explain import law_names
 from eqsat.explain.explanation import explain
 from eqsat.settings import Settings
 from tests.support.models import parse
@@ -18,16 +18,16 @@ CALLS = """<ir_version: 10, opset_import: ["": 18, "own": 1]> g (float[8] x) => 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("g (float[8] x) => (float[8] y) { a = Exp (x)  b = Exp (x)  y = Mul (a, b) }", {(laws.EQUAL_NODES,)}),
-        ("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { a = Exp (c)  y = Mul (x, a) }", {(laws.FOLDED,)}),
-        ("g (float[2, 3] x, float[6] z) => (int64[2] y) { y = Shape (x) }", {(laws.TYPES,)}),
-        ("g (float[2, 3] x, float[6] z) => (float[2, 3] y) { s = Shape (x)  y = Reshape (z, s) }", {(laws.TYPES,)}),
+        ("g (float[8] x) => (float[8] y) { a = Exp (x)  b = Exp (x)  y = Mul (a, b) }", {(law_names.EQUAL_NODES,)}),
+        ("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { a = Exp (c)  y = Mul (x, a) }", {(law_names.FOLDED,)}),
+        ("g (float[2, 3] x, float[6] z) => (int64[2] y) { y = Shape (x) }", {(law_names.TYPES,)}),
+        ("g (float[2, 3] x, float[6] z) => (float[2, 3] y) { s = Shape (x)  y = Reshape (z, s) }", {(law_names.TYPES,)}),
         (
             """g (float[8] x) => (float[8] y) {
                 b = Constant <value = bool {1}> ()
                 y = If (b) <then_branch = t () => (float[8] u) { u = Exp (x) }, else_branch = e () => (float[8] v) { v = Abs (x) }>
             }""",
-            {(laws.FLOW,)},
+            {(law_names.FLOW,)},
         ),
     ],
 )
@@ -44,5 +44,5 @@ def named(text: str, **settings: Any) -> set[tuple[str, ...]]:
 
 
 def test_preparations_are_named() -> None:
-    assert (laws.OPSET,) in named("g (float[8] x) => (float[8] y) { y = Exp (x) }", opset=21)
-    assert (laws.INLINED,) in named(CALLS, inline=True)
+    assert (law_names.OPSET,) in named("g (float[8] x) => (float[8] y) { y = Exp (x) }", opset=21)
+    assert (law_names.INLINED,) in named(CALLS, inline=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eqsat.explain.changes import changes
+from eqsat.explain.node_changes import changes
 from eqsat.model.likeness import Keys
 from tests.support.models import parse
 
