@@ -15,7 +15,7 @@ import onnx
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
 from eqsat.explain.equations import Tables, equations
-from eqsat.explain.law_names import FLOW, SPELLING, StoredValues, of_preparation
+from eqsat.explain.law_names import FLOW, StoredValues, of_nodes, of_preparation
 from eqsat.explain.merging import merged, merges
 from eqsat.explain.node_changes import changes
 from eqsat.explain.proofs import Proofs
@@ -138,8 +138,9 @@ class _Chain:
         if like.same(self._like):
             return
         kind = LAWS if not rules and not unknown else REWRITE if len(rules) == 1 and not unknown else JOINT
-        named = (laws or (SPELLING,)) if kind == LAWS else ()
-        yield Change(kind, rules, named, not unknown, places, *changes(self._model, self._like, model, like)), model
+        gone, came = changes(self._model, self._like, model, like)
+        named = (laws or of_nodes(self._like, like, gone, came)) if kind == LAWS else ()
+        yield Change(kind, rules, named, not unknown, places, gone, came), model
         self._model, self._like = model, like
 
 

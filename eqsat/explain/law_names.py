@@ -5,7 +5,7 @@ The e-graph and the code that writes models do these by themselves, whatever the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import onnx
 
@@ -13,6 +13,7 @@ from eqsat.choose.choose import own_terms
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.explain.replay import STORED
+from eqsat.model.likeness import Likeness
 from eqsat.terms.reading import buildable
 from eqsat.terms.terms import INPUT, Term
 
@@ -24,6 +25,7 @@ FLOW = "control flow simplified"
 OPSET = "another opset"
 INLINED = "functions inlined"
 ORDER = "nodes in another order"
+COPIES = "results copied"
 SPELLING = "nodes spelled otherwise"
 
 
@@ -32,6 +34,16 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     found = [OPSET] if list(before.opset_import) != list(after.opset_import) else []
     found += [INLINED] if len(after.functions) < len(before.functions) else []
     return tuple(found) or (ORDER,)
+
+
+def of_nodes(old: Likeness, new: Likeness, gone: Collection[str], came: Collection[str]) -> tuple[str, ...]:
+    """Returns the laws between two models, as far as their nodes tell. `gone` and `came` are the
+    nodes that differ (eqsat/explain/node_changes.py).
+    """
+    there = set(new.values.values())
+    found = [EQUAL_NODES] if any(old.values.get(node.split(" ", 1)[1]) in there for node in gone) else []
+    found += [COPIES] if any(node.startswith("Identity ") for node in came) and not gone else []
+    return tuple(found) or (SPELLING,)
 
 
 class StoredValues:

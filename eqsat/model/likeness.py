@@ -26,12 +26,13 @@ class Likeness:
     values: Mapping[str, Key]
     nodes: Counter[Key]
     results: tuple[Key, ...]
+    functions: frozenset[Key]
 
     def same(self, other: Likeness) -> bool:
         """Tells whether two models are the same up to the names of values and nodes, and up to the
-        order of nodes. Their opsets and functions are not compared.
+        order of nodes. Their opsets are not compared.
         """
-        return self.nodes == other.nodes and self.results == other.results
+        return self.nodes == other.nodes and self.results == other.results and self.functions == other.functions
 
 
 class Keys:
@@ -56,7 +57,9 @@ class Keys:
                 nodes[key] += 1
             for place, name in enumerate(node.output):
                 values[name] = _tensor(node.attribute[0].t) if _holds_tensor(node) else _digest(key, str(place).encode())
-        return Likeness(values, nodes, tuple(values.get(info.name, b"") for info in graph.output))
+        results = tuple(values.get(info.name, b"") for info in graph.output)
+        functions = frozenset(_digest(function.SerializeToString(deterministic=True)) for function in model.functions)
+        return Likeness(values, nodes, results, functions)
 
     def _weight(self, tensor: onnx.TensorProto) -> tuple[onnx.TensorProto, Key]:
         """Returns a weight and its key. To compare a weight with the one of its name in the last

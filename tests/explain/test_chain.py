@@ -135,6 +135,14 @@ def test_bodies_are_no_step_that_says_it_is_complete() -> None:
     assert found.reached and [(step.change.kind, step.change.complete) for step in found.steps] == [("joint", False)]
 
 
+def test_functions_are_no_step_that_says_it_is_complete() -> None:
+    text = """<ir_version: 9, opset_import: ["": 17, "own": 1]> g (float[8] x) => (float[8] y) { y = own.f (x) }
+    <opset_import: ["": 17], domain: "own"> f (x) => (y) { a = Exp (x)  b = Exp (x)  y = Mul (a, b) }"""
+    found = explained(text)
+    assert found.reached and [(step.change.kind, step.change.complete) for step in found.steps] == [("joint", False)]
+    assert found.status == "equal"
+
+
 def test_a_chain_that_misses_the_result_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = explanation.links
     monkeypatch.setattr(explanation, "links", lambda *arguments: list(whole(*arguments))[:-1])

@@ -8,6 +8,8 @@ import pytest
 
 from eqsat.explain import law_names
 from eqsat.explain.explanation import explain
+from eqsat.explain.node_changes import changes
+from eqsat.model.likeness import Keys
 from eqsat.settings import Settings
 from tests.support.models import parse
 
@@ -46,3 +48,18 @@ def named(text: str, **settings: Any) -> set[tuple[str, ...]]:
 def test_preparations_are_named() -> None:
     assert (law_names.OPSET,) in named("g (float[8] x) => (float[8] y) { y = Exp (x) }", opset=21)
     assert (law_names.INLINED,) in named(CALLS, inline=True)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ("{ a = Exp (x)  y = Mul (a, a) }", law_names.EQUAL_NODES),
+        ("{ a = Exp (x)  b = Exp (x)  c = Mul (a, b)  y = Identity (c) }", law_names.COPIES),
+        ("{ a = Exp (x)  b = Exp (x)  y = Mul <ones = 1> (a, b) }", law_names.SPELLING),
+    ],
+)
+def test_the_law_between_two_models_is_told_by_their_nodes(after: str, expected: str) -> None:
+    head, keys = "g (float[8] x) => (float[8] y) ", Keys()
+    before, now = parse(head + "{ a = Exp (x)  b = Exp (x)  y = Mul (a, b) }"), parse(head + after)
+    old, new = keys.of(before), keys.of(now)
+    assert law_names.of_nodes(old, new, *changes(before, old, now, new)) == (expected,)
