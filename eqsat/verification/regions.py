@@ -15,6 +15,7 @@ for two values; giving it up as a cut point helps.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
@@ -30,6 +31,7 @@ from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, same
 from eqsat.verification.top_level import TopLevel, identity
 
 GIVEN = -1  # a depth: the values before a region are given, whatever nodes compute them
+_FEW = 1 << 14  # the most elements of a computed constant that a region computes itself
 _Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's place in it
 
 
@@ -255,12 +257,14 @@ class Cut:
     def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
         """Adds `depth` levels of the nodes before a region, and nodes of values hard to draw.
 
-        Those compute integers (shapes, indices), values of unknown type, and, unless `depth` is 0,
-        values of unknown size.
+        Those compute constants, integers (shapes, indices), values of unknown type, and, unless
+        `depth` is 0, values of unknown size.
         """
         a, b = self._sides
         known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
         constants = a.constants | b.constants  # a random draw would change them
+        if depth != GIVEN:
+            constants |= {name for name in a.fixed | b.fixed if _is_small(known.get(name))}
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
@@ -326,6 +330,14 @@ class Cut:
             for tensor in proto.graph.initializer:
                 self._types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
         return self._types
+
+
+def _is_small(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor of few elements."""
+    if kind is None or not kind.tensor_type.HasField("shape"):
+        return False
+    sizes = [size.dim_value if size.HasField("dim_value") else None for size in kind.tensor_type.shape.dim]
+    return None not in sizes and math.prod(size or 0 for size in sizes) <= _FEW
 
 
 def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:

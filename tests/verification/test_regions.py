@@ -276,3 +276,15 @@ def test_regions_that_differ_in_names_alone_need_no_run(before: str, after: str,
     verdict = verify(small(before), small(after), proved=set())
     assert (verdict.status == EQUAL) == (same or "Cos" in before) and (verdict.runs == 0) == same
     assert not Region("y", small(before), small(before, opset=17), True).is_same()
+
+
+def test_small_constants_that_nodes_compute_are_not_drawn() -> None:
+    # A drawn value of `c` may be negative, the computed one is not.
+    a, b = (
+        small(f"k = Constant<value_floats = [1.0, 2.0, -3.0, 4.0]>() c = Exp(k) d = CastLike(c, x) {rest}")
+        for rest in ("e = Relu(d) y = Mul(x, e)", "y = Mul(x, d)")
+    )
+    region = Cut(a, b).region(0, 0, 1 << 20)
+    assert isinstance(region, Region) and [info.name for info in region.original.proto.graph.input] == ["x"]
+    assert {"Exp", "CastLike"} <= {node.op_type for node in region.optimized.proto.graph.node}
+    assert verify(a, b, proved=set()).regions == 1
