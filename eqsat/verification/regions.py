@@ -319,25 +319,45 @@ class Cut:
         if self._types is None:
             self._types = {}
             proto = self._models[0].proto
-            try:
-                graphs = [inferred(without_weights(proto)).graph, proto.graph]
-            except NativeFailure:  # if inference refuses the model, the declared types must do
-                graphs = [proto.graph]
-            for graph in graphs:
-                for value in (*graph.input, *graph.value_info, *graph.output):
-                    if value.type.WhichOneof("value") and value.name not in self._types:
-                        self._types[value.name] = value.type
+            for value in _typed_values(proto):
+                self._types.setdefault(value.name, value.type)
             for tensor in proto.graph.initializer:
                 self._types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+            self._learn_sizes()
         return self._types
+
+    def _learn_sizes(self) -> None:
+        """Adds the sizes of common values that only the optimized model tells. A region may rely on
+        them, since the proof goes along the optimized model.
+        """
+        assert self._types is not None
+        computed = (name for name in self._sides[0].producer if name in self._common)
+        if any(not _is_sized(self._types.get(name)) for name in computed):
+            for value in _typed_values(self._models[1].proto):
+                if value.name in self._common and _is_sized(value.type) and not _is_sized(self._types.get(value.name)):
+                    self._types[value.name] = value.type
+
+
+def _typed_values(proto: onnx.ModelProto) -> Iterator[onnx.ValueInfoProto]:
+    """Yields the values of a main graph whose types are known, the inferred types first."""
+    try:
+        graphs = [inferred(without_weights(proto)).graph, proto.graph]
+    except NativeFailure:  # if inference refuses the model, the declared types must do
+        graphs = [proto.graph]
+    for graph in graphs:
+        yield from (value for value in (*graph.input, *graph.value_info, *graph.output) if value.type.WhichOneof("value"))
+
+
+def _is_sized(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor whose sizes are all numbers."""
+    if kind is None or not kind.tensor_type.HasField("shape"):
+        return False
+    return all(size.HasField("dim_value") for size in kind.tensor_type.shape.dim)
 
 
 def _is_small(kind: onnx.TypeProto | None) -> bool:
     """Tells whether a type is that of a tensor of few elements."""
-    if kind is None or not kind.tensor_type.HasField("shape"):
-        return False
-    sizes = [size.dim_value if size.HasField("dim_value") else None for size in kind.tensor_type.shape.dim]
-    return None not in sizes and math.prod(size or 0 for size in sizes) <= _FEW
+    return kind is not None and _is_sized(kind) and math.prod(size.dim_value for size in kind.tensor_type.shape.dim) <= _FEW
 
 
 def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:

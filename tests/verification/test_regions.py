@@ -288,3 +288,20 @@ def test_small_constants_that_nodes_compute_are_not_drawn() -> None:
     assert isinstance(region, Region) and [info.name for info in region.original.proto.graph.input] == ["x"]
     assert {"Exp", "CastLike"} <= {node.op_type for node in region.optimized.proto.graph.node}
     assert verify(a, b, proved=set()).regions == 1
+
+
+def test_a_region_knows_sizes_that_the_optimized_model_alone_tells() -> None:
+    lost = "s = Shape(x) g = Where(c, s, s)"
+    known = "g = Constant<value_ints = [4, 2]>()"
+    head = '<ir_version: 8, opset_import: ["": 18]> g (float[2, 4] x, bool[2] c) => (float[M, K] y)'
+    texts = (f"{lost} t = Reshape(x, g) n = Neg(t) y = Neg(n)", f"{known} t = Reshape(x, g) y = Identity(t)")
+    a, b = (LoadedModel(parser.parse_model(f"{head} {{ {text} }}")) for text in texts)
+    inputs = {
+        info.name: info.type.tensor_type.shape
+        for number in range(2)
+        if isinstance(region := Cut(a, b).region(number, 0, 1 << 20), Region)
+        for info in region.original.proto.graph.input
+    }
+    assert [size.dim_value for size in inputs["t"].dim] == [4, 2]
+    # Here `t` is another size in the original: the region that computes it tells.
+    assert verify(a, b, proved=set()).status == DIFFERENT
