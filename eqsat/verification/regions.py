@@ -334,7 +334,7 @@ class Cut:
         computed = (name for name in self._sides[0].producer if name in self._common)
         if any(not _is_sized(self._types.get(name)) for name in computed):
             for value in _typed_values(self._models[1].proto):
-                if value.name in self._common and _is_sized(value.type) and not _is_sized(self._types.get(value.name)):
+                if _is_sized(value.type) and not _is_sized(self._types.get(value.name)):
                     self._types[value.name] = value.type
 
 

@@ -18,6 +18,7 @@ MODEL = HEAD + "<float[2] w = {1, 2}> { a = Exp (x)  b = Mul (a, w)  c = Exp (x)
         ("<float[2] w = {1, 2}> { a = Exp (x)  b = Mul (a, w)  c = Exp (x)  y = Sub (b, c) }", (), ()),
         ("<float[2] k = {1, 2}> { p = Exp (x)  q = Exp (x)  r = Mul (p, k)  y = Sub (r, q) }", (), ()),
         ("<float[2] w = {1, 2}> { a = Exp (x)  b = Mul (a, w)  y = Sub (b, a) }", ("Exp c", "Sub y"), ("Sub y",)),
+        ("<float[2] w = {1, 2}> { c = Exp (x)  b = Mul (c, w)  y = Sub (b, c) }", ("Exp a", "Mul b"), ("Mul b",)),
         ("<float[2] k = {1, 3}> { p = Exp (x)  q = Exp (x)  b = Mul (p, k)  y = Sub (b, q) }", ("Mul b",), ("Mul b",)),
         ("<float[2] w = {1, 2}> { a = Exp (x)  b = Mul (a, w)  c = Exp (x)  r = Sub (b, c)  y = Identity (r) }", (), ("Identity y",)),
     ],

@@ -33,7 +33,9 @@ def test_a_constant_counts_by_its_elements(text: str) -> None:
 
 def test_a_body_counts_by_what_it_captures() -> None:
     text = """g (bool c, float[8] x) => (float[8] y) {
-        a = Exp (x)
-        y = If (c) <then_branch = t () => (float[8] u) { u = Neg (a) }, else_branch = e () => (float[8] v) { v = Abs (a) }>
+        a = Exp (x)  b = Sin (x)
+        i = If (c) <then_branch = t () => (float[8] u) { u = Neg (a) }, else_branch = e () => (float[8] v) { v = Abs (a) }>
+        y = Add (i, b)
     }"""
-    assert same(text, text) and not same(text, text.replace("Exp", "Sin"))
+    other = text.replace("a = Exp (x)  b = Sin (x)", "a = Sin (x)  b = Exp (x)").replace("Add (i, b)", "Add (i, a)")
+    assert same(text, text) and not same(text, other)

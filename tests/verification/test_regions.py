@@ -11,9 +11,10 @@ import pytest
 from onnx import numpy_helper, parser
 
 from eqsat.errors import InputError
+from eqsat.verification import verify as stage
 from eqsat.verification.loaded_model import LoadedModel, load_model, same_content
 from eqsat.verification.regions import Cut, Region
-from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, Verdict, verify
 
 NEEDS_REGIONS = 1 << 16  # a memory limit that each region below meets, but no whole model
 
@@ -247,6 +248,12 @@ def test_changes_are_judged_first_if_asked_for() -> None:
         assert (verdict.status, verdict.regions, verdict.output) == (DIFFERENT, None, "y")
         assert verdict.notes[-1].startswith("the whole models ran, for their regions did not tell")
     assert verify(a, b).regions is None
+
+
+def test_whole_models_run_where_regions_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_by_regions", lambda *_: Verdict(UNVERIFIED, "no region tells", regions=1))
+    verdict = verify(small("n = Neg(x) y = Neg(n)"), small("y = Identity(x)"), proved=set())
+    assert (verdict.status, verdict.regions) == (EQUAL, None) and verdict.notes[-1].endswith("did not tell: no region tells")
 
 
 def test_changes_are_judged_first_whatever_the_inputs() -> None:
