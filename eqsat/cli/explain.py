@@ -21,8 +21,10 @@ from eqsat.settings import Settings
 if TYPE_CHECKING:
     import onnx
 
+    from eqsat.explain.chain import Change
     from eqsat.explain.explanation import Explanation, Step
     from eqsat.explain.minimal import Minimal
+    from eqsat.verification.verify import Verdict
 
 _LEFT_OUT = ("engine", "order", "needed", "dump_egraph", "tune", "tune_seconds", "verify")
 """The settings of `optimize` that an explanation does not take."""
@@ -144,34 +146,36 @@ def _by_gain(sets: Minimal) -> list[str]:
 
 def _short(steps: Sequence[Step], unit: str) -> list[str]:
     """One line for all steps of the same rules, in the order of their first use."""
-    alike: dict[tuple[str, tuple[str, ...], bool], list[Step]] = {}
+    alike: dict[tuple[str, tuple[str, ...], tuple[str, ...], bool], list[Step]] = {}
     for step in steps:
-        alike.setdefault((step.kind, step.rules, step.complete), []).append(step)
+        change = step.change
+        alike.setdefault((change.kind, change.rules, change.laws, change.complete), []).append(step)
     lines = [f"{'steps':>9}  {'gain':>9}  rule" if steps else "no step: the result is the original"]
     for same in alike.values():
         numbers = ",".join(str(step.index) for step in same[:_NODES]) + ("..." if len(same) > _NODES else "")
         gain = sum(step.before - step.after for step in same)
-        lines.append(f"{numbers:>9}  {_signed(gain, unit):>9}  {_title(same[0])}" + (f", {len(same)} steps" if len(same) > 1 else ""))
-        lines.append(f"{'':22} {_change(same[0], _NODES)}")
+        lines.append(f"{numbers:>9}  {_signed(gain, unit):>9}  {_title(same[0].change)}" + (f", {len(same)} steps" if len(same) > 1 else ""))
+        lines.append(f"{'':22} {_nodes(same[0].change, _NODES)}")
     return lines
 
 
 def _step(step: Step, unit: str) -> list[str]:
-    verdict = "" if step.verify is None else f"  {step.verify['status']}"
-    head = f"{step.index:>4}  {_title(step)}: {_amount(step.before, unit)} -> {_amount(step.after, unit)}, {step.nodes} nodes{verdict}"
-    return [head, *(f"        - {node}" for node in step.gone), *(f"        + {node}" for node in step.came)]
+    verdict = "" if step.verify is None else f"  {step.verify.status}"
+    costs = f"{_amount(step.before, unit)} -> {_amount(step.after, unit)}, {step.nodes} nodes"
+    head = f"{step.index:>4}  {_title(step.change)}: {costs}{verdict}"
+    return [head, *(f"        - {node}" for node in step.change.gone), *(f"        + {node}" for node in step.change.came)]
 
 
-def _title(step: Step) -> str:
+def _title(change: Change) -> str:
     """The rules of a step, and in how many places it is made."""
-    if step.kind == "laws":
-        return "no rule: equal nodes become one, constants are stored"
-    named = ", then ".join(step.rules) or "rules that are not known"
-    return named + ("" if step.complete or not step.rules else ", and others") + (f" in {step.places} places" if step.places > 1 else "")
+    if change.kind == "laws":
+        return f"no rule: {', '.join(change.laws)}"
+    named = ", then ".join(change.rules) or "rules that are not known"
+    return named + ("" if change.complete or not change.rules else ", and others") + (f" in {change.places} places" if change.places > 1 else "")
 
 
-def _change(step: Step, most: int) -> str:
-    return f"{_some(step.gone, most)} -> {_some(step.came, most)}"
+def _nodes(change: Change, most: int) -> str:
+    return f"{_some(change.gone, most)} -> {_some(change.came, most)}"
 
 
 def _some(names: Sequence[str], most: int) -> str:
@@ -185,14 +189,23 @@ def _signed(amount: float, unit: str) -> str:
 
 def _chain(found: Explanation) -> str:
     """The chain in one line: its steps by kind, and whether they were verified."""
-    kinds = [step.kind for step in found.steps]
+    kinds = [step.change.kind for step in found.steps]
     names = {"rewrite": ("rewrite by one rule", "rewrites by one rule"), "joint": ("joint", "joint"), "laws": ("without a rule", "without a rule")}
     counts = [f"{kinds.count(kind)} {names[kind][kinds.count(kind) > 1]}" for kind in names if kind in kinds]
     text = f"{len(kinds)} steps: {', '.join(counts)}" if kinds else "0 steps"
     verdicts = [(step.index, step.verify) for step in found.steps if step.verify is not None]
-    wrong = [f"step {index} is {verdict['status']}: {verdict['reason']}" for index, verdict in verdicts if verdict["status"] != "equal"]
+    wrong = [f"step {index} is {verdict.status}: {verdict.reason}" for index, verdict in verdicts if verdict.status != "equal"]
     if not found.reached:
         return f"{text}; it does NOT lead to the result, which is a defect of eqsat"
     if wrong:
         return f"{text}; {'; '.join(wrong)}"
-    return f"{text}; it leads to the result" + ("" if found.status == "skipped" else ", each step verified equal")
+    return f"{text}; it leads to the result{_checked([verdict for _, verdict in verdicts])}"
+
+
+def _checked(verdicts: Sequence[Verdict]) -> str:
+    """How steps were verified that are all equal."""
+    if not verdicts:
+        return ""
+    whole = sum(verdict.regions is None and verdict.runs > 0 for verdict in verdicts)
+    ways = {"what changes": len(verdicts) - whole, "the whole models": whole}
+    return f", each step verified equal: {' and '.join(f'{count} on {way}' for way, count in ways.items() if count)}"

@@ -8,18 +8,20 @@ several regions that are alike. Otherwise it says that it is joint.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import onnx
 
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
-from eqsat.explain.likeness import Likeness, changes
+from eqsat.explain.law_names import FLOW, StoredValues, of_nodes, of_preparation
 from eqsat.explain.merging import merged, merges
+from eqsat.explain.node_changes import changes
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
+from eqsat.model.likeness import Keys
 from eqsat.model.names import NameClash
 from eqsat.proofs.equations import Matcher, Tables
 from eqsat.proofs.proofs import Proofs
@@ -30,16 +32,19 @@ REWRITE = "rewrite"
 JOINT = "joint"
 """Several rules together: no valid model lies between them, or the chain between them is not known."""
 LAWS = "laws"
-"""No rule: equal nodes become one, constants are stored, nodes are spelled otherwise or sorted."""
+"""No rule: the laws name what was done."""
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """One step of a chain, and the model after it."""
+class Change:
+    """What lies between two models of a chain that follow one another."""
 
     kind: str
+    """`REWRITE`, `JOINT` or `LAWS`."""
     rules: tuple[str, ...]
     """The rules in the order of their use. A rule is there as often as it was used."""
+    laws: tuple[str, ...]
+    """What was done without a rule, where there is no rule (eqsat/explain/law_names.py)."""
     complete: bool
     """Whether these rules are all that lies between the two models."""
     places: int
@@ -47,27 +52,29 @@ class Link:
     gone: tuple[str, ...]
     """The nodes that the model before has and the one after has not: operator and first output."""
     came: tuple[str, ...]
-    model: onnx.ModelProto
-    """The model after the step."""
+
+
+Link = tuple[Change, onnx.ModelProto]
+"""A change, and the model after it."""
 
 
 def links(turns: Sequence[Turn], library: Library, fired: Sequence[str], least: Label) -> Iterator[Link]:
     """Yields the steps of a chain, whose last model is that of the last turn. `fired` are the rules
     that fired, and `least` the weakest label that a rule may have.
     """
+    keys = Keys()
     for turn in turns:
-        yield from _Chain(turn).links(library.select(fired, ()) if fired else Library(()), least)
+        yield from _Chain(turn, keys).links(library.select(fired, ()) if fired else Library(()), least)
 
 
 class _Chain:
     """The chain of one turn."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, keys: Keys) -> None:
         self._turn = turn
+        self._keys = keys
         self._model = turn.before
-        self._like = Likeness.of(turn.before)
-        # The last model that was looked at: the same up to names, but it has those of the next one.
-        self._seen = turn.before
+        self._like = keys.of(turn.before)
 
     def links(self, library: Library, least: Label) -> Iterator[Link]:
         """Yields the steps. The last one leads to the model itself, which may differ in names and in
@@ -79,19 +86,21 @@ class _Chain:
                 yield last
             last = link
         written = self._turn.after
-        if not Likeness.of(written).same(self._like):
+        like = self._keys.of(written)
+        if not like.same(self._like):
             yield from () if last is None else (last,)
             own = self._turn.source is None  # no rule ran, so the difference is a conversion or an order
-            yield Link(LAWS if own else JOINT, (), own, 1, *changes(self._model, written), written)
+            laws = of_preparation(self._model, written) if own else ()
+            yield Change(LAWS if own else JOINT, (), laws, own, 1, *changes(self._model, self._like, written, like)), written
         elif last is not None:
-            yield replace(last, model=written)
+            yield last[0], written
         elif written != self._turn.before:
-            yield Link(LAWS, (), True, 1, (), (), written)
+            yield Change(LAWS, (), of_preparation(self._model, written), True, 1, (), ()), written
 
     def _rewritten(self, library: Library, least: Label) -> Iterator[Link]:
         turn = self._turn
         if turn.source is not None:
-            yield from self._step(turn.source.proto, ())
+            yield from self._step(turn.source.proto, (), (FLOW,))
         if turn.solved is not None:
             yield from self._solved(turn.solved, library, least)
 
@@ -103,30 +112,35 @@ class _Chain:
         for merge in merges(solved, proofs, begun):
             found = merged(self._model, merge.names)
             if found is not None:
-                yield from self._step(found, merge.rules, merge.unknown, len(merge.names))
+                yield from self._step(found, merge.rules, merge.laws, merge.unknown, len(merge.names))
         choices = _Choices(self._turn, solved, replays)
         # Bodies and functions were rewritten on the way, by rules that this chain does not name.
         inside = bool(solved.encoding.graph.nodes) and any(node.bodies or node.function for node in solved.encoding.nodes.values())
-        yield from self._step(choices.model(), (), inside)
+        values = StoredValues(solved.encoding, solved.egraph)
+        laws = {law for choice in begun for law in values.laws(choice)}
+        yield from self._step(choices.model(), (), tuple(sorted(laws)), inside)
         for replay, group in zip(replays, solved.groups, strict=True):
             for _ in replay.run():
                 moves = replay.moves
-                links = list(self._step(choices.model(), tuple(moves.rules), moves.unknown, group.copies))
+                links = list(self._step(choices.model(), tuple(moves.rules), (), moves.unknown, group.copies))
                 if links:
                     moves.rules.clear()
                     moves.unknown = False
                 yield from links
 
-    def _step(self, model: onnx.ModelProto | None, rules: tuple[str, ...], unknown: bool = False, places: int = 1) -> Iterator[Link]:
+    def _step(
+        self, model: onnx.ModelProto | None, rules: tuple[str, ...], laws: tuple[str, ...] = (), unknown: bool = False, places: int = 1
+    ) -> Iterator[Link]:
         """Yields the step to a model, unless there is none, or it is the last one up to names."""
-        like = None if model is None else Likeness.of(model)
-        if model is None or like is None:
+        if model is None:
             return
-        before, self._seen = self._seen, model
+        like = self._keys.of(model)
         if like.same(self._like):
             return
         kind = LAWS if not rules and not unknown else REWRITE if len(rules) == 1 and not unknown else JOINT
-        yield Link(kind, rules, not unknown, places, *changes(before, model), model)
+        gone, came = changes(self._model, self._like, model, like)
+        named = (laws or of_nodes(self._like, like, gone, came)) if kind == LAWS else ()
+        yield Change(kind, rules, named, not unknown, places, gone, came), model
         self._model, self._like = model, like
 
 

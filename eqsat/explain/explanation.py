@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from eqsat.deadline import INTERRUPTED, Deadline
-from eqsat.explain.chain import Link, links
-from eqsat.explain.likeness import Likeness
+from eqsat.explain.chain import Change, links
 from eqsat.explain.minimal import Minimal, minimal
 from eqsat.language.library import Library
+from eqsat.model.likeness import Keys
 from eqsat.model.model import count_nodes
 from eqsat.model.sources import Source
 from eqsat.pipeline import begin
@@ -38,20 +38,19 @@ class Step:
     """One step of the chain, from the model before to the next one."""
 
     index: int
-    kind: str
-    """`rewrite` for one rule, `joint` for several together, `laws` where no rule is needed."""
-    rules: tuple[str, ...]
-    complete: bool
-    """Whether these rules are all that lies between the two models."""
-    places: int
-    gone: tuple[str, ...]
-    came: tuple[str, ...]
+    change: Change
     before: float
     after: float
     """The predicted cost of the models."""
     nodes: int
     """The nodes of the model after the step."""
-    verify: dict[str, Any] | None
+    verify: Verdict | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns the step as plain data."""
+        verdict = None if self.verify is None else self.verify.to_json()
+        costs = {"before": self.before, "after": self.after, "nodes": self.nodes}
+        return {"index": self.index, **asdict(self.change), **costs, "verify": verdict}
 
 
 @dataclass(slots=True)
@@ -85,7 +84,7 @@ class Explanation:
         """The verdict on the chain: "different" if the chain misses the result, or else the worst
         verdict on a step; "skipped" if no step was verified.
         """
-        found = {step.verify["status"] for step in self.steps if step.verify is not None}
+        found = {step.verify.status for step in self.steps if step.verify is not None}
         if not self.reached or DIFFERENT in found:
             return DIFFERENT
         if self.steps and not found:
@@ -94,10 +93,12 @@ class Explanation:
 
     def to_json(self) -> dict[str, Any]:
         """Returns the explanation as plain data."""
+        plain = {item.name: getattr(self, item.name) for item in fields(self)}
         sets = None if self.minimal is None else {**asdict(self.minimal), "proved": self.minimal.proved}
-        kinds = [step.kind for step in self.steps]
+        kinds = [step.change.kind for step in self.steps]
         counts = {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
-        return {**asdict(self), "minimal": sets, "status": self.status, "kinds": counts, "verdict": self.verdict.to_json()}
+        steps = [step.to_json() for step in self.steps]
+        return {**plain, "minimal": sets, "steps": steps, "status": self.status, "kinds": counts, "verdict": self.verdict.to_json()}
 
 
 Keep = Callable[[int, onnx.ModelProto, Path | None], None]
@@ -120,7 +121,7 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
             this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
     chain = _Chain(this, verify_steps, keep)
     steps = list(chain.steps())
-    used = list(dict.fromkeys(name for step in steps for name in step.rules))
+    used = list(dict.fromkeys(name for step in steps for name in step.change.rules))
     found = this.checked.found
     cost = this.job.valuation.cost
     before, after = (cost(model, this.original.folder) for model in (this.original.proto, found.model))
@@ -157,6 +158,7 @@ class _Chain:
         self._this = this
         self._verify_steps = verify_steps
         self._keep = keep
+        self._proved: set[bytes] = set()
         self.reached = False
 
     def steps(self) -> Iterator[Step]:
@@ -169,22 +171,16 @@ class _Chain:
             self._keep(0, model, original.folder)
         turns = [*converted, *found.trace.turns] if found.model is not model else []
         cost = this.job.valuation.cost(model, original.folder)
-        for index, link in enumerate(links(turns, this.library, list(fired_rules(found.trace)), this.job.least), 1):
-            this.settings.progress(f"chain, step {index}: {', '.join(dict.fromkeys(link.rules)) or link.kind}")
-            before, cost = cost, this.job.valuation.cost(link.model, original.folder)
-            verdict = self._verdict(model, link.model) if self._verify_steps else None
+        for index, (change, after) in enumerate(links(turns, this.library, list(fired_rules(found.trace)), this.job.least), 1):
+            this.settings.progress(f"chain, step {index}: {', '.join(dict.fromkeys(change.rules)) or change.kind}")
+            before, cost = cost, this.job.valuation.cost(after, original.folder)
+            verdict = judged(model, after, original.folder, this.settings, self._proved) if self._verify_steps else None
             if self._keep is not None:
-                self._keep(index, link.model, original.folder)
-            model = link.model
-            yield _step(index, link, before, cost, verdict)
-        self.reached = model is found.model or Likeness.of(model).same(Likeness.of(found.model))
-
-    def _verdict(self, before: onnx.ModelProto, after: onnx.ModelProto) -> dict[str, Any]:
-        return judged(before, after, self._this.original.folder, self._this.settings).to_json()
-
-
-def _step(index: int, link: Link, before: float, after: float, verdict: dict[str, Any] | None) -> Step:
-    return Step(index, link.kind, link.rules, link.complete, link.places, link.gone, link.came, before, after, count_nodes(link.model), verdict)
+                self._keep(index, after, original.folder)
+            model = after
+            yield Step(index, change, before, cost, count_nodes(after), verdict)
+        keys = Keys()
+        self.reached = model is found.model or keys.of(model).same(keys.of(found.model))
 
 
 def _minimal(this: Run, used: list[str], wanted: float, seconds: float) -> Minimal | None:

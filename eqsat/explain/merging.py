@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import onnx
 
+from eqsat.explain.law_names import EQUAL_NODES, StoredValues
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures, rename_captures
 from eqsat.proofs.proofs import LAW, Edge, Proofs
@@ -30,7 +31,9 @@ class Merge:
     """Values whose users read other values instead, for the same rules."""
 
     rules: tuple[str, ...]
-    """In order; none if the nodes are equal, which needs no rule."""
+    """In order; none if laws alone do it."""
+    laws: tuple[str, ...]
+    """Empty if there are rules."""
     unknown: bool
     names: Mapping[str, str]
 
@@ -43,16 +46,16 @@ def merges(solved: Solved, proofs: Proofs, begun: Sequence[Mapping[int, Term]]) 
     equal = {name: definitions.name_of[definitions.first(reference)] for name, reference in encoding.values.items()}
     plain = {name: now for name, now in equal.items() if name != now and name not in encoding.graph.constants}
     if plain:
-        yield Merge((), False, plain)
-    found: dict[tuple[tuple[str, ...], bool], dict[str, str]] = defaultdict(dict)
+        yield Merge((), (EQUAL_NODES,), False, plain)
+    found: dict[tuple[tuple[str, ...], tuple[str, ...], bool], dict[str, str]] = defaultdict(dict)
     reasons = _Reasons(solved, proofs)
     for group, terms in enumerate(begun):
         for reference, first in reasons.twins(group, terms):
             key = reasons.of(reference, terms)
             found[key].update(_names(solved, definitions, group, reference, first))
-    for (rules, unknown), names in sorted(found.items(), key=lambda item: item[0]):
+    for (rules, laws, unknown), names in sorted(found.items(), key=lambda item: item[0]):
         if names:
-            yield Merge(rules, unknown, names)
+            yield Merge(rules, laws, unknown, names)
 
 
 class _Reasons:
@@ -62,6 +65,7 @@ class _Reasons:
         self._solved = solved
         self._proofs = proofs
         self._class_of = solved.egraph.class_of
+        self._stored = StoredValues(solved.encoding, solved.egraph)
         there = {(term.head, term.data, term.children): term for term in solved.egraph.terms}
         self._own: dict[int, Term] = {}  # by reference
         self._all: dict[int, set[Term]] = defaultdict(set)  # by class, in normal form
@@ -88,14 +92,15 @@ class _Reasons:
                 movable = (one for one in references if one != first and self._own[one].head not in (INPUT, *STORED))
                 yield from ((one, first) for one in movable)
 
-    def of(self, reference: int, terms: Mapping[int, Term]) -> tuple[tuple[str, ...], bool]:
-        """Returns the rules that make a value equal to the one that stays, and whether some of them
-        are not known.
+    def of(self, reference: int, terms: Mapping[int, Term]) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+        """Returns the rules that make a value equal to the one that stays, the laws if there is no
+        rule, and whether some rules are not known.
         """
         dropped = self._own[reference]
         if terms[dropped.eclass].head in STORED:
-            return (), False  # a constant that was computed
-        return self._path(dropped, terms[dropped.eclass], terms, 0)
+            return (), (self._stored.law(dropped),), False  # a constant that was computed
+        rules, unknown = self._path(dropped, terms[dropped.eclass], terms, 0)
+        return rules, () if rules or unknown else (EQUAL_NODES,), unknown
 
     def _path(self, source: Term, target: Term, terms: Mapping[int, Term], depth: int) -> tuple[tuple[str, ...], bool]:
         path = self._proofs.path(source, target, self._dear, ends=True)

@@ -41,8 +41,10 @@ def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: J
     return checked
 
 
-def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings) -> Verdict:
-    """Returns the verdict on two models whose external data are under `folder`, as settings ask."""
+def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | None, settings: Settings, proved: set[bytes] | None = None) -> Verdict:
+    """Returns the verdict on two models whose external data are under `folder`, as settings ask.
+    With `proved`, regions that differ are judged first, as `verify` tells.
+    """
     return verify(
         LoadedModel(original, folder),
         LoadedModel(result, folder),
@@ -50,6 +52,7 @@ def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | No
         memory_limit=settings.memory_bytes,
         custom_op_library=settings.custom_op_library,
         worker=shared(),
+        proved=proved,
     )
 
 

@@ -15,12 +15,14 @@ for two values; giving it up as a cut point helps.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
 import onnx
 
+from eqsat.model.likeness import Keys
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
 from eqsat.model.write import has_external_data
@@ -29,6 +31,7 @@ from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, same
 from eqsat.verification.top_level import TopLevel, identity
 
 GIVEN = -1  # a depth: the values before a region are given, whatever nodes compute them
+_FEW = 1 << 14  # the most elements of a computed constant that a region computes itself
 _Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's place in it
 
 
@@ -44,6 +47,13 @@ class Region:
     original: LoadedModel
     optimized: LoadedModel
     closed: bool
+
+    def is_same(self) -> bool:
+        """Tells whether both models are the same nodes, up to inner names and the order of nodes."""
+        a, b = self.original.proto, self.optimized.proto
+        if list(a.opset_import) != list(b.opset_import):
+            return False
+        return not has_external_data(a) and not has_external_data(b) and Keys().of(a).same(Keys().of(b))
 
     def moving(self) -> frozenset[str]:
         """Returns the outputs that depend on the values of inputs, and not on their sizes alone."""
@@ -247,12 +257,14 @@ class Cut:
     def _extend(self, chosen: tuple[set[int], set[int]], depth: int) -> None:
         """Adds `depth` levels of the nodes before a region, and nodes of values hard to draw.
 
-        Those compute integers (shapes, indices), values of unknown type, and, unless `depth` is 0,
-        values of unknown size.
+        Those compute constants, integers (shapes, indices), values of unknown type, and, unless
+        `depth` is 0, values of unknown size.
         """
         a, b = self._sides
         known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
         constants = a.constants | b.constants  # a random draw would change them
+        if depth != GIVEN:
+            constants |= {name for name in a.fixed | b.fixed if _is_small(known.get(name))}
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
@@ -307,17 +319,45 @@ class Cut:
         if self._types is None:
             self._types = {}
             proto = self._models[0].proto
-            try:
-                graphs = [inferred(without_weights(proto)).graph, proto.graph]
-            except NativeFailure:  # if inference refuses the model, the declared types must do
-                graphs = [proto.graph]
-            for graph in graphs:
-                for value in (*graph.input, *graph.value_info, *graph.output):
-                    if value.type.WhichOneof("value") and value.name not in self._types:
-                        self._types[value.name] = value.type
+            for value in _typed_values(proto):
+                self._types.setdefault(value.name, value.type)
             for tensor in proto.graph.initializer:
                 self._types[tensor.name] = onnx.helper.make_tensor_type_proto(tensor.data_type, list(tensor.dims))
+            self._learn_sizes()
         return self._types
+
+    def _learn_sizes(self) -> None:
+        """Adds the sizes of common values that only the optimized model tells. A region may rely on
+        them, since the proof goes along the optimized model.
+        """
+        assert self._types is not None
+        computed = (name for name in self._sides[0].producer if name in self._common)
+        if any(not _is_sized(self._types.get(name)) for name in computed):
+            for value in _typed_values(self._models[1].proto):
+                if _is_sized(value.type) and not _is_sized(self._types.get(value.name)):
+                    self._types[value.name] = value.type
+
+
+def _typed_values(proto: onnx.ModelProto) -> Iterator[onnx.ValueInfoProto]:
+    """Yields the values of a main graph whose types are known, the inferred types first."""
+    try:
+        graphs = [inferred(without_weights(proto)).graph, proto.graph]
+    except NativeFailure:  # if inference refuses the model, the declared types must do
+        graphs = [proto.graph]
+    for graph in graphs:
+        yield from (value for value in (*graph.input, *graph.value_info, *graph.output) if value.type.WhichOneof("value"))
+
+
+def _is_sized(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor whose sizes are all numbers."""
+    if kind is None or not kind.tensor_type.HasField("shape"):
+        return False
+    return all(size.HasField("dim_value") for size in kind.tensor_type.shape.dim)
+
+
+def _is_small(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor of few elements."""
+    return kind is not None and _is_sized(kind) and math.prod(size.dim_value for size in kind.tensor_type.shape.dim) <= _FEW
 
 
 def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -216,10 +217,15 @@ class Difference:
         if not self._float:
             return not self._judge_discrete(decided).unexplained
         suspects = self._suspects
-        if (suspects.broken & ~self._flips[self._unequal]).any():
+        if (suspects.broken & ~np.take(self._flips, self._places)).any():
             return False
-        open_ = suspects.error > self._change[self._unequal] + suspects.rounding
-        return bool((suspects.error <= self._change_of_peers(open_) + suspects.rounding)[open_].all())
+        open_ = suspects.error > np.take(self._change, self._places) + suspects.rounding
+        for here, changes in self._peers(open_):
+            error, rounding = suspects.error[here], suspects.rounding[here]
+            # The largest change is a quick bound of the typical one.
+            if not (error <= changes.max() + rounding).all() or not (error <= _typical(changes) + rounding).all():
+                return False
+        return True
 
     def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
         """Returns the account of the difference: the noted changes explain some of its elements.
@@ -229,8 +235,10 @@ class Difference:
         if not self._float:
             return self._judge_discrete(decided)
         error, rounding, broken, _ = self._suspects
-        flips, change = self._flips[self._unequal], self._change[self._unequal]
-        peers = self._change_of_peers(np.ones(len(error), bool))
+        flips, change = np.take(self._flips, self._places), np.take(self._change, self._places)
+        peers = np.zeros(len(error))
+        for here, changes in self._peers(np.ones(len(error), bool)):
+            peers[here] = _typical(changes)
         tolerance = np.maximum(change, peers) + rounding
         unexplained = (broken & ~flips) | (error > tolerance)
         jumps = (broken & flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
@@ -251,16 +259,27 @@ class Difference:
         """The class of magnitude of each element; elements that are not finite count as 0."""
         return (np.frexp(np.where(np.isfinite(self._a), self._a, 0))[1] >> _LIKE).astype(np.int16)
 
-    def _change_of_peers(self, asked: np.ndarray) -> np.ndarray:
-        """Returns, for each suspect that is asked for, the largest change at like magnitude,
-        without outliers. The others get 0.
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """The places of the elements that differ."""
+        return np.flatnonzero(self._unequal)
+
+    @cached_property
+    def _alike(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each class of magnitude that suspects have: their numbers, and the places of all
+        elements of the class.
         """
-        peers = np.zeros(len(asked))
-        kinds = self._suspects.kind
-        for kind in np.unique(kinds[asked]):
-            changes = self._change[self._kinds == kind]
-            peers[asked & (kinds == kind)] = min(changes.max(), SPREAD * np.median(changes))
-        return peers
+        suspects = self._suspects.kind
+        return [(np.flatnonzero(suspects == kind), np.flatnonzero(self._kinds == kind)) for kind in np.unique(suspects)]
+
+    def _peers(self, asked: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yields the suspects that are asked for, those of like magnitude together, with the changes
+        of all elements of that magnitude.
+        """
+        for suspects, places in self._alike:
+            here = suspects[asked[suspects]]
+            if here.size:
+                yield here, np.take(self._change, places)
 
     def _judge_discrete(self, decided: Decided) -> Finding:
         error, excused = None, np.zeros(self._a.shape, bool)
@@ -271,6 +290,11 @@ class Difference:
         elif decided != Decided.NOT:
             excused = self._flips
         return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
+
+
+def _typical(changes: np.ndarray) -> float:
+    """Returns the largest change without outliers, which an element may borrow from its peers."""
+    return min(float(changes.max()), SPREAD * float(np.median(changes)))
 
 
 class _Suspects(NamedTuple):

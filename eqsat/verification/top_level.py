@@ -40,6 +40,8 @@ class TopLevel:
         self.outputs: list[list[str]] = []
         self.producer: dict[str, int] = {}
         self.consumers: dict[str, list[int]] = {}
+        self.fixed: set[str] = set()
+        """The values that nodes compute from stored constants alone."""
         self.nodes, self.twins = _merged(proto, versions)
         for place, node in enumerate(self.nodes):
             bare = onnx.NodeProto()
@@ -53,11 +55,18 @@ class TopLevel:
             self.keys.append(([versions.get(inner.domain, 0) for inner in inside], bare.SerializeToString(deterministic=True), called))
             self.inputs.append(list(_used(node)))
             self.outputs.append([name for name in node.output if name])
+            if self._is_fixed(node, versions):
+                self.fixed.update(self.outputs[-1])
             self.producer.update(dict.fromkeys(self.outputs[-1], place))
             for name in self.inputs[-1]:
                 self.consumers.setdefault(name, []).append(place)
         self.constants = {node.output[0] for node, size in zip(self.nodes, self.bytes, strict=True) if node.op_type == "Constant" and size <= _SMALL}
         self.names = self.producer.keys() | self.stored | {value.name for value in graph.input}
+
+    def _is_fixed(self, node: onnx.NodeProto, versions: Mapping[str, int]) -> bool:
+        read = self.inputs[-1][: 1 if node.op_type == "CastLike" else None]  # its second input gives a type only
+        known = all(name in self.fixed or (name in self.stored and name not in self.inputs_of_model) for name in read)
+        return known and _is_pure(node, versions)
 
 
 def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[onnx.NodeProto], dict[str, str]]:

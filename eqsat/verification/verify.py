@@ -135,21 +135,27 @@ def verify(
     custom_op_library: str | Path | None = None,
     time_limit: float = 60.0,
     worker: Worker | None = None,
+    proved: set[bytes] | None = None,
 ) -> Verdict:
     """Judges whether `optimized` computes the same as `original`, on random or given inputs.
 
     Raises `InputError` if the original does not take `inputs`. Models whose weights need more than
     `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
     call of the runtime.
+
+    With `proved`, the regions that differ are judged first, whatever the `inputs`. The whole models
+    run only if some region is not found equal. `proved` is the forms of regions that were found
+    equal so far, which need no other run; this call adds those that it finds.
     """
     started = time.perf_counter()
-    examiner = Examiner(memory_limit, str(custom_op_library) if custom_op_library is not None else None, worker or shared(), seed, time_limit)
-    verdict = _verify(original, optimized, inputs, examiner)
+    library = str(custom_op_library) if custom_op_library is not None else None
+    examiner = Examiner(memory_limit, library, worker or shared(), seed, time_limit, set() if proved is None else proved)
+    verdict = _verify(original, optimized, inputs, examiner, proved is not None)
     verdict.seconds = time.perf_counter() - started
     return verdict
 
 
-def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, examiner: Examiner) -> Verdict:
+def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, examiner: Examiner, changes_first: bool) -> Verdict:
     reason = interface_change(original.proto, optimized.proto)
     if reason:
         return Verdict(DIFFERENT, reason)
@@ -167,13 +173,20 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         return _unchanged()
     if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * _COPIES > examiner.memory_limit:
         return _by_regions(original, optimized, examiner, "the weights do not fit in the memory limit")
-    if inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES:
+    many = inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES
+    doubt = ""
+    if many or changes_first:
         # Not every runtime loads in linear time. If models differ little, little has to run.
-        verdict = _by_regions(original, optimized, examiner, f"there are more than {_MANY_NODES:,} nodes")
+        why = f"there are more than {_MANY_NODES:,} nodes" if many else "only what differs had to run"
+        verdict = _by_regions(original, optimized, examiner, why)
         if verdict.status == EQUAL:
             return verdict
+        doubt = verdict.reason
     try:
-        return _whole(original, optimized, inputs, plan, examiner)
+        verdict = _whole(original, optimized, inputs, plan, examiner)
+        if doubt:
+            verdict.notes.append(f"the whole models ran, for their regions did not tell: {doubt}")
+        return verdict
     except _TooMuch as reason:
         # Parts that both models share need no run, and often that is nearly everything.
         verdict = _by_regions(original, optimized, examiner, str(reason))
@@ -327,7 +340,7 @@ def _one_region(cut: Cut, number: int, examiner: Examiner) -> tuple[Verdict, boo
             part.reason = part.reason or region
             break
         form = region.form()
-        if form is not None and form in examiner.proved:
+        if region.is_same() or (form is not None and form in examiner.proved):
             return Verdict(EQUAL), False
         try:
             part, closed = _whole(region.original, region.optimized, None, make_plan(region.original.proto), examiner, region), region.closed

@@ -27,7 +27,7 @@ def test_it_shows_the_rules_and_the_chain(command: list[str], capsys: pytest.Cap
     assert "cost    3 launches -> 1 launches, predicted for launches" in text
     assert "rules   2 of 2 that fired reach this cost (1 launches with them alone)" in text
     assert "three                              without it 2 launches" in text
-    assert "chain   2 steps: 2 rewrites by one rule; it leads to the result, each step verified equal" in text
+    assert "chain   2 steps: 2 rewrites by one rule; it leads to the result, each step verified equal: 2 on what changes" in text
     assert main([*command, "--all", "--seconds", "0"]) == 0
     text = capsys.readouterr().out
     assert "   2  three: 2 launches -> 1 launches, 1 nodes  equal" in text

@@ -10,9 +10,11 @@ import onnx
 import pytest
 from onnx import numpy_helper, parser
 
+from eqsat.errors import InputError
+from eqsat.verification import verify as stage
 from eqsat.verification.loaded_model import LoadedModel, load_model, same_content
-from eqsat.verification.regions import Cut
-from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, verify
+from eqsat.verification.regions import Cut, Region
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, Verdict, verify
 
 NEEDS_REGIONS = 1 << 16  # a memory limit that each region below meets, but no whole model
 
@@ -226,3 +228,87 @@ def test_content_is_compared_whatever_holds_it(tmp_path: Path) -> None:
     outside.external_data[0].value = "../w.bin"
     (tmp_path / "inner").mkdir()
     assert not same_content(raw, None, outside, tmp_path / "inner")
+
+
+SMALL = "g (float[N, 4] x) => (float[N, 4] y)"
+
+
+def small(nodes: str, opset: int = 18) -> LoadedModel:
+    return LoadedModel(parser.parse_model(f'<ir_version: 8, opset_import: ["": {opset}]> {SMALL} {{ {nodes} }}'))
+
+
+def test_changes_are_judged_first_if_asked_for() -> None:
+    a, b, c = (small(f"p = Sin(x) {nodes} r = Exp(q) y = Sin(r)") for nodes in ("n = Neg(p) q = Neg(n)", "q = Identity(p)", "q = Abs(p)"))
+    proved: set[bytes] = set()
+    first, again = verify(a, b, proved=proved), verify(a, b, proved=proved)
+    assert (first.status, first.regions, again.status, again.regions, again.runs) == (EQUAL, 1, EQUAL, 1, 0)
+    assert first.runs > 0 and {output.name for output in first.outputs} <= {"q", "r"}
+    # What differs is settled by the whole models, each time anew.
+    for verdict in (verify(a, c, proved=proved), verify(a, c, proved=proved)):
+        assert (verdict.status, verdict.regions, verdict.output) == (DIFFERENT, None, "y")
+        assert verdict.notes[-1].startswith("the whole models ran, for their regions did not tell")
+    assert verify(a, b).regions is None
+
+
+def test_whole_models_run_where_regions_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "_by_regions", lambda *_: Verdict(UNVERIFIED, "no region tells", regions=1))
+    verdict = verify(small("n = Neg(x) y = Neg(n)"), small("y = Identity(x)"), proved=set())
+    assert (verdict.status, verdict.regions) == (EQUAL, None) and verdict.notes[-1].endswith("did not tell: no region tells")
+
+
+def test_changes_are_judged_first_whatever_the_inputs() -> None:
+    a, b, c = small("n = Neg(x) y = Neg(n)"), small("y = Identity(x)"), small("y = Abs(x)")
+    ones = np.ones((2, 4), np.float32)
+    assert verify(a, c, inputs={"x": ones}).status == EQUAL
+    verdict = verify(a, b, inputs={"x": ones}, proved=set())
+    assert (verdict.status, verdict.regions) == (EQUAL, 1) and verdict.runs > 1
+    with pytest.raises(InputError):
+        verify(a, b, inputs={"z": ones}, proved=set())
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ("a = Sin(x) b = Cos(x) y = Mul(a, b)", "q = Cos(x) p = Sin(x) y = Mul(p, q)", True),
+        ("a = Sin(x) b = Cos(x) y = Mul(a, b)", "q = Cos(x) p = Sin(x) y = Mul(q, p)", False),
+        ("a = Elu<alpha = 2.0>(x) y = Neg(a)", "b = Elu<alpha = 2.0>(x) y = Neg(b)", True),
+        ("a = Elu<alpha = 2.0>(x) y = Neg(a)", "b = Elu<alpha = 2.5>(x) y = Neg(b)", False),
+        ("k = Constant<value_float = 2.0>() a = Mul(x, k) y = Neg(a)", "k = Constant<value_float = 2.0>() b = Mul(x, k) y = Neg(b)", True),
+        ("a = Mul(x, x) y = Neg(a)", "b = Mul(x, x) c = Identity(b) y = Neg(c)", True),
+    ],
+)
+def test_regions_that_differ_in_names_alone_need_no_run(before: str, after: str, same: bool) -> None:
+    region = Cut(small(before), small(after)).region(0, 0, 1 << 20)
+    assert isinstance(region, Region) and region.is_same() == same
+    verdict = verify(small(before), small(after), proved=set())
+    assert (verdict.status == EQUAL) == (same or "Cos" in before) and (verdict.runs == 0) == same
+    assert not Region("y", small(before), small(before, opset=17), True).is_same()
+
+
+def test_small_constants_that_nodes_compute_are_not_drawn() -> None:
+    # A drawn value of `c` may be negative, the computed one is not.
+    a, b = (
+        small(f"k = Constant<value_floats = [1.0, 2.0, -3.0, 4.0]>() c = Exp(k) d = CastLike(c, x) {rest}")
+        for rest in ("e = Relu(d) y = Mul(x, e)", "y = Mul(x, d)")
+    )
+    region = Cut(a, b).region(0, 0, 1 << 20)
+    assert isinstance(region, Region) and [info.name for info in region.original.proto.graph.input] == ["x"]
+    assert {"Exp", "CastLike"} <= {node.op_type for node in region.optimized.proto.graph.node}
+    assert verify(a, b, proved=set()).regions == 1
+
+
+def test_a_region_knows_sizes_that_the_optimized_model_alone_tells() -> None:
+    lost = "s = Shape(x) g = Where(c, s, s)"
+    known = "g = Constant<value_ints = [4, 2]>()"
+    head = '<ir_version: 8, opset_import: ["": 18]> g (float[2, 4] x, bool[2] c) => (float[M, K] y)'
+    texts = (f"{lost} t = Reshape(x, g) n = Neg(t) y = Neg(n)", f"{known} t = Reshape(x, g) y = Identity(t)")
+    a, b = (LoadedModel(parser.parse_model(f"{head} {{ {text} }}")) for text in texts)
+    inputs = {
+        info.name: info.type.tensor_type.shape
+        for number in range(2)
+        if isinstance(region := Cut(a, b).region(number, 0, 1 << 20), Region)
+        for info in region.original.proto.graph.input
+    }
+    assert [size.dim_value for size in inputs["t"].dim] == [4, 2]
+    # Here `t` is another size in the original: the region that computes it tells.
+    assert verify(a, b, proved=set()).status == DIFFERENT

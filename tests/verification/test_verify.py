@@ -356,6 +356,23 @@ def test_a_nudge_moves_by_units_and_crosses_neither_zero_nor_infinity(dtype: typ
     assert tolerance.nudge(scalar, 1, np.random.default_rng(0)).shape == () and tolerance.nudge(scalar, 1, np.random.default_rng(0)) != 2
 
 
+def test_an_element_that_moves_far_needs_no_peers() -> None:
+    original = np.linspace(1, 1.5, 64, dtype=np.float32)
+    optimized, nudged = original.copy(), original + np.float32(1e-6)
+    optimized[0] += np.float32(1e-3)  # as far as this element itself moves
+    nudged[0] += np.float32(1e-3)
+    optimized[1] += np.float32(1e-6)  # as far as its peers move
+    nudged[1] = original[1]
+    difference = tolerance.Difference(original, optimized)
+    assert not difference.explained()
+    difference.moved(nudged, 1)
+    assert difference.explained() and difference.judge().unexplained == 0
+    nudged[0] = original[0]
+    alone = tolerance.Difference(original, optimized)
+    alone.moved(nudged, 1)
+    assert not alone.explained() and alone.judge().unexplained == 1
+
+
 def test_an_element_that_jumps_lends_its_tolerance_to_nobody() -> None:
     original = np.ones(100, np.float32)
     optimized = original.copy()
