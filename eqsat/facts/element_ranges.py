@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
-from onnx import helper
+from onnx import TensorProto, helper
 
 from eqsat.facts.intervals import Ends, Number, Range, add, apply, divide, is_floating, limits, made, multiply, subtract
 
@@ -23,6 +23,8 @@ _INFO: Any = ml_dtypes.finfo  # it is untyped
 # The errors of kernels, relative and absolute, are below this margin or some units of rounding.
 _MARGIN = 2.0**-14
 _UNITS = 16
+# In 16 bits, the runtime's sign of NaN is 0.
+_SIGNS_OF_NAN = frozenset({int(TensorProto.FLOAT), int(TensorProto.DOUBLE)})
 # Functions are evaluated here in double precision, whose errors are below this.
 _DOUBLE = 2.0**-40
 
@@ -107,11 +109,11 @@ def _whole(function: Callable[[float], int]) -> Callable[[Number], Number]:
 def _sign(dtype: int, inputs: Sequence[Range]) -> Range | None:
     (x,) = inputs
     kind = float if is_floating(dtype) else int
+    zero = x.nan and dtype not in _SIGNS_OF_NAN
 
     def transfer(ends: Sequence[Ends]) -> Ends:
-        # The runtime gives 0 for NaN in 16 bits.
         low, high = ((end > 0) - (end < 0) for end in ends[0])
-        return kind(min(low, 0) if x.nan else low), kind(max(high, 0) if x.nan else high)
+        return kind(min(low, 0) if zero else low), kind(max(high, 0) if zero else high)
 
     return apply(dtype, transfer, inputs, x.nan)
 
