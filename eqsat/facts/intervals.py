@@ -100,6 +100,7 @@ def _fitted(dtype: int, ends: Ends) -> Ends | None:
     return ends if fits else None
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def outward(dtype: int, value: Number | Fraction, towards: float) -> float:
     """Return the nearest number of a float type that lies on the side of `towards`.
 

@@ -45,7 +45,8 @@ def known_range(fact: Fact) -> Range | None:
     elif elements and fact.ints is None:
         number = int(decoded(elements, fact.dtype)[0])
         found = Range(number, number, number, number, False)
-    return found
+    # Bounds that contradict each other tell of a tensor without elements, so they are of no use.
+    return found if found.low <= found.high and found.least <= found.most else whole
 
 
 def _of_integers(dtype: int, elements: tuple[Dim, ...]) -> Range | None:

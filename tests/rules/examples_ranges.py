@@ -48,7 +48,7 @@ EXAMPLES = {
         """g (float[2, 4] x) => (float[2, 4] a, float[2, 4] b) <float two = {2}, float m = {-1}> {
             s = Sigmoid(x)  t = Max(s, two)  a = Add(t, x)  u = Sub(s, two)  v = Relu(u)  b = Add(v, x) }""",
         {"Add": 1, "Identity": 1},
-        "certain-bound[Max] single-number[Relu]",
+        "certain-bound[Max]",
         BOTH,
     ),
     "saturated activations, and the sign of what has one": Example(
