@@ -44,11 +44,10 @@ EXAMPLES = {
         "",
         BOTH,
     ),
-    "bounds beyond which all elements are": Example(
-        """g (float[2, 4] x) => (float[2, 4] a, float[2, 4] b) <float two = {2}, float m = {-1}> {
-            s = Sigmoid(x)  t = Max(s, two)  a = Add(t, x)  u = Sub(s, two)  v = Relu(u)  b = Add(v, x) }""",
-        {"Add": 1, "Identity": 1},
-        "certain-bound[Max]",
+    "a Relu that cuts off all elements": Example(
+        """g (float[2, 4] x) => (float[2, 4] b) <float two = {2}> { s = Sigmoid(x)  u = Sub(s, two)  v = Relu(u)  b = Add(v, x) }""",
+        {"Identity": 1},
+        "single-number[Relu]",
         BOTH,
     ),
     "saturated activations, and the sign of what has one": Example(
