@@ -1,1 +1,1 @@
-"""Facts: the known type, sizes and small integer elements of a value, and their inference."""
+"""Facts: the known type, sizes, bounds and small integer elements of a value, and their inference."""

@@ -15,6 +15,7 @@ import onnx
 from onnx import TensorProto, TypeProto, helper, numpy_helper
 
 from eqsat.facts.dims import Dim, precision, product, render, symbol, whole
+from eqsat.facts.intervals import Range, meet
 
 # The facts of larger tensors carry no elements.
 INT_LIMIT = 64
@@ -51,6 +52,8 @@ class Fact(NamedTuple):
     other: bytes | None = None
     # The elements, in little-endian bytes, of a small floating-point constant.
     floats: bytes | None = None
+    # The bounds of the elements, if they say more than the other fields.
+    range: Range | None = None
 
 
 UNKNOWN = Fact()
@@ -72,6 +75,7 @@ def merge(a: Fact, b: Fact) -> Fact:
         _merge_bytes("uniform", a.uniform, b.uniform),
         _merge_other(a.other, b.other),
         _merge_bytes("elements", a.floats, b.floats),
+        a.range if b.range is None else b.range if a.range is None else meet(a.range, b.range),
     )
     if merged.other is not None and (merged.dtype or merged.shape is not None):
         raise Contradiction("one value can not be a tensor and no tensor")

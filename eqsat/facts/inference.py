@@ -29,6 +29,7 @@ from eqsat.facts.fact import INTEGERS, UNKNOWN, Array, Fact, dtype_name, element
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES, concrete_shape
 from eqsat.facts.node import Node, Shape
 from eqsat.facts.product_shapes import fused_matmul
+from eqsat.facts.ranges import with_ranges
 from eqsat.facts.shapes import SHAPES
 from eqsat.operators import Attributes, AttributeValue, Operator, to_attribute
 
@@ -107,6 +108,8 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
     if operator.ruled:
         facts = _with_shapes(node, facts)
         facts = _with_elements(node, facts)
+        if not const:
+            facts = with_ranges(node, facts)
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
 
 

@@ -100,6 +100,11 @@ _TABLE = (
     Function("constant", (TENSOR,), BOOLEAN, "whether the tensor is known to be constant; false if that is unknown", tensors.constant),
     Function("uniform", (TENSOR,), None, "the value that all elements equal; unknown if they differ or there are none", tensors.uniform),
     Function("values", (TENSOR,), LIST, "the elements of a small tensor, in row-major order", tensors.values),
+    Function("low", (TENSOR,), None, "a number that no element is below in real arithmetic; NaN is not counted", tensors.low),
+    Function("high", (TENSOR,), None, "a number that no element is above in real arithmetic; NaN is not counted", tensors.high),
+    Function("rounded_low", (TENSOR,), None, "as `low`, of the elements that runtimes compute, with their rounding", tensors.rounded_low),
+    Function("rounded_high", (TENSOR,), None, "as `high`, of the elements that runtimes compute, with their rounding", tensors.rounded_high),
+    Function("numbers", (TENSOR,), BOOLEAN, "whether it is known that no element is NaN; false if that is unknown", tensors.numbers),
     # of data types
     Function("floating", (DTYPE,), BOOLEAN, "whether the data type is floating-point", tensors.is_floating),
     Function("integral", (DTYPE,), BOOLEAN, "whether the data type is an integer type; bool is not", tensors.is_integral),

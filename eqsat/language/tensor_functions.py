@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 from eqsat.facts import dims
 from eqsat.facts.dims import Dim, Known
 from eqsat.facts.fact import Array, element_count, packed_bytes
+from eqsat.facts.ranges import known_range
 from eqsat.language.values import DType, List, NoValue, Tensor, Value, concrete
 from eqsat.traits import ELEMENTWISE, POSITIONLESS
 
@@ -76,6 +77,38 @@ def values(x: Tensor) -> List | None:
     if fact.ints is not None and fact.dtype == TensorProto.BOOL:
         return tuple(bool(item) if isinstance(item, int) else None for item in fact.ints)
     return _plain(fact.floats, fact.dtype) if fact.floats is not None else fact.ints if fact.dtype else None
+
+
+def _bound(x: Tensor, field: str) -> Value | None:
+    found = known_range(x.fact)
+    end = None if found is None else getattr(found, field)
+    return dims.whole(end) if isinstance(end, int) else end
+
+
+def low(x: Tensor) -> Value | None:
+    """`low`."""
+    return _bound(x, "low")
+
+
+def high(x: Tensor) -> Value | None:
+    """`high`."""
+    return _bound(x, "high")
+
+
+def rounded_low(x: Tensor) -> Value | None:
+    """`rounded_low`."""
+    return _bound(x, "least")
+
+
+def rounded_high(x: Tensor) -> Value | None:
+    """`rounded_high`."""
+    return _bound(x, "most")
+
+
+def numbers(x: Tensor) -> bool:
+    """`numbers`."""
+    found = known_range(x.fact)
+    return found is not None and not found.nan
 
 
 # --- data types ---

@@ -9,6 +9,7 @@ from onnx import TensorProto, TypeProto, helper
 
 from eqsat.facts.dims import Dim, add, mul, symbol
 from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Contradiction, Fact, byte_size, element_count, from_array, from_tensor, from_type, merge, to_type, with_symbols
+from eqsat.facts.intervals import Range
 
 INT64 = int(TensorProto.INT64)
 N, M = symbol("N"), symbol("M")
@@ -28,6 +29,7 @@ TENSORS = st.builds(
     ints=SHAPES,
     uniform=st.sampled_from([None, b"\0", b"\1"]),
     floats=st.sampled_from([None, b"\0", b"\1"]),
+    range=st.sampled_from([None, Range(0.0, 1.0, 0.0, 1.5, True), Range(-1.0, 0.5, -1.0, 0.5, False), Range(2.0, 3.0, 2.0, 3.0, True)]),
 )
 FACTS = TENSORS | st.sampled_from(SEQUENCES).map(lambda text: Fact(other=text)) | st.just(UNKNOWN)
 

@@ -5,7 +5,7 @@
 Every seed is one graph. It begins with a node of any standard operator of opsets 7 to 26, with
 attributes that differ from their defaults, or with a computation with sizes. Its inputs have named,
 unknown and known sizes, and nodes follow it. The fuzzer compares the types, sizes, integers,
-uniform elements and constants that `eqsat.egraph.encode` derives, at several choices of the sizes.
+uniform elements, ranges and constants that `eqsat.egraph.encode` derives, at several choices of the sizes.
 A size on which the two engines differ must be unknown. A wrong fact is cut down to the nodes it
 depends on, and printed as ONNX text.
 """
@@ -27,6 +27,7 @@ from eqsat.control.flow import simplify
 from eqsat.egraph.encode import Outer, encode
 from eqsat.facts.dims import Dim, evaluate
 from eqsat.facts.fact import Contradiction, Fact, from_array, show_dims
+from eqsat.facts.intervals import Range
 from eqsat.model.model import Graph, Node, attribute_graphs
 from eqsat.model.names import captures
 from eqsat.model.read import normalize
@@ -116,6 +117,15 @@ def faults(fact: Fact, value: Any, sizes: Mapping[str, int]) -> Iterator[str]:
         yield f"all elements {fact.uniform!r}, but they are {value}"
     if fact.floats is not None and value.tobytes() != fact.floats:
         yield f"elements {fact.floats!r}, but they are {value}"
+    if fact.range is not None and (outlier := _outlier(fact.range, value)) is not None:
+        yield f"elements in {fact.range}, but one is {outlier}"
+
+
+def _outlier(bounds: Range, value: np.ndarray[Any, Any]) -> Any:
+    """Returns an element that is not in a range as computed; None if there is none."""
+    elements = value.ravel() if value.dtype.kind in "iub" else value.ravel().astype(np.float64)
+    wrong = [element for element in elements.tolist() if not (bounds.nan if element != element else bounds.least <= element <= bounds.most)]
+    return wrong[0] if wrong else None
 
 
 def _whole(value: np.ndarray[Any, Any]) -> tuple[int, ...] | None:
@@ -145,7 +155,7 @@ def _sequence_faults(fact: Fact, value: list[Any]) -> Iterator[str]:
 def count(fact: Fact) -> int:
     """Returns the number of statements of a fact."""
     sizes = sum(dim is not None for dims in (fact.shape, fact.ints) if dims is not None for dim in dims)
-    return bool(fact.dtype) + sizes + (fact.uniform is not None) + (fact.floats is not None) + fact.const + (fact.other is not None)
+    return bool(fact.dtype) + sizes + (fact.uniform is not None) + (fact.floats is not None) + fact.const + (fact.other is not None) + (fact.range is not None)
 
 
 # --- graphs ---

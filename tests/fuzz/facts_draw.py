@@ -123,4 +123,19 @@ def elements(random: np.random.Generator, shape: Sequence[int], dtype: int, low:
     return np.asarray(random.random(shape) * (high - low) + low).astype(kind)
 
 
+def with_extremes(random: np.random.Generator, array: Array) -> Array:
+    """Returns a tensor with some of its numbers replaced by the extremes of its type, and often by
+    NaN and infinities.
+    """
+    if array.dtype.kind in "iu":
+        information = np.iinfo(array.dtype)
+        extremes = [information.min, information.max, information.min + 1, 0, 1]
+    else:
+        limits = np.finfo(array.dtype)
+        extremes = [0.0, -0.0, limits.max, limits.min, limits.tiny, limits.smallest_subnormal, 1.0, -1.0]
+        extremes += [np.nan, np.inf, -np.inf] if random.random() < 0.6 else []
+    chosen = random.choice(np.array(extremes, array.dtype), array.shape)
+    return np.where(random.random(array.shape) < 0.2, chosen, array)
+
+
 Maker = Callable[[Draw], Case]

@@ -1,7 +1,7 @@
 """The graph of a seed, for the fuzzer of facts.
 
-It begins with a node of the tables, a computation with sizes, or nodes that fill and empty a
-sequence.
+It begins with a node of the tables, a computation with sizes or with bounded values, or nodes that
+fill and empty a sequence.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .facts_layers import LAYERS
 from .facts_models import Drawn, parameter, place_node
 from .facts_moves import MOVES
 from .facts_programs import followers, move, shape_program, tensor
+from .facts_ranges import ranged_program
 
 OLDEST, NEWEST = 7, 26
 TABLE: dict[str, Maker] = dict(sorted({**ELEMENTS, **MOVES, **LAYERS}.items()))
@@ -34,6 +35,10 @@ def draw_graph(seed: int, names: Sequence[str] = ()) -> tuple[Drawn, Draw]:
     if not names and draw.chance(0.06):
         drawn = Drawn(draw.number(11, NEWEST))
         boxed(drawn, draw)
+        return drawn, draw
+    if not names and draw.chance(0.15):
+        drawn = Drawn(draw.number(18, NEWEST))
+        ranged_program(drawn, draw)
         return drawn, draw
     operators = names or tuple(TABLE)
     while True:

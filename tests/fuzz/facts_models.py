@@ -17,7 +17,7 @@ from onnx import defs, helper, numpy_helper
 
 from eqsat.operators import Operator, find_operator, to_attribute
 
-from .facts_draw import FLOAT, INT32, INT64, STRING, TYPES, Array, Case, Draw, Fixed, Free, elements
+from .facts_draw import FLOAT, INT32, INT64, STRING, TYPES, Array, Case, Draw, Fixed, Free, elements, with_extremes
 
 _SIZES = (0, 1, 1, 2, 3, 4, 6, 11, 13)
 _MOST = 1 << 15  # the most elements of one input
@@ -31,6 +31,7 @@ class Drawn:
     opset: int
     inputs: dict[str, tuple[int, list[int | str | None]]] = field(default_factory=dict[str, tuple[int, list[int | str | None]]])
     bounds: dict[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
+    wild: set[str] = field(default_factory=set[str])  # inputs that hold NaN, infinities and extremes, too
     fixed: dict[str, Array] = field(default_factory=dict[str, Array])  # inputs that are the same in each run
     constants: dict[str, Array] = field(default_factory=dict[str, Array])
     nodes: list[onnx.NodeProto] = field(default_factory=list[onnx.NodeProto])
@@ -80,6 +81,8 @@ class Drawn:
             if int(np.prod(shape, dtype=float)) > _MOST:
                 return None
             found[name] = elements(random, shape, dtype, *self.bounds[name])
+            if name in self.wild:
+                found[name] = with_extremes(random, found[name])
         return found
 
     def choices(self, draw: Draw) -> list[dict[str, int]]:

@@ -49,13 +49,13 @@ EXAMPLES = {
             e0 = Relu(x)  e1 = Relu(e0)  e2 = Abs(e1)  e3 = Abs(e2)  e = Relu(e3) }""",
         {"Ceil": 1, "Floor": 1, "Round": 1, "Sign": 1, "Relu": 1},
         "rounding-whole[Ceil,Ceil] rounding-whole[Floor,Floor] rounding-whole[Round,Round] "
-        "idempotent-idempotent[Sign] idempotent-idempotent[Relu] abs-relu idempotent-idempotent[Abs]",
+        "idempotent-idempotent[Sign] idempotent-idempotent[Relu] nonnegative[Abs] idempotent-idempotent[Abs]",
         BOTH,
     ),
     "Abs and Relu of what has no sign": Example(
         """g (float[N, 4] x) => (float[N, 4] a, float[N, 4] b) { r = Exp(x)  s = Relu(r)  a = Abs(s)  t = Abs(x)  b = Relu(t) }""",
         {"Exp": 1, "Abs": 1},
-        "sign-nonnegative[Relu,Exp] sign-nonnegative[Abs,Exp] relu-abs",
+        "nonnegative[Relu] nonnegative[Abs]",
         BOTH,
     ),
     "odd functions hand on the sign": Example(
@@ -214,7 +214,7 @@ EXAMPLES = {
     "no bounds": Example(
         "g (int32[N, 4] x) => (int32[N, 4] y) { r = Clip(x)  y = Neg(r) }",
         {"Neg": 1},
-        "clip-nothing",
+        "needless-clip",
         BOTH,
     ),
     "bounds that do not meet": Example(

@@ -46,7 +46,7 @@ EXAMPLES = {
             e = DequantizeLinear(y, s, w)  t = Relu(e)  b = QuantizeLinear(t, s, w)
             u = Clip(d, lo, hi)  c = Sin(u) }""",
         {"DequantizeLinear": 1, "Exp": 1, "Sin": 1, "Clip": 1},
-        "relu-dequantize clip-lowest clip-dequantize quantize-dequantize",
+        "relu-dequantize needless-clip clip-dequantize quantize-dequantize",
         (13, 17, 21),
     ),
     "moves between": Example(

@@ -10,8 +10,8 @@ decides whether a rule fires.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from random import Random
 from typing import Final
@@ -21,6 +21,7 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from eqsat.checker.drawing.bindings import Bindings, Open, opened, setting
+from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner
 from eqsat.checker.drawing.domains import Domain, domains
 from eqsat.checker.drawing.draw import Drawing, Placed, parameter
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
@@ -33,7 +34,7 @@ from eqsat.language.expressions import evaluate
 from eqsat.language.problems import Problem
 from eqsat.language.resolve import Resolved
 from eqsat.language.sorts import Sort
-from eqsat.language.syntax import Spread
+from eqsat.language.syntax import Line, Spread
 from eqsat.language.values import DTYPES, Value
 from eqsat.model.imports import import_domains
 from eqsat.operators import to_attribute
@@ -144,7 +145,7 @@ class _Sketch:
 
     def __init__(self, rule: Resolved) -> None:
         self._rule = rule
-        self._variants: dict[tuple[frozenset[str], tuple[int, ...], frozenset[str]], tuple[Left, Dtypes] | None] = {}
+        self._variants: dict[Hashable, tuple[Left, Dtypes] | None] = {}
 
     @cached_property
     def _choices(self) -> Choices:
@@ -157,6 +158,10 @@ class _Sketch:
     @cached_property
     def _constants(self) -> frozenset[str]:
         return constants(self._rule)
+
+    @cached_property
+    def _leaves_to_bound(self) -> tuple[str, ...]:
+        return leaves_to_bound(self._rule)
 
     @cached_property
     def _lines(self) -> tuple[_Line, ...]:
@@ -197,7 +202,7 @@ class _Sketch:
             counts.update(dict.fromkeys(together, self._count(line, together[0]) if line and random.random() < 0.4 else random.randint(1, 5)))
         repeated = frozenset(key for key in self._choices.spreads if counts[key] > 1 and random.random() < _REPEATED)
         present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
-        variant = self._variant(present, counts, repeated)
+        variant = self._variant(present, counts, repeated, bounding_lines(random, self._leaves_to_bound))
         types = None if variant is None else variant[1].draw(random)
         if variant is None or types is None:
             return None
@@ -216,7 +221,7 @@ class _Sketch:
         """
         found: dict[str, Sizes] = {}
         for leaf in left.leaves:
-            given = line.shapes.get(leaf.given, ())
+            given = line.shapes.get(owner(leaf.given), ())
             if given:
                 found[leaf.name] = given[leaf.index] if leaf.index < len(given) else random.choice(given)
         return found
@@ -224,7 +229,7 @@ class _Sketch:
     def _own_shapes(self, random: Random, left: Left) -> dict[str, Sizes]:
         """One shape for all tensors, changed in rank where a judgement of the rule demands it."""
         shape = first_shape(random)
-        return {leaf.name: of_rank(random, shape, *self._ranks.get(leaf.given, (0, RANK_LIMIT))) for leaf in left.leaves}
+        return {leaf.name: of_rank(random, shape, *self._ranks.get(owner(leaf.given), (0, RANK_LIMIT))) for leaf in left.leaves}
 
     def test(self, random: Random, generator: np.random.Generator, index: int, place: int) -> Drawing | None:
         """The draw of a test line, whose letters stand for the data type at `place`; None if its
@@ -258,13 +263,16 @@ class _Sketch:
         bindings.set_dtypes(types)
         return bindings
 
-    def _variant(self, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str]) -> tuple[Left, Dtypes] | None:
+    def _variant(
+        self, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str], bounding: tuple[Line, ...] = ()
+    ) -> tuple[Left, Dtypes] | None:
         """The left side with the present inputs, and its types; None if an operator has too few
-        inputs.
+        inputs. The lines of `bounding` make some of its leaves.
         """
-        key = (present, tuple(counts.values()), repeated)
+        key = (present, tuple(counts.values()), repeated, bounding)
         if key not in self._variants:
-            left = flatten(self._rule, present, counts, repeated)
+            rule = replace(self._rule, rule=replace(self._rule.rule, left=(*self._rule.rule.left, *bounding))) if bounding else self._rule
+            left = flatten(rule, present, counts, repeated)
             legal = all(step.operator.schema is not None and len(step.inputs) >= step.operator.schema.min_input for step in left.steps)
             self._variants[key] = (left, Dtypes(self._rule, left)) if legal else None
         return self._variants[key]

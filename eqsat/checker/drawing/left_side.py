@@ -134,19 +134,20 @@ def elements_read(rule: Resolved) -> dict[str, str]:
     """The tensors whose elements the rule reads, each with a function that reads it. The rule fires
     only if they are constants.
     """
-    found = [call for call in _calls(rule.rule) if call.function in (UNIFORM, VALUES)]
+    found = [call for call in calls(rule.rule) if call.function in (UNIFORM, VALUES)]
     return {argument.name: call.function for call in found for argument in call.arguments if isinstance(argument, Name)}
 
 
-def _calls(part: object) -> Iterator[Call]:
+def calls(part: object) -> Iterator[Call]:
+    """All calls of functions in a part of a rule."""
     if isinstance(part, Call):
         yield part
     if isinstance(part, tuple):
         for item in part:  # pyright: ignore[reportUnknownVariableType]
-            yield from _calls(item)  # pyright: ignore[reportUnknownArgumentType]
+            yield from calls(item)  # pyright: ignore[reportUnknownArgumentType]
     elif is_dataclass(part):
         for inner in fields(part):
-            yield from _calls(getattr(part, inner.name))
+            yield from calls(getattr(part, inner.name))
 
 
 def flatten(rule: Resolved, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str] = frozenset()) -> Left:

@@ -1,0 +1,73 @@
+"""Bounded leaves: in an instance of a rule that reads ranges, operators bound the leaves.
+
+The input is a resolved rule. The output is lines for its left side: each makes a tensor of the rule
+from a free one, so that something is known of its elements. Without them such a rule would fire on
+constants alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from random import Random
+from typing import Final
+
+from eqsat.checker.drawing.left_side import calls, constants, elements_read, terms
+from eqsat.language.resolve import Resolved
+from eqsat.language.sorts import Sort
+from eqsat.language.syntax import Attribute, Expression, Line, Name, Number, Term
+
+READERS: Final = frozenset({"high", "low", "numbers", "rounded_high", "rounded_low"})
+"""The functions of the language that read ranges."""
+
+_FREE: Final = "free_"
+_BOUNDED: Final = 0.9  # share of the leaves that get bounds
+_BOUNDS: Final = ((-3, -1), (-1, 1), (-1, 0), (0, 0), (0, 1), (0, 6), (1, 1), (1, 3), (3, 5))
+_ENDS: Final = (-1, 0, 1, 3)
+
+
+def leaves_to_bound(rule: Resolved) -> tuple[str, ...]:
+    """The names of tensors from outside that may get bounds; none if the rule reads no ranges."""
+    if READERS.isdisjoint(call.function for call in calls(rule.rule)):
+        return ()
+    made = {target for line in rule.rule.left for target in line.targets}
+    inputs = {item.name for term in terms(rule) for item in term.inputs if isinstance(item, Name)}
+    tensors = (name for name in sorted(inputs - made) if rule.sorts.get(name) is Sort.TENSOR)
+    return tuple(name for name in tensors if name not in constants(rule) and name not in elements_read(rule))
+
+
+def bounding_lines(random: Random, names: Iterable[str]) -> tuple[Line, ...]:
+    """Lines that bound most of the named tensors."""
+    return tuple(Line((name,), _bounded(random, name)) for name in names if random.random() < _BOUNDED)
+
+
+def owner(given: str) -> str:
+    """The tensor of the rule whose free tensor has this name, or the name itself."""
+    return given.removeprefix(_FREE)
+
+
+def _bounded(random: Random, name: str) -> Expression:
+    free = Name(_FREE + name)
+    # Casts of truth values and of integers are never NaN.
+    whole = _cast(name, Term(random.choice(("Not", "BitwiseNot")), (), None, (free,)))
+    kind = random.randrange(12)
+    if kind < 4:
+        low, high = random.choice(_BOUNDS)
+        return Term("Clip", (), None, (whole if random.random() < 0.4 else free, _number(low), _number(high)))
+    if kind < 6:
+        return Term(random.choice(("Max", "Min")), (), None, (free, _number(random.choice(_ENDS))))
+    if kind < 7:
+        return Term("Neg", (), None, (Term("Abs", (), None, (free,)),))
+    if kind < 8:
+        return whole
+    if kind < 9:
+        return random.choice((Term("Or", (), None, (free, _number(1))), Term("And", (), None, (free, _number(0)))))
+    return Term(random.choice(("Abs", "Exp", "Relu", "Sigmoid", "Softmax", "Tanh")), (), None, (free,))
+
+
+def _number(value: int) -> Number:
+    return Number(value, str(value))
+
+
+def _cast(name: str, value: Term) -> Term:
+    """A cast to the data type of the named tensor, for which the variable of the cast stands."""
+    return Term("Cast", (Attribute("to", Name(f"Type_{name}")),), None, (value,))

@@ -1,0 +1,171 @@
+"""Ranges: their arithmetic, those of operators, and proof that the fuzzer finds wrong ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto
+
+from eqsat.facts import inference
+from eqsat.facts.element_ranges import ELEMENT_RANGES
+from eqsat.facts.fact import Fact, from_array, merge
+from eqsat.facts.intervals import Range, add, everything, made, meet, multiply, outward
+from eqsat.facts.ranges import RANGES, known_range
+from tests.fuzz import facts
+from tests.fuzz.facts import stated
+from tests.fuzz.facts_draw import Draw
+from tests.fuzz.facts_models import Drawn
+from tests.fuzz.facts_ranges import ranged_program
+from tests.support.models import parse
+
+FLOAT, FLOAT16, BFLOAT16, DOUBLE = (int(TensorProto.DataType.Value(name)) for name in ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE"))
+INT8, INT64, UINT8, BOOL = (int(TensorProto.DataType.Value(name)) for name in ("INT8", "INT64", "UINT8", "BOOL"))
+INF = math.inf
+
+ENDS = st.sampled_from([-INF, -3.5, -1.0, -0.0, 0.0, 0.25, 1.0, 7.0, INF])
+INTERVALS = st.tuples(ENDS, ENDS).map(lambda ends: (min(ends), max(ends)))
+
+
+def ranges(text: str) -> dict[str, Range | None]:
+    """Returns the known range of each value of a model."""
+    found = stated(parse(text))
+    assert not isinstance(found, str), found
+    return {name: known_range(fact) for name, fact in found.items()}
+
+
+@given(INTERVALS, INTERVALS, st.floats(0, 1), st.floats(0, 1))
+def test_sums_and_products_stay_within_their_ends(a: tuple[float, float], b: tuple[float, float], s: float, t: float) -> None:
+    x, y = (min(max(low, -9.0) + share * (min(high, 9.0) - max(low, -9.0)), high) for (low, high), share in ((a, s), (b, t)))
+    if not (a[0] <= x <= a[1] and b[0] <= y <= b[1]):
+        return
+    for transfer, value in ((add, x + y), (multiply, x * y)):
+        found = made(FLOAT, transfer([a, b]), None, True)
+        assert math.isnan(value) or found is None or found.low <= np.float32(value) <= found.high
+
+
+@pytest.mark.parametrize("dtype", [FLOAT16, BFLOAT16, FLOAT, DOUBLE])
+@given(value=st.floats(allow_nan=False, allow_infinity=False))
+def test_rounding_is_outward(dtype: int, value: float) -> None:
+    low, high = outward(dtype, value, -INF), outward(dtype, value, INF)
+    assert low <= value <= high
+    assert outward(dtype, low, -INF) == low
+    assert outward(dtype, high, INF) == high
+
+
+def test_integers_that_may_wrap_have_no_bounds() -> None:
+    assert made(INT8, (100, 130), (100, 130), False) is None
+    assert made(INT8, (100, 120), (100, 120), False) == Range(100, 120, 100, 120, False)
+    assert made(UINT8, (0, 255), (0, 255), False) is None
+
+
+def test_a_merged_range_is_in_both() -> None:
+    a, b = Fact(FLOAT, range=Range(0.0, INF, 0.0, INF, True)), Fact(FLOAT, range=Range(-1.0, 1.0, -1.5, 1.5, False))
+    assert merge(a, b).range == merge(b, a).range == Range(0.0, 1.0, 0.0, 1.5, False) == meet(b.range or a.range, a.range or b.range)  # type: ignore[arg-type]
+    assert merge(a, Fact(FLOAT)).range == a.range
+
+
+@pytest.mark.parametrize(
+    ("array", "wanted"),
+    [
+        (np.array([1, -2], np.int64), Range(-2, 1, -2, 1, False)),
+        (np.full((100,), 3, np.uint8), Range(3, 3, 3, 3, False)),
+        (np.array([1, np.nan], np.float32), Range(1.0, 1.0, 1.0, 1.0, True)),
+        (np.array([np.nan], np.float32), Range(-INF, INF, -INF, INF, True)),
+        (np.array([True]), Range(1, 1, 1, 1, False)),
+        (np.zeros((0,), np.float32), Range(-INF, INF, -INF, INF, True)),
+    ],
+)
+def test_constants_have_the_range_of_their_elements(array: np.ndarray, wanted: Range) -> None:
+    assert known_range(from_array(array)) == wanted
+
+
+def test_what_has_no_numbers_has_no_range() -> None:
+    assert known_range(from_array(np.array(["a"], object))) is None
+    assert known_range(Fact()) is None
+    assert everything(int(TensorProto.STRING)) is None
+
+
+def test_kernels_that_leave_the_mathematical_range_have_a_wider_one() -> None:
+    found = ranges("g (float[N, 4] x) => (float[N, 4] y) { y = Sigmoid(x)  c = Ceil(y)  t = Tanh(x) }")
+    assert found["y"] is not None and found["y"].real == (0, 1) and found["y"].least == 0 and 1 < found["y"].most < 1.001
+    assert found["c"] is not None and found["c"].real == (0, 1) and found["c"].most == 2
+    assert found["t"] is not None and found["t"].least < -1
+
+
+def test_ranges_pass_what_only_moves_elements() -> None:
+    found = ranges(
+        """g (float[N, 4] x, float[2, 2] z) => (float[N, 4] y) <int64[2] s = {4, -1}, float[2] c = {0.5, 2}> {
+        r = Relu(x)  t = Transpose(r)  u = Reshape(t, s)  v = Concat<axis = 0>(u, u)  k = Exp(z)  p = Mul(k, c)  y = Neg(r) }"""
+    )
+    assert all(found[name] == Range(0.0, INF, 0.0, INF, True) for name in "rtuvp")
+    assert found["y"] == Range(-INF, 0.0, -INF, 0.0, True)
+
+
+def test_nan_is_known_to_be_absent_behind_casts_of_integers_only() -> None:
+    found = ranges(
+        """g (float[N, 4] x, int8[N, 4] i) => (float[N, 4] y) {
+        y = Cast<to = 1>(i)  t = Tanh(y)  q = Div(t, y)  z = Relu(x)  k = Cast<to = 7>(t)  l = Cast<to = 7>(z) }"""
+    )
+    assert found["y"] == Range(-128.0, 127.0, -128.0, 127.0, False)
+    assert found["t"] is not None and not found["t"].nan
+    assert found["q"] is not None and found["q"].nan
+    assert found["k"] is not None and found["k"].real == (-1, 1)
+    assert found["l"] == everything(INT64)
+
+
+def test_comparisons_are_as_sure_as_their_operands() -> None:
+    found = ranges(
+        """g (float[N, 4] x, int64[N, 4] i) => (bool[N, 4] a) <float two = {2}, int64 zero = {0}> {
+        s = Sigmoid(x)  a = Less(s, two)  b = Greater(s, two)  k = Abs(i)  c = Less(k, zero)  m = ArgMax<axis = 1>(x)  d = Less(m, zero) }"""
+    )
+    assert found["b"] == found["d"] == Range(0, 0, 0, 0, False)
+    assert found["a"] == found["c"] == everything(BOOL)  # NaN is not less, and the least integer has no opposite
+
+
+# --- the fuzzer ---
+
+
+def programs(seeds: range, monkeypatch: pytest.MonkeyPatch) -> facts.Tally:
+    """Fuzzes programs of bounded values alone."""
+
+    def drawn(seed: int, names: object = ()) -> tuple[Drawn, Draw]:
+        draw = Draw([seed])
+        found = Drawn(draw.number(18, 26))
+        ranged_program(found, draw)
+        return found, draw
+
+    monkeypatch.setattr(facts, "draw_graph", drawn)
+    return facts.fuzz(seeds)
+
+
+@pytest.mark.slow
+def test_no_element_is_outside_of_its_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    tally = programs(range(50_000, 50_300), monkeypatch)
+    assert not tally.wrong, "\n\n".join(f"seed {wrong.seed}: {wrong.text}\n{wrong.model}" for wrong in tally.wrong)
+    assert tally.ran["the runtime"] > 280
+
+
+LIES: dict[str, tuple[int, dict[str, Callable[..., Range | None]], Callable[..., Range | None]]] = {
+    "Tanh": (170, ELEMENT_RANGES, lambda dtype, inputs: Range(-1.0, 1.0, -1.0, 1.0, True)),
+    "Acos": (200, ELEMENT_RANGES, lambda dtype, inputs: Range(0.0, 3.15, 0.0, 3.15, inputs[0].nan)),
+    "Pad": (215, RANGES, lambda node, found: RANGES["Expand"](node, found)),
+    "MaxPool": (78, RANGES, lambda node, found: RANGES["Expand"](node, found)),
+    "ReduceMax": (240, RANGES, lambda node, found: RANGES["Expand"](node, found)),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_wrong_range_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    forget = inference._infer_cached.cache_clear  # pyright: ignore[reportPrivateUsage]
+    first, table, lie = LIES[name]
+    forget()
+    monkeypatch.setitem(table, name, lie)
+    try:
+        assert programs(range(first, first + 15), monkeypatch).wrong
+    finally:
+        forget()
