@@ -224,7 +224,7 @@ class Rewriter:
         if not self._options.greedy:
             return saturate(encoding, self._limits(), ruleset, simplified)
         around = Surroundings(
-            lambda egraph: self._prices(encoding, egraph),
+            lambda egraph: self._prices(encoding, egraph, task.opset),
             stored_by(encoding.graph.constants.values()) + max(0.0, task.growth),
             self._fold_limit,
             task.opset,
@@ -255,7 +255,7 @@ class Rewriter:
     def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
         """Returns the best graph in an e-graph, and the facts of its outputs."""
         graph, outer, place, encoding, part, opset, growth = task
-        chooser = Chooser(self._prices(part.encoding, egraph), self._fold_limit, opset, self._worker)
+        chooser = Chooser(self._prices(part.encoding, egraph, opset), self._fold_limit, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
         if outer.main:
             self._options.progress(f"choose, {part.title}")
@@ -356,7 +356,7 @@ class Rewriter:
         share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
-    def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
+    def _prices(self, encoding: Encoding, egraph: EGraph, opset: int) -> Prices:
         signatures = self._terms.signatures
         inside: dict[tuple[int, tuple[int, ...]], int] = {}
         for entry in encoding.entries:
@@ -367,7 +367,7 @@ class Rewriter:
         def launches(term: Term) -> int:
             return inside.get((term.head, term.data), 1)
 
-        return Prices(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, launches)
+        return Prices(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, launches, opset)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

@@ -63,11 +63,11 @@ class Job:
         far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
         return Sizes(far * least, far * most)
 
-    def allowed(self, library: Library) -> Library:
-        """Returns the rules without those that the target leaves out. Rules that the settings name
-        stay all the same.
+    def allowed(self, library: Library, opset: int) -> Library:
+        """Returns the rules without those that the target leaves out, and without those that make
+        what the opset lacks. Rules that the settings name stay all the same.
         """
-        out = () if self.settings.only else self.valuation.target.leaves_out
+        out = () if self.settings.only else self.valuation.target.leaves_out | self.plan.useless(opset)
         return library.select((), tuple(group.name for group in library.groups if group.name in out))
 
     def cuts(self, model: onnx.ModelProto) -> bool:
@@ -104,7 +104,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     """
     size = written_bytes(model.proto.graph)
     most = size + job.settings.growth(size)
-    library = job.allowed(library)
+    library = job.allowed(library, next((item.version for item in model.proto.opset_import if not normal_domain(item.domain)), 1))
     found = _at_seams(_begun(model, job, most, library, kept), model.folder, job, most, library, kept, True)
     for turn in range(1, max(job.plan.turns, _OPENED)):
         # A turn may make a condition known, so rules can find more in the branch that is taken.
