@@ -67,7 +67,9 @@ class Job:
         """Returns the rules without those that the target leaves out, and without those that make
         what the opset lacks. Rules that the settings name stay all the same.
         """
-        out = () if self.settings.only else self.valuation.target.leaves_out | self.plan.useless(opset)
+        # An operator of a runtime's own may stand for what the opset lacks.
+        useless = frozenset[str]() if self.settings.allow_domain else self.plan.useless(opset)
+        out = () if self.settings.only else self.valuation.target.leaves_out | useless
         return library.select((), tuple(group.name for group in library.groups if group.name in out))
 
     def cuts(self, model: onnx.ModelProto) -> bool:
