@@ -93,6 +93,8 @@ class Target:
     assembles: frozenset[str] = frozenset()
     # Groups of rules that never pay on it
     leaves_out: frozenset[str] = frozenset()
+    # Groups of rules that pay on no other target; they are in files of their own
+    takes_in: frozenset[str] = frozenset()
     # Domains of operators that its runtime has beside the standard's, and that a run may use if asked
     domains: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
@@ -239,6 +241,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         tuple(fusions),
         frozenset(table.get("assembles", ())),
         frozenset(table.get("leaves_out", ())),
+        frozenset(table.get("takes_in", ())),
         frozenset(table.get("domains", ())),
     )
 

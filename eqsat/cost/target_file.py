@@ -17,6 +17,7 @@ from eqsat.contributed import DOMAINS
 from eqsat.cost.fusion import CONDITIONS
 from eqsat.cost.kinds import KINDS
 from eqsat.errors import InputError
+from eqsat.shipped import SELDOM
 from eqsat.spelling.definitions import DEFINED
 
 DTYPES: Final = {name.lower(): int(number) for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
@@ -164,6 +165,7 @@ _FILE = _table(
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
         "leaves_out": _list(_TEXT, "a list of groups of rules"),
+        "takes_in": _list(_one_of(SELDOM, "a group of rules for few targets"), "a list of groups of rules"),
         "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),

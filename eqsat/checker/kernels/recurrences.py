@@ -61,11 +61,13 @@ def _gru(call: Call, weights: _Weights, x: Array, states: _States) -> _States:
 
 def _lstm(call: Call, weights: _Weights, x: Array, states: _States) -> _States:
     h, c = states
-    peepholes = weights.peepholes or [np.zeros(h.shape[-1], h.dtype)] * 3
-    enter = _opened(np.asarray(weights.both(0, x, h) + peepholes[0] * c))
-    forget = _opened(np.asarray(weights.both(2, x, h) + peepholes[2] * c))
-    kept = np.asarray(forget * c + enter * _bent(weights.both(3, x, h)))
-    leave = _opened(np.asarray(weights.both(1, x, h) + peepholes[1] * kept))
+
+    def gate(number: int, hole: int, memory: Array) -> Array:
+        seen = weights.both(number, x, h)
+        return _opened(seen if weights.peepholes is None else np.asarray(seen + weights.peepholes[hole] * memory))
+
+    kept = np.asarray(gate(2, 2, c) * c + gate(0, 0, c) * _bent(weights.both(3, x, h)))
+    leave = gate(1, 1, kept)
     return np.asarray(leave * _bent(kept)), kept
 
 
