@@ -12,7 +12,7 @@ import eqsat
 from eqsat.errors import InputError
 from tests.support.models import operators, weighted
 
-FEW_MULTIPLIERS = Path(__file__).parent / "few_multipliers.toml"
+FEW_MULTIPLIERS = Path(__file__).parents[1] / "support" / "few_multipliers.toml"
 
 
 def convolution(channels: int = 16, side: int = 16) -> onnx.ModelProto:
