@@ -8,11 +8,9 @@ meet from the back. `equation` writes such lists again, without `...`.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable
-from typing import cast
 
 from eqsat.facts.dims import Known
-from eqsat.language.values import List, NoValue, concrete
+from eqsat.language.values import List, NoValue, Value, concrete, is_integer, is_list
 
 _LETTERS = string.ascii_letters
 
@@ -29,7 +27,7 @@ def letters(equation: str, place: Known, rank: Known) -> List:
     rest = axes - len(head) - len(tail)
     if rest < 0 or (rest and not dots) or not set(head + tail) <= set(_LETTERS):
         raise NoValue(f"a tensor of {axes} axes for the letters {term}")
-    return tuple([*map(_LETTERS.index, head), *range(-rest, 0), *map(_LETTERS.index, tail)])
+    return (*map(_LETTERS.index, head), *range(-rest, 0), *map(_LETTERS.index, tail))
 
 
 def _implied(left: str) -> str:
@@ -37,18 +35,21 @@ def _implied(left: str) -> str:
     return "..." * ("..." in left) + "".join(letter for letter in sorted(set(left) - set(",.")) if left.count(letter) == 1)
 
 
-def equation(operands: List, result: List) -> str | None:
+def equation(operands: List, result: List) -> str:
     """`equation`."""
-    terms = [cast("tuple[int, ...]", term) for term in (*operands, result)]
-    used = sorted({letter for term in terms for letter in term if letter >= 0})
-    spare = (letter for letter in range(len(_LETTERS)) if letter not in used)
-    named: dict[int, int] = {letter: letter for letter in used}
-    for letter in sorted({letter for term in terms for letter in term if letter < 0}):
-        if (free := next(spare, None)) is None:
-            return None
-        named[letter] = free
-    return ",".join(_spelled(term, named) for term in terms[:-1]) + "->" + _spelled(terms[-1], named)
+    terms = [_numbers(term) for term in (*operands, result)]
+    used = {letter for term in terms for letter in term}
+    spare = [letter for letter in range(len(_LETTERS)) if letter not in used]
+    named = {letter: letter for letter in used} | dict(zip(sorted(letter for letter in used if letter < 0), spare, strict=False))
+    spelled = ["".join(_LETTERS[named[letter]] for letter in term) for term in terms]
+    return ",".join(spelled[:-1]) + "->" + spelled[-1]
 
 
-def _spelled(term: Iterable[int], named: dict[int, int]) -> str:
-    return "".join(_LETTERS[named[letter]] for letter in term)
+def _numbers(term: Value | None) -> list[int]:
+    """The letters of one operand. Raises `NoValue` if they are none."""
+    if term is None or not is_list(term):
+        raise NoValue("the letters of an operand are a list")
+    found = [concrete(letter, "a letter") if is_integer(letter) else None for letter in term]
+    if None in found or not all(-len(_LETTERS) // 2 <= letter < len(_LETTERS) for letter in found if letter is not None):
+        raise NoValue("a letter is a number below 52")
+    return [letter for letter in found if letter is not None]

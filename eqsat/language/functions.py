@@ -193,7 +193,14 @@ _TABLE = (
         einsum_letters.letters,
         partial=True,
     ),
-    Function("equation", (LIST, LIST), TEXT, "the equation of an Einsum whose operands have these lists of letters, and whose result has the last one", einsum_letters.equation),
+    Function(
+        "equation",
+        (LIST, LIST),
+        TEXT,
+        "the equation of an Einsum whose operands have these lists of letters, and whose result has the last one",
+        einsum_letters.equation,
+        partial=True,
+    ),
     # of anything
     Function("known", (None,), BOOLEAN, "whether a value is known; never unknown itself", _known, takes_unknown=True),
     Function("given", (None,), BOOLEAN, "whether an optional `x?` is present", _given, takes_unknown=True),

@@ -42,7 +42,7 @@ def _bias(call: Call, scores: Array, past: int) -> Array:
     """What is added to the scores: the mask, and minus infinity at keys that a query may not see."""
     mask, (rows, columns) = call.given(3), scores.shape[2:]
     minus = np.asarray(-np.inf, scores.dtype)
-    seen = np.arange(columns) <= np.arange(rows)[:, None] + past if call.integer("is_causal") else np.ones((rows, columns), np.bool_)
+    seen = np.tri(rows, columns, past, np.bool_) if call.integer("is_causal") else np.ones((rows, columns), np.bool_)
     bias = np.where(seen, scores.dtype.type(0), minus)
     if mask is None:
         return bias
