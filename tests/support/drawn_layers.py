@@ -239,6 +239,7 @@ def attention(random: Random) -> Drawn:
     memory = [floats(random, (batch, groups, past, width)), floats(random, (batch, groups, past, inner))] if past else []
     attributes = some(random, scale=number(0.1, 1)(random), is_causal=int(random.integers(2)))
     attributes |= {"softcap": 2.0} if random.random() < 0.2 else {}
+    attributes |= {"left_window_size": int(random.integers(3)), "right_window_size": int(random.integers(-1, 3))} if random.random() < 0.3 else {}
     attributes |= {} if apart else {"q_num_heads": heads, "kv_num_heads": groups}
     return [*parts, mask, *memory], attributes
 

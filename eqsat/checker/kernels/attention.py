@@ -38,12 +38,22 @@ def _repeated(x: Array, heads: int) -> Array:
     return np.repeat(x, heads // x.shape[1], axis=1)
 
 
+def _visible(call: Call, rows: int, columns: int, past: int) -> Array:
+    """Which keys each query may see, as truth values."""
+    left, right = call.integer("left_window_size", -1), call.integer("right_window_size", -1)
+    right = 0 if call.integer("is_causal") else right
+
+    def sees(ahead: int) -> bool:
+        return (left < 0 or ahead >= -left) and (right < 0 or ahead <= right)
+
+    return np.array([[sees(key - query - past) for key in range(columns)] for query in range(rows)], np.bool_).reshape(rows, columns)
+
+
 def _bias(call: Call, scores: Array, past: int) -> Array:
     """What is added to the scores: the mask, and minus infinity at keys that a query may not see."""
-    mask, (rows, columns) = call.given(3), scores.shape[2:]
+    mask, rows, columns = call.given(3), int(scores.shape[2]), int(scores.shape[3])
     minus = np.asarray(-np.inf, scores.dtype)
-    seen = np.tri(rows, columns, past, np.bool_) if call.integer("is_causal") else np.ones((rows, columns), np.bool_)
-    bias = np.where(seen, scores.dtype.type(0), minus)
+    bias = np.where(_visible(call, rows, columns, past), scores.dtype.type(0), minus)
     if mask is None:
         return bias
     if mask.shape[-1] != columns:
@@ -53,9 +63,8 @@ def _bias(call: Call, scores: Array, past: int) -> Array:
 
 
 def _attention(call: Call) -> list[Array]:
-    limits = (call.integer("left_window_size", -1), call.integer("right_window_size", -1))
-    if call.given(6) is not None or limits != (-1, -1) or (len(call.results) > 3 and call.results[3]):
-        raise Unsupported("windows, lengths of caches and inner results are left to the runtimes")
+    if call.given(6) is not None or (len(call.results) > 3 and call.results[3]):
+        raise Unsupported("lengths of caches and inner results are left to the runtimes")
     query = _heads(call.input(0), call.integer("q_num_heads"))
     key, value = (_joined(call, position + 3, _heads(call.input(position), call.integer("kv_num_heads"))) for position in (1, 2))
     if 0 in (*query.shape, *key.shape, *value.shape):

@@ -49,7 +49,9 @@ def _multi_head_attention(call: Call) -> list[Array]:
     if call.given(3) is not None or call.given(4) is not None or call.input(0).ndim != 3:
         raise Unsupported("biases, key masks and heads apart are left to the runtime")
     query, heads = call.input(0), call.integer("num_heads")
-    scale = call.number("scale") or 1 / math.sqrt(query.shape[2] // max(heads, 1))
+    if heads <= 0 or not query.shape[2] or query.shape[2] % heads:
+        raise Illegal("MultiHeadAttention of a width that does not split into heads")
+    scale = call.number("scale") or 1 / math.sqrt(query.shape[2] // heads)
     attributes: dict[str, AttributeValue] = {"scale": scale, "q_num_heads": heads, "kv_num_heads": heads, "is_causal": call.integer("unidirectional")}
     return _step("Attention", [query, call.input(1), call.input(2), call.given(5)], call.results[0], **attributes)
 
