@@ -36,7 +36,7 @@ def _formal(text: str) -> defs.OpSchema.FormalParameter:
     return _Formal(name.removesuffix("?"), known, param_option=_OPTIONAL if name.endswith("?") else _SINGLE)
 
 
-def _schema(name: str, inputs: str, outputs: str, types: Mapping[str, Sequence[str]], **attributes: float | int) -> defs.OpSchema:
+def _schema(name: str, inputs: str, outputs: str, types: Mapping[str, Sequence[str]], required: str = "", **attributes: float | int) -> defs.OpSchema:
     constraints = [(variable, [f"tensor({dtype})" for dtype in dtypes], "") for variable, dtypes in types.items()]
     return defs.OpSchema(
         name,
@@ -45,7 +45,10 @@ def _schema(name: str, inputs: str, outputs: str, types: Mapping[str, Sequence[s
         inputs=[_formal(text) for text in inputs.split()],
         outputs=[_formal(text) for text in outputs.split()],
         type_constraints=constraints,
-        attributes=[defs.OpSchema.Attribute(key, helper.make_attribute(key, value)) for key, value in attributes.items()],
+        attributes=[
+            *(defs.OpSchema.Attribute(key, defs.OpSchema.AttrType.INT, required=True) for key in required.split()),
+            *(defs.OpSchema.Attribute(key, helper.make_attribute(key, value)) for key, value in attributes.items()),
+        ],
     )
 
 
@@ -77,6 +80,18 @@ def _operand(given: TypeProto, flip: bool) -> TypeProto:
     return result
 
 
+def _infer_attention(context: Any) -> None:
+    """Infer the type of MultiHeadAttention: the queries, in the width of the values."""
+    result = TypeProto()
+    result.CopyFrom(context.get_input_type(0))
+    values = context.get_input_type(2).tensor_type
+    if len(result.tensor_type.shape.dim) == len(values.shape.dim) == 3:
+        result.tensor_type.shape.dim[2].CopyFrom(values.shape.dim[2])
+    else:
+        result.tensor_type.ClearField("shape")
+    context.set_output_type(0, result)
+
+
 @functools.cache
 def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     normalized = "output:T mean?:U inv_std_var?:U input_skip_bias_sum?:T"
@@ -85,6 +100,16 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     one = "X:T X_scale:float X_zero_point?:T Y_scale:float Y_zero_point?:T"
     found = [
         _schema("FusedMatMul", "A:T B:T", "Y:T", {"T": _FLOATS}, alpha=1.0, transA=0, transB=0),
+        _schema(
+            "MultiHeadAttention",
+            "query:T key:T value:T bias?:T key_padding_mask?:int32 attention_bias?:T",
+            "output:T",
+            {"T": ("float",)},
+            "num_heads",
+            mask_filter_value=-10000.0,
+            scale=0.0,
+            unidirectional=0,
+        ),
         _schema("QuickGelu", "X:T", "Y:T", {"T": _FLOATS}, alpha=1.702),
         _schema("SkipLayerNormalization", "input:T skip:T gamma:T beta?:T bias?:T", normalized, halves, epsilon=1e-12),
         _schema("SkipSimplifiedLayerNormalization", "input:T skip:T gamma:T bias?:T", normalized, halves, epsilon=1e-12),
@@ -101,6 +126,7 @@ def _schemas() -> dict[tuple[str, str], defs.OpSchema]:
     schemas = {(schema.domain, schema.name): schema for schema in found}
     for name, typed in {"DynamicQuantizeMatMul": 0, "FusedMatMul": 0, "MatMulIntegerToFloat": 2}.items():
         schemas[MICROSOFT, name].set_type_and_shape_inference_function(functools.partial(_infer_product, typed))
+    schemas[MICROSOFT, "MultiHeadAttention"].set_type_and_shape_inference_function(_infer_attention)
     return schemas
 
 

@@ -21,7 +21,7 @@ from eqsat.cost.target import load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
-from eqsat.language.library import Library, built_in, of_domain
+from eqsat.language.library import Library, built_in, of_domain, of_target
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.file_bytes import model_bytes
@@ -128,7 +128,7 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     if unknown := settings.domains - target.domains:
         known = f"it has those of {', '.join(sorted(target.domains))}" if target.domains else "it has none beside the standard's"
         raise InputError(f"target {target.name} has no operators of the domain '{min(unknown)}'; {known}")
-    everything = load_rules(settings.rule_sources, built_in().joined(map(of_domain, sorted(settings.domains))))
+    everything = load_rules(settings.rule_sources, built_in().joined((*map(of_domain, sorted(settings.domains)), *map(of_target, sorted(target.takes_in)))))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
     if strange := target.leaves_out - {group.name for group in everything.groups}:

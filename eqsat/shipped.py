@@ -12,3 +12,6 @@ TARGETS = folder if (folder := _PACKAGE / "extract" / "targets").is_dir() else _
 
 SHIPPED = _PACKAGE / "compiled"
 """The compiled rules of a wheel. A checkout has no such folder."""
+
+SELDOM = tuple(sorted(path.stem for path in (RULES / "targets").glob("*.rules")))
+"""The groups of rules that pay on few targets. Only a target that takes them in runs them."""

@@ -8,7 +8,7 @@ are whole numbers on a target on which everything takes one launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
@@ -17,9 +17,11 @@ from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
 from eqsat.model.model import NodeCount
+from eqsat.operators import Operator, find_operator
 from eqsat.settings import Objective
 from eqsat.terms.reading import input_facts, term_attributes
 from eqsat.terms.terms import Term
+from eqsat.traits import NEWEST
 
 _STEPS = 512  # steps of a cost within one launch
 _ABSURD = float(1 << 60)
@@ -36,6 +38,7 @@ class Prices:
     sizes: Mapping[str, int]  # of named dimensions
     inside: Callable[[Term], int]
     """Returns the launches of a term with bodies, or of a call."""
+    opset: int = NEWEST  # in which terms are written
     _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
     _nodes: dict[tuple[int, ...], PricedNode] = field(default_factory=dict[tuple[int, ...], PricedNode])
 
@@ -70,8 +73,17 @@ class Prices:
         key = self._key(term)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self.priced(self.priced_node(term))
+            found = self._known[key] = self._expanded(signature.operator, self.priced(self.priced_node(term)))
         return found
+
+    def _expanded(self, operator: Operator, found: Price) -> Price:
+        """Returns the price in the opset, whose version of an operator may run as several nodes."""
+        if not operator.standard or self.target.operators.get(operator.name) is None:
+            return found
+        more = self.target.expanded(operator.name, find_operator("", operator.name, self.opset).version)
+        if more is None:
+            return found
+        return replace(found, seconds=found.seconds * more.relative + more.launches * self.target.start, launches=found.launches + more.launches)
 
     def runs(self, term: Term) -> bool:
         """Tells whether the runtime has a kernel for a term, as far as the target says."""
@@ -116,10 +128,14 @@ class Prices:
         return shaped(fact, self.sizes)
 
 
-def prices_of(encoding: Encoding, egraph: EGraph, target: Target, objective: Objective, sizes: Mapping[str, int], count: NodeCount) -> Prices:
-    """Returns the prices of an e-graph. Nodes with bodies launch as often as they have nodes."""
+def prices_of(
+    encoding: Encoding, egraph: EGraph, target: Target, objective: Objective, sizes: Mapping[str, int], count: NodeCount, opset: int = NEWEST
+) -> Prices:
+    """Returns the prices of an e-graph whose terms are written in an opset. Nodes with bodies launch
+    as often as they have nodes.
+    """
     inside: dict[tuple[int, tuple[int, ...]], int] = {}
     for entry in encoding.entries:
         if entry.head >= 0 and encoding.terms.signatures[entry.head].opaque:
             inside[entry.head, entry.data] = count.nodes([encoding.nodes[entry.eclass].proto])
-    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1))
+    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1), opset)

@@ -12,8 +12,6 @@ same object.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import onnx
 from onnx import helper
 
@@ -22,6 +20,7 @@ from eqsat.control.containers import READS, constant_node, unpacked
 from eqsat.control.splitting import divided, part_sizes
 from eqsat.control.surroundings import Scope
 from eqsat.control.unrolling import loop_trips, starts, unrolled
+from eqsat.model.imports import standard_opset
 from eqsat.model.model import attribute_graphs, function_key
 from eqsat.model.names import FreshNames, NameClash, all_names, captures, defined_names
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
@@ -66,10 +65,10 @@ class _Pass:
 
     def run(self) -> bool:
         """Run the pass; tell whether anything changed."""
-        self._graph(self.proto.graph, Scope(_opset(self.proto.opset_import), self.proto.ir_version >= 4))
+        self._graph(self.proto.graph, Scope(standard_opset(self.proto.opset_import), self.proto.ir_version >= 4))
         for function in self.proto.functions if not self.kept else ():  # a kept node may call any function
             body = shell(function)
-            self._graph(body, Scope(_opset((*self.proto.opset_import, *function.opset_import)), False))
+            self._graph(body, Scope(standard_opset((*self.proto.opset_import, *function.opset_import)), False))
             replace_nodes(function.node, body.node)
         return self.changed
 
@@ -266,8 +265,3 @@ def _prune(body: Graph) -> None:
             if node is not None:
                 waiting += [*node.output, *node.input, *(inner for _, graph in attribute_graphs(node) for inner in captures(graph))]
     replace_nodes(body.node, [node for node in body.node if not needed.isdisjoint(node.output)])
-
-
-def _opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
-    """Return the opset of the default domain; the last import counts."""
-    return next((item.version for item in reversed(list(imports)) if not normal_domain(item.domain)), 1)

@@ -146,6 +146,8 @@ def einsum(node: PricedNode) -> Work:
         operations = math.prod(sizes.get(letter, USUAL_SIZE) for letter in current) if current - wanted else 0.0
     output = math.prod(sizes.get(letter, USUAL_SIZE) for letter in wanted)
     elements = result(node) if at(node.outputs, 0) is not None else output
+    # Operands are brought into order, one by one, and so is the result.
+    elements += sum(tensor.elements for tensor in node.inputs if tensor is not None)
     size = moved(node.inputs) + (moved(node.outputs) if at(node.outputs, 0) is not None else 4.0 * output)
     return Work("einsum", size, float(operations), elements)
 

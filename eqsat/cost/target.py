@@ -40,6 +40,15 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Expanded:
+    """The versions of an operator that the runtime runs as the nodes of its definition."""
+
+    version: int  # the first such version
+    launches: int  # launches more than those of the kernel
+    relative: float  # the time relative to the kernel's
+
+
+@dataclass(frozen=True, slots=True)
 class Declared:
     """The figures that a target gives for one operator."""
 
@@ -51,6 +60,7 @@ class Declared:
     operations: float | None = None  # operations for each element of the first output
     missing: frozenset[int] = frozenset()  # data types without a kernel; `all_missing` has all types
     all_missing: bool = False
+    expanded: Expanded | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +93,8 @@ class Target:
     assembles: frozenset[str] = frozenset()
     # Groups of rules that never pay on it
     leaves_out: frozenset[str] = frozenset()
+    # Groups of rules that pay on no other target; they are in files of their own
+    takes_in: frozenset[str] = frozenset()
     # Domains of operators that its runtime has beside the standard's, and that a run may use if asked
     domains: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
@@ -132,6 +144,14 @@ class Target:
         """Tells whether the runtime has a kernel, as far as the target says."""
         declared = self.operators.get(key)
         return declared is None or not (declared.all_missing or dtype in declared.missing)
+
+    def expanded(self, key: str, version: int) -> Expanded | None:
+        """Returns what running a version of an operator as several nodes costs; None if it is one
+        kernel.
+        """
+        declared = self.operators.get(key)
+        found = None if declared is None else declared.expanded
+        return found if found is not None and version >= found.version else None
 
 
 def shipped_targets() -> tuple[str, ...]:
@@ -221,6 +241,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         tuple(fusions),
         frozenset(table.get("assembles", ())),
         frozenset(table.get("leaves_out", ())),
+        frozenset(table.get("takes_in", ())),
         frozenset(table.get("domains", ())),
     )
 
@@ -240,4 +261,12 @@ def _declared(table: Mapping[str, Any]) -> Declared:
     missing = table.get("missing", False)
     names = cast(list[str], missing) if isinstance(missing, list) else []
     classes = {kind: _rates(own) for kind, own in table.get("classes", {}).items()}
-    return Declared(table.get("class"), _rates(table), classes, table.get("operations"), frozenset(DTYPES[name] for name in names), missing is True)
+    return Declared(
+        table.get("class"),
+        _rates(table),
+        classes,
+        table.get("operations"),
+        frozenset(DTYPES[name] for name in names),
+        missing is True,
+        Expanded(**table["expanded"]) if "expanded" in table else None,
+    )

@@ -17,6 +17,7 @@ from eqsat.contributed import DOMAINS
 from eqsat.cost.fusion import CONDITIONS
 from eqsat.cost.kinds import KINDS
 from eqsat.errors import InputError
+from eqsat.shipped import SELDOM
 from eqsat.spelling.definitions import DEFINED
 
 DTYPES: Final = {name.lower(): int(number) for name, number in TensorProto.DataType.items() if name != "UNDEFINED"}
@@ -139,6 +140,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "class": _one_of(KINDS, "a class"),
     "operations": _number("a number of operations for each element, 0 or more"),
     "missing": _missing,
+    "expanded": _table({"version": _SIZE, "launches": _COUNT, "relative": _POSITIVE}, ("version", "launches", "relative")),
     "classes": _tables(_table(RATES), KINDS),
 }
 _FUSION: Final[dict[str, Check]] = {
@@ -163,6 +165,7 @@ _FILE = _table(
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
         "leaves_out": _list(_TEXT, "a list of groups of rules"),
+        "takes_in": _list(_one_of(SELDOM, "a group of rules for few targets"), "a list of groups of rules"),
         "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),

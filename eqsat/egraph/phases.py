@@ -6,8 +6,8 @@ The project's own file is rules/phases.toml; it also documents the fields.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
@@ -67,6 +67,12 @@ class Plan:
     turns: int = 1
     # The least and the most nodes of a region of a larger graph; None: no graph is cut.
     regions: tuple[int, int] | None = None
+    # Groups of rules, and the first opset that has the operator that they make.
+    since: Mapping[str, int] = field(default_factory=dict[str, int])
+
+    def useless(self, opset: int) -> frozenset[str]:
+        """The groups that make what an opset lacks."""
+        return frozenset(group for group, first in self.since.items() if opset < first)
 
     @property
     def simplifying(self) -> Plan:
@@ -90,6 +96,8 @@ class Plan:
         for phase in self.phases:
             if strange := [group for group in (*phase.groups, *phase.settle) if group not in known]:
                 raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
+        if strange := [group for group in self.since if group not in known]:
+            raise InputError(f"'since' names the group '{strange[0]}', which is not there")
 
 
 def load(effort: str = "normal", path: Path | None = None) -> Plan:
@@ -104,7 +112,7 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
         raise InputError(f"{source}: can not read it: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # Python also refuses huge integers and deep nesting
         raise InputError(f"{source}: not a TOML file: {error}") from None
-    if unknown := sorted(set(table) - {*EFFORTS, "turns", "regions"}):
+    if unknown := sorted(set(table) - {*EFFORTS, "turns", "regions", "since"}):
         raise InputError(f"{source}: '{unknown[0]}' is no effort; there are {', '.join(EFFORTS)}")
     turns = table.get("turns", {})
     most = cast(dict[str, Any], turns).get(effort, 1) if isinstance(turns, dict) else None
@@ -114,6 +122,9 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
     region = cast(dict[str, Any], sizes).get(effort) if isinstance(sizes, dict) else ()
     if region is not None and not _is_range(region):
         raise InputError(f"{source}: regions is a table with two whole numbers for an effort: the least and the most nodes of a region, 1 <= least <= most")
+    since = table.get("since", {})
+    if not isinstance(since, dict) or not all(isinstance(first, int) and not isinstance(first, bool) for first in cast(dict[str, Any], since).values()):
+        raise InputError(f"{source}: since is a table with the number of an opset for a group")
     rows = table.get(effort)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
@@ -121,6 +132,7 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
         tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)),
         most,
         None if region is None else (region[0], region[1]),
+        cast(dict[str, int], since),
     )
 
 

@@ -70,6 +70,12 @@ def attention(node: Node) -> list[Shape] | None:
     return [output, (batch, key_heads, total, key_size), (batch, key_heads, total, value_size), (batch, heads, length, total)]
 
 
+def multi_head_attention(node: Node) -> list[Shape] | None:
+    """MultiHeadAttention of three axes: the queries, in the width of the values."""
+    query, value = node.shape(0), node.shape(2)
+    return None if query is None or value is None or len(query) != 3 or len(value) != 3 else [(*query[:2], value[2])]
+
+
 def einsum(node: Node) -> list[Shape] | None:
     """Einsum: the sizes of the letters of the result."""
     left, arrow, right = node.text("equation", "").replace(" ", "").partition("->")

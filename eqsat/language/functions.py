@@ -17,7 +17,7 @@ import numpy as np
 
 from eqsat.facts import dims
 from eqsat.facts.dims import Dim, Poly
-from eqsat.language import lists, sizes
+from eqsat.language import einsum_letters, lists, sizes
 from eqsat.language import tensor_functions as tensors
 from eqsat.language.sorts import Sort
 from eqsat.language.values import NoValue, Number, Value, article, described, effort, floating, is_integer, is_list, leaves, sort_of, to_integer
@@ -187,6 +187,24 @@ _TABLE = (
         sizes.regroup,
         partial=True,
         degree=2,
+    ),
+    # of equations
+    Function(
+        "letters",
+        (TEXT, INTEGER, INTEGER),
+        LIST,
+        "the letters in the equation of an Einsum for the axes of the operand at this place, or of the result at -1, of this rank, as numbers; the axes "
+        "of `...` have negative ones",
+        einsum_letters.letters,
+        partial=True,
+    ),
+    Function(
+        "equation",
+        (LIST, LIST),
+        TEXT,
+        "the equation of an Einsum whose operands have these lists of letters, and whose result has the last one",
+        einsum_letters.equation,
+        partial=True,
     ),
     # of anything
     Function("known", (None,), BOOLEAN, "whether a value is known; never unknown itself", _known, takes_unknown=True),

@@ -19,7 +19,7 @@ from eqsat.language.problems import Problem, RuleErrors, nearest
 from eqsat.language.query import Needs
 from eqsat.language.resolve import Resolved, duplicates, resolve
 from eqsat.language.syntax import Label, Rule, RuleFile
-from eqsat.shipped import RULES
+from eqsat.shipped import RULES, SELDOM
 
 Source = str | Path  # a file, or (a string of more than one line) its text
 
@@ -228,6 +228,12 @@ def of_domain(domain: str) -> Library:
     return _stored([domain_file(domain)])
 
 
+@functools.cache
+def of_target(group: str) -> Library:
+    """The project's own rules that pay on few targets."""
+    return _stored([target_rule_file(group)])
+
+
 def _stored(files: Sequence[Path]) -> Library:
     """The rules of some of the project's own files. Parsed and compiled rules are cached between
     runs; the key covers everything that decides the result.
@@ -243,7 +249,7 @@ def _stored(files: Sequence[Path]) -> Library:
 
 def ship_compiled(folder: Path) -> None:
     """Writes the compiled rules into the folder from which a wheel reads them."""
-    for files in (built_in_files(), *([domain_file(domain)] for domain in DOMAINS)):
+    for files in (built_in_files(), *([domain_file(domain)] for domain in DOMAINS), *([target_rule_file(group)] for group in SELDOM)):
         ship("rules", _sources(files), lambda files=files: _made(load(files)), folder)
 
 
@@ -274,9 +280,14 @@ def domain_file(domain: str) -> Path:
     return RULES / "domains" / f"{domain}.rules"
 
 
+def target_rule_file(group: str) -> Path:
+    """The project's own rule file of a group that pays on few targets."""
+    return RULES / "targets" / f"{group}.rules"
+
+
 def whole_library() -> Library:
-    """All rules of the project, those about runtimes' own operators included."""
-    return built_in().joined(map(of_domain, DOMAINS))
+    """All rules of the project, those about runtimes' own operators and for few targets included."""
+    return built_in().joined((*map(of_domain, DOMAINS), *map(of_target, SELDOM)))
 
 
 def rule_files(paths: Iterable[Path]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Imports: the domains that a model imports for the operators of a runtime's own."""
+"""Imports: the opset of a model, and the domains that it imports for the operators of a runtime's own."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from onnx import helper
 
 from eqsat.contributed import DOMAINS, VERSION
 from eqsat.model.model import attribute_graphs
+from eqsat.operators import normal_domain
 
 
 def import_domains(model: onnx.ModelProto) -> None:
@@ -25,3 +26,8 @@ def _domains(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         yield node.domain
         for _, graph in attribute_graphs(node):
             yield from _domains(graph.node)
+
+
+def standard_opset(imports: Iterable[onnx.OperatorSetIdProto]) -> int:
+    """Return the opset of the default domain, 1 if it is not imported. The last import counts."""
+    return next((item.version for item in reversed(list(imports)) if not normal_domain(item.domain)), 1)

@@ -29,10 +29,10 @@ from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import Contradiction, to_type
+from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
 from eqsat.model.read import normalize
-from eqsat.operators import normal_domain
 from eqsat.rewriting.body_facts import GraphFacts
 from eqsat.rewriting.valuation import Valuation
 
@@ -103,7 +103,7 @@ class _Pass:
     def run(self) -> bool:
         """Opens what pays. Tells whether `proto` is another model now."""
         self.proto.CopyFrom(self._model.proto)
-        opset = next((item.version for item in reversed(self.proto.opset_import) if not normal_domain(item.domain)), 1)
+        opset = standard_opset(self.proto.opset_import)
         return self._graph(self.proto.graph, self._model.graph, Scope(opset, self.proto.ir_version >= 4), Outer(main=True))
 
     def _graph(self, graph: onnx.GraphProto, known: Graph, scope: Scope, outer: Outer) -> bool:

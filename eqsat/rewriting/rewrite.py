@@ -42,10 +42,10 @@ from eqsat.greedy.greedy_engine import Surroundings
 from eqsat.greedy.greedy_engine import rewrite as rewrite_greedily
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
+from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, NodeCount
 from eqsat.model.names import FreshNames, NameClash, captures
 from eqsat.model.tensors import ContentIndex
-from eqsat.operators import normal_domain
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.body_facts import control_flow_facts
@@ -159,7 +159,7 @@ class Rewriter:
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
         if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
             raise _Fused("floats of 16 bits: ONNX Runtime rounds between some neighbors and not between others, so no rewrite keeps every bit")
-        opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+        opset = standard_opset(opsets)
         part = self._in_regions(encoding, place, opset, opsets) if outer.main else None
         part = part or Whole(encoding, folding, self._fresh, place, opset)
         self.trace.clock("encode", clock)
@@ -182,7 +182,7 @@ class Rewriter:
         if not self._options.greedy:
             return saturate(encoding, self._limits(), ruleset, simplified)
         around = Surroundings(
-            lambda egraph: self._prices(encoding, egraph),
+            lambda egraph: self._prices(encoding, egraph, task.opset),
             stored_by(encoding.graph.constants.values()) + max(0.0, task.growth),
             self._fold_limit,
             task.opset,
@@ -215,7 +215,7 @@ class Rewriter:
     def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
         """Returns the best graph in an e-graph, and the facts of its outputs."""
         graph, outer, place, encoding, part, opset, growth = task
-        chooser = Chooser(self._prices(part.encoding, egraph), self._fold_limit, opset, self._worker)
+        chooser = Chooser(self._prices(part.encoding, egraph, opset), self._fold_limit, opset, self._worker)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
         if outer.main:
             self._options.progress(f"choose, {part.title}")
@@ -317,8 +317,8 @@ class Rewriter:
         share = None if most is None else max(0.0, most - self.trace.seconds["extract"])
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
-    def _prices(self, encoding: Encoding, egraph: EGraph) -> Prices:
-        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count)
+    def _prices(self, encoding: Encoding, egraph: EGraph, opset: int) -> Prices:
+        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count, opset)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

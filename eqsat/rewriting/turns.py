@@ -25,7 +25,7 @@ from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
-from eqsat.model.imports import import_domains
+from eqsat.model.imports import import_domains, standard_opset
 from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
@@ -66,11 +66,13 @@ class Job:
         far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
         return Sizes(far * least, far * most)
 
-    def allowed(self, library: Library) -> Library:
-        """Returns the rules without those that the target leaves out. Rules that the settings name
-        stay all the same.
+    def allowed(self, library: Library, opset: int) -> Library:
+        """Returns the rules without those that the target leaves out, and without those that make
+        what the opset lacks. Rules that the settings name stay all the same.
         """
-        out = () if self.settings.only else self.valuation.target.leaves_out
+        # An operator of a runtime's own may stand for what the opset lacks.
+        useless = frozenset[str]() if self.settings.allow_domain else self.plan.useless(opset)
+        out = () if self.settings.only else self.valuation.target.leaves_out | useless
         return library.select((), tuple(group.name for group in library.groups if group.name in out))
 
     def cuts(self, model: onnx.ModelProto) -> bool:
@@ -114,7 +116,7 @@ def attempt(model: Model, job: Job, library: Library, kept: frozenset[str] = fro
     """
     size = model_bytes(model.proto)
     most = size + job.settings.growth(size)
-    library = job.allowed(library)
+    library = job.allowed(library, standard_opset(model.proto.opset_import))
     found = _attempt(model, job, most, library, kept)
     if kept or job.flat or found.hit in _STOPS or not inlinable(found.model, everything=True):
         return found

@@ -18,6 +18,7 @@ from enum import IntEnum
 import onnx
 from onnx import TensorProto, defs, numpy_helper
 
+from eqsat.model.imports import standard_opset
 from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain
 
@@ -88,7 +89,7 @@ def steering(proto: onnx.ModelProto) -> Steering:
 
     A value that is missing in `decided` is floating-point, or of unknown type.
     """
-    opset = next((item.version for item in proto.opset_import if not normal_domain(item.domain)), 1)
+    opset = standard_opset(proto.opset_import)
     backward = _Backward(opset)
     before = -1
     # Values that a body carries to its next iteration reach further in each round.

@@ -47,7 +47,7 @@ def solution(encoding: Encoding, egraph: EGraph, opset: int, count: NodeCount, f
     """
     settings = Settings()
     graph = encoding.graph
-    chooser = Chooser(prices_of(encoding, egraph, load_target(settings.target), settings.objective, {}, count), fold_limit, opset, worker)
+    chooser = Chooser(prices_of(encoding, egraph, load_target(settings.target), settings.objective, {}, count, opset), fold_limit, opset, worker)
     roots = list(dict.fromkeys(egraph.class_of[encoding.values[name]] for name in graph.outputs))
     groups = [Group(roots, stored_by(graph.constants.values()))]
     chosen = chooser.choose(groups, settings.growth(written_bytes(graph.proto)), method=settings.extractor)

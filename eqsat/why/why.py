@@ -36,10 +36,10 @@ from eqsat.language.library import Library
 from eqsat.language.problems import Report
 from eqsat.language.resolve import Resolved
 from eqsat.language.syntax import Rule
+from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, NodeCount
 from eqsat.model.read import read
 from eqsat.model.tensors import ContentIndex
-from eqsat.operators import normal_domain
 from eqsat.rewriting.body_facts import control_flow_facts
 from eqsat.runtime.worker import shared
 from eqsat.spelling.versions import RENAMED
@@ -242,7 +242,7 @@ class _Survey:
             for compiled in self.directions:
                 self.search(graph, encoding, egraph, compiled, where)
             if self.rules is not None:
-                opset = next((item.version for item in opsets if not normal_domain(item.domain)), 1)
+                opset = standard_opset(opsets)
                 self.among_others(encoding, self.rules, where, opset, begin)
         except (Contradiction, EngineFailure) as error:
             self.answer.notes.append(f"{where or 'the graph'} is left as it is: {error}")

@@ -65,10 +65,19 @@ def _activation(**attributes: float) -> Draw:
     return draw
 
 
+def _attention(generator: np.random.Generator) -> tuple[list[Array | None], dict[str, Any]]:
+    queries, keys, heads, width = (int(size) for size in generator.integers(1, 5, 4))
+    parts = [_floats(generator, 2, length, heads * width) for length in (queries, keys, keys)]
+    mask = _floats(generator, int(generator.integers(1, 3)), 1, queries, keys) if generator.integers(2) else None
+    attributes = {"num_heads": heads, "scale": float(generator.choice([0.0, 0.5]))}
+    return [*parts, None, None, mask], attributes
+
+
 DRAWS: dict[str, Draw] = {
     "DynamicQuantizeMatMul": _dynamic,
     "FusedMatMul": _product,
     "MatMulIntegerToFloat": _integers_as_floats,
+    "MultiHeadAttention": _attention,
     "QLinearLeakyRelu": _activation(alpha=0.25),
     "QLinearSigmoid": _activation(),
     "QuickGelu": lambda generator: ([_floats(generator, 3, 5)], {"alpha": 1.5}),

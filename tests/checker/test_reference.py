@@ -27,7 +27,7 @@ from tests.support.drawn_layers import LAYERS
 
 DRAWS = {**ELEMENTS, **LAYERS}
 INSTANCES = 40
-OUTPUTS: Mapping[str, int] = {"DynamicQuantizeLinear": 3, "MaxPool": 2, "TopK": 2, "Dropout": 2, "LayerNormalization": 3}
+OUTPUTS: Mapping[str, int] = {"DynamicQuantizeLinear": 3, "MaxPool": 2, "TopK": 2, "Dropout": 2, "LayerNormalization": 3, "GRU": 2, "LSTM": 3}
 
 
 def make_call(name: str, inputs: Sequence[Array | None], attributes: dict[str, Any], outputs: int) -> Call | None:

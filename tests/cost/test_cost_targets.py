@@ -81,6 +81,13 @@ def test_missing_kernels(tmp_path: Path) -> None:
     assert seconds(target, "Celu", X) == 1.0  # finite: the original may have it
 
 
+def test_versions_that_run_as_their_definition(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 1.0\n[operators]\nMish.expanded = { version = 22, launches = 4, relative = 2.0 }\n"))
+    found = target.expanded("Mish", 22)
+    assert found is not None and (found.launches, found.relative) == (4, 2.0)
+    assert target.expanded("Mish", 18) is None and target.expanded("Relu", 22) is None
+
+
 def test_an_operators_class_decides_between_its_figures(tmp_path: Path) -> None:
     target = load_target(write(tmp_path, "launch = 0.0\n[operators.Softmax.classes]\nsoftmax_outer = { per_element = 1.0 }\nsoftmax = { per_row = 1.0 }\n"))
     assert seconds(target, "Softmax", X) == 64
@@ -124,6 +131,7 @@ WRONG = [
     ('launch = 1.0\n[operators.Relu]\nclass = "fast"\n', "operators.Relu.class: 'fast' is not allowed there; it must be a class: attention"),
     ('launch = 1.0\n[operators.Relu]\nmissing = "float"\n', "operators.Relu.missing: 'float' is not allowed there; it must be true, false, or a list"),
     ('launch = 1.0\n[operators.Relu]\nmissing = ["f"]\n', "operators.Relu.missing[0]: 'f' is not allowed there; it must be a data type: bfloat16"),
+    ("launch = 1.0\n[operators.Relu]\nexpanded = { version = 3, relative = 1.0 }\n", "operators.Relu.expanded.launches: is missing"),
     ("launch = 1.0\n[relative]\nfloat32 = 1.0\n", "relative.float32: there is no such key; allowed are bfloat16"),
     ("launch = 1.0\nbandwidth = 5\n", "bandwidth: 5 is not allowed there; it must be a list of tables with bytes and rate"),
     ("launch = 1.0\nbandwidth = [{ bytes = 5 }]\n", "bandwidth[0].rate: is missing"),

@@ -66,6 +66,8 @@ def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -
         ("[turns]\nnormal = 0\n[[normal]]\nname = 'a'\n", "turns is a table"),
         ("[[normal]]\nname = 'a'\nnodes = [1, -1]\n", "nodes is two numbers from 0"),
         ("[[normal]]\nname = 'a'\ngroups = ['nowhere']\n", "names the group 'nowhere', which is not there"),
+        ("[since]\nnowhere = 9\n[[normal]]\nname = 'a'\n", "'since' names the group 'nowhere', which is not there"),
+        ("[since]\nattention = true\n[[normal]]\nname = 'a'\n", "since is a table with the number of an opset for a group"),
     ],
 )
 def test_a_bad_file_of_phases_is_one_clear_line(text: str, message: str, tmp_path: Path) -> None:
@@ -79,6 +81,16 @@ def test_a_bad_file_of_phases_is_one_clear_line(text: str, message: str, tmp_pat
 def test_no_file_of_phases_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="can not read it"):
         load("normal", tmp_path / "none.toml")
+
+
+def test_a_group_waits_for_its_opset(tmp_path: Path) -> None:
+    text = """g (float[2, 3, 5, 8] q, float[2, 3, 7, 8] k, float[2, 3, 7, 8] v) => (float[2, 3, 5, 8] y) {
+        t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  p = Softmax<axis = 3>(s)  y = MatMul(p, v) }"""
+    fired: list[set[str]] = []
+    for opset in (22, 23):
+        report = eqsat.optimize(parse(text, f'<ir_version: 10, opset_import: ["" : {opset}]>'), target="launches").report
+        fired.append({rule["name"] for rule in report["rules"]} & {"attention"})
+    assert fired == [set(), {"attention"}]
 
 
 def test_phases_decide_which_groups_run(tmp_path: Path) -> None:

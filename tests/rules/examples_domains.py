@@ -40,6 +40,23 @@ EXAMPLES = {
         {"QuickGelu": 1},
         "quickgelu-swish",
     ),
+    "attention without a mask and with one": _Own(
+        """g (float[1, 16, 32] x, float[1, 16, 32] k, float[1, 1, 16, 16] m) => (float[1, 16, 32] y, float[1, 16, 32] z)
+            <int64[4] s = {1, 16, 4, 8}, int64[3] r = {1, 16, 32}> {
+            a = Reshape(x, s)  q = Transpose<perm = [0, 2, 1, 3]>(a)  b = Reshape(k, s)  t = Transpose<perm = [0, 2, 3, 1]>(b)
+            v = Transpose<perm = [0, 2, 1, 3]>(b)  c = MatMul(q, t)  p = Softmax<axis = 3>(c)  d = MatMul(p, v)
+            e = Transpose<perm = [0, 2, 1, 3]>(d)  y = Reshape(e, r)
+            f = Add(c, m)  g = Softmax<axis = 3>(f)  h = MatMul(g, v)  i = Transpose<perm = [0, 2, 1, 3]>(h)  z = Reshape(i, r) }""",
+        {"MultiHeadAttention": 2, "ReduceMax": 1, "Sub": 1},
+        "multiheadattention multiheadattention-mask",
+        (17,),
+    ),
+    "attention of the runtime where the opset has its own": _Own(
+        """g (float[1, 16, 32] x, float[1, 16, 32] k) => (float[1, 16, 32] y) { y = com.microsoft.MultiHeadAttention<num_heads = 4>(x, k, k) }""",
+        {"Attention": 1},
+        "multiheadattention-apart",
+        (23,),
+    ),
     "normalizations that the runtime had fused": _Own(
         f"""g (float[1, 128, 64] x, float[1, 128, 64] y) => (float[1, 128, 64] n, float[1, 128, 64] s) <float[64] w, float[64] b, float[64] c> {{
             m = {_SKIP}<epsilon = 0.00001>(x, y, w, b)  k, , , s = {_SKIP}<epsilon = 0.00001>(m, y, w, b)

@@ -226,6 +226,41 @@ def rotary(random: Random) -> Drawn:
     return [x, floats(random, [5, turned // 2]), floats(random, [5, turned // 2]), whole(random, [2, 3], np.int64, 0, 5)], attributes
 
 
+def attention(random: Random) -> Drawn:
+    """Draws heads apart or in one axis, groups of heads, masks of both kinds, and a past."""
+    batch, groups, queries, keys, width, inner = (int(random.integers(1, 4)) for _ in range(6))
+    heads = groups * int(random.integers(1, 3))
+    past = int(random.integers(1, 3)) if random.random() < 0.3 else 0
+    apart = random.random() < 0.5
+    shapes = [(batch, heads, queries, width), (batch, groups, keys, width), (batch, groups, keys, inner)]
+    parts = [floats(random, shape if apart else (shape[0], shape[2], shape[1] * shape[3])) for shape in shapes]
+    mask_shape = pick(random, (queries, keys + past), (batch, 1, queries, keys + past))
+    mask = pick(random, None, floats(random, mask_shape), truths(random, list(mask_shape)))
+    memory = [floats(random, (batch, groups, past, width)), floats(random, (batch, groups, past, inner))] if past else []
+    attributes = some(random, scale=number(0.1, 1)(random), is_causal=int(random.integers(2)))
+    attributes |= {"softcap": 2.0} if random.random() < 0.2 else {}
+    attributes |= {"left_window_size": int(random.integers(3)), "right_window_size": int(random.integers(-1, 3))} if random.random() < 0.3 else {}
+    attributes |= {} if apart else {"q_num_heads": heads, "kv_num_heads": groups}
+    return [*parts, mask, *memory], attributes
+
+
+def recurrence(gates: int) -> Callable[[Random], Drawn]:
+    """Draws a recurrence of so many gates in one direction or two."""
+
+    def draw(random: Random) -> Drawn:
+        steps, batch, size, hidden = (int(random.integers(1, 4)) for _ in range(4))
+        direction = pick(random, "forward", "reverse", "bidirectional")
+        ways = 2 if direction == "bidirectional" else 1
+        weights = [floats(random, (ways, gates * hidden, size), 1), floats(random, (ways, gates * hidden, hidden), 1)]
+        bias = pick(random, None, floats(random, (ways, 2 * gates * hidden), 1))
+        states = [pick(random, None, floats(random, (ways, batch, hidden))) for _ in range(1 if gates == 3 else 2)]
+        holes = [pick(random, None, floats(random, (ways, 3 * hidden)))] if gates == 4 else []
+        attributes = {"hidden_size": hidden, "direction": direction, **({"linear_before_reset": int(random.integers(2))} if gates == 3 else {})}
+        return [floats(random, (steps, batch, size)), *weights, bias, None, *states, *holes], attributes
+
+    return draw
+
+
 def local(random: Random) -> Drawn:
     attributes = some(random, alpha=number(0.01, 1)(random), beta=number(0.3, 1)(random), bias=number(0.5, 2)(random))
     return [floats(random, [2, 5, 3, 3])], {"size": pick(random, 1, 3, 5), **attributes}
@@ -351,6 +386,9 @@ LAYERS: dict[str, Callable[[Random], Drawn]] = {
     "LayerNormalization": layer(3),
     "MeanVarianceNormalization": lambda random: ([floats(random, [2, 3, 4, 4])], some(random, axes=pick(random, [0, 2, 3], [2, 3], [1]))),
     "RMSNormalization": layer(2),
+    "Attention": attention,
+    "GRU": recurrence(3),
+    "LSTM": recurrence(4),
     "RotaryEmbedding": rotary,
     "BitCast": bit_cast,
     "Cast": cast,

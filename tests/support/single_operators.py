@@ -87,6 +87,7 @@ SINGLE: dict[str, Single] = {
     "GatherElements": Single("x: T[3, 4], i: int64[2, 4]"),
     "GatherND": Single("x: T[3, 4], i: int64[2, 1]"),
     "FusedMatMul": Single("a: T[2, 3, 4], b: T[2, 4, 5]"),
+    "MultiHeadAttention": Single("q: float[2, 3, 4], k: float[2, 5, 4], v: float[2, 5, 4]"),
     "Gemm": Single("a: T[2, 3], b: T[3, 4], c: T[4]"),
     "GridSample": Single("x: T[1, 2, 4, 4], g: T[1, 3, 3, 2]"),
     "LRN": Single("x: T[1, 4, 3, 3]"),

@@ -7,18 +7,19 @@ last word on a run (`judging/runtime_sides.py`).
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
 from onnx import TensorProto, helper
 
-from eqsat.checker.kernels import casts, normalizations, pointwise
-from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel
+from eqsat.checker.kernels import attention, casts, normalizations, pointwise
+from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported
 from eqsat.checker.kernels.products import matmul
 from eqsat.operators import AttributeValue, find_operator, read_attributes
 from eqsat.traits import NEWEST
 
-_STANDARD: Final[dict[str, Kernel]] = {**casts.KERNELS, **normalizations.KERNELS, **pointwise.KERNELS}
+_STANDARD: Final[dict[str, Kernel]] = {**attention.KERNELS, **casts.KERNELS, **normalizations.KERNELS, **pointwise.KERNELS}
 _FLOAT: Final = int(TensorProto.FLOAT)
 
 
@@ -41,6 +42,18 @@ def _fused_matmul(call: Call) -> list[Array]:
 def _quick_gelu(call: Call) -> list[Array]:
     """x * Sigmoid(alpha * x)."""
     return _step("Swish", [call.input(0)], call.results[0], alpha=call.number("alpha", 1.702))
+
+
+def _multi_head_attention(call: Call) -> list[Array]:
+    """Attention of three axes, as many heads of keys as of queries."""
+    if call.given(3) is not None or call.given(4) is not None or call.input(0).ndim != 3:
+        raise Unsupported("biases, key masks and heads apart are left to the runtime")
+    query, heads = call.input(0), call.integer("num_heads")
+    if heads <= 0 or not query.shape[2] or query.shape[2] % heads:
+        raise Illegal("MultiHeadAttention of a width that does not split into heads")
+    scale = call.number("scale") or 1 / math.sqrt(query.shape[2] // heads)
+    attributes: dict[str, AttributeValue] = {"scale": scale, "q_num_heads": heads, "kv_num_heads": heads, "is_causal": call.integer("unidirectional")}
+    return _step("Attention", [query, call.input(1), call.input(2), call.given(5)], call.results[0], **attributes)
 
 
 def _normalized_sum(call: Call, bias: int, name: str, inputs: list[Array | None]) -> list[Array]:
@@ -97,6 +110,7 @@ KERNELS: dict[str, Kernel] = {
     "DynamicQuantizeMatMul": _dynamically_quantized_product,
     "FusedMatMul": _fused_matmul,
     "MatMulIntegerToFloat": _integer_product_as_float,
+    "MultiHeadAttention": _multi_head_attention,
     "QLinearLeakyRelu": _quantized("LeakyRelu", "alpha"),
     "QLinearSigmoid": _quantized("Sigmoid"),
     "QuickGelu": _quick_gelu,

@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
-from eqsat.checker.kernels import casts, convolutions, fused, moves, normalizations, pointwise, pools, products, reductions, rotary
+from eqsat.checker.kernels import attention, casts, convolutions, fused, moves, normalizations, pointwise, pools, products, recurrences, reductions, rotary
 from eqsat.checker.kernels.call import Array, Kernel, is_float
 from eqsat.operators import Attributes
 
 KERNELS: Final[dict[str, Kernel]] = {
+    **attention.KERNELS,
     **casts.KERNELS,
     **convolutions.KERNELS,
     **fused.KERNELS,
@@ -27,6 +28,7 @@ KERNELS: Final[dict[str, Kernel]] = {
     **pointwise.KERNELS,
     **pools.KERNELS,
     **products.KERNELS,
+    **recurrences.KERNELS,
     **reductions.KERNELS,
     **rotary.KERNELS,
 }

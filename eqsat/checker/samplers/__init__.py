@@ -53,6 +53,7 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "NegativeLogLikelihoodLoss": sequences.sample_loss,
     "SoftmaxCrossEntropyLoss": sequences.sample_loss,
     "Attention": sequences.sample_attention,
+    "MultiHeadAttention": sequences.sample_multi_head_attention,
     "RotaryEmbedding": sequences.sample_rotary,
     **dict.fromkeys(("LSTM", "GRU", "RNN"), sequences.sample_recurrent),
     **dict.fromkeys(("BlackmanWindow", "HammingWindow", "HannWindow", "MelWeightMatrix"), signals.sample_scalars),

@@ -122,6 +122,7 @@ ATTRIBUTES: Final[Mapping[str, Mapping[str, Draw]]] = {
     "MeanVarianceNormalization": {"axes": FITTED},
     "MelWeightMatrix": {"output_datatype": FITTED},
     "Mod": {"fmod": FITTED},
+    "MultiHeadAttention": {"mask_filter_value": Kept("no rule has a mask of keys"), "num_heads": FITTED, "scale": (0.5, 1.0, 0.25), "unidirectional": _FLAG},
     "NonMaxSuppression": {"center_point_box": _FLAG},
     "Optional": {"type": _UNDRAWN},
     "Pad": {"mode": FITTED},

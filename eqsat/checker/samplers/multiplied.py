@@ -117,7 +117,10 @@ def _turned(shape: Sizes) -> Sizes:
 
 def sample_einsum(node: DrawnNode) -> None:
     """Einsum: sums and products over letters; new inputs get the sizes of the letters."""
-    usual = {1: ("ij->ji", "ij->i", "ii->i", "ijk->kij"), 2: ("ij,jk->ik", "bij,bjk->bik", "i,j->ij", "ij,ij->", "bhqd,bhkd->bhqk", "ij,jk")}
+    usual = {
+        1: ("ij->ji", "ij->i", "ii->i", "ijk->kij", "i...->..."),
+        2: ("ij,jk->ik", "bij,bjk->bik", "i,j->ij", "ij,ij->", "bhqd,bhkd->bhqk", "ij,jk", "ijl,jk->ki", "ij,jkl->ik", "...ij,jk->...ik"),
+    }
     equation = node.text("equation", usual.get(len(node.inputs), ("ij,jk,kl->il",)))
     operands = equation.replace(" ", "").split("->")[0].split(",")
     if len(operands) != len(node.inputs) or "." in equation:

@@ -58,11 +58,13 @@ def sample_attention(node: DrawnNode) -> None:
     If the data has three axes, attributes give the numbers of heads.
     """
     random = node.random
-    if node.open("q_num_heads") and node.open("kv_num_heads") and len(node.inputs) == 3 and {0, 1, 2} <= node.fresh and node.chance(0.3):
+    if node.open("q_num_heads") and node.open("kv_num_heads") and len(node.inputs) <= 4 and {0, 1, 2} <= node.fresh and node.chance(0.3):
         batch, query_length, length, groups, heads, size = (random.randint(1, 3) for _ in range(6))
         node.chosen["q_num_heads"], node.chosen["kv_num_heads"] = groups * heads, heads
         for position, shape in enumerate(((batch, query_length, groups * heads * size), *((batch, length, heads * size),) * 2)):
             node.fit(position, shape)
+        if node.present(3):
+            node.fit(3, random.choice(((query_length, length), (1, 1, query_length, length), (batch, groups * heads, query_length, length))))
         return
     query = (*node.shape(0), *(draw_size(random, 1) for _ in range(4)))[:4] if 0 in node.fresh else node.shape(0)
     if len(query) != 4 or 0 in query:
@@ -79,6 +81,23 @@ def sample_attention(node: DrawnNode) -> None:
     node.fit(2, (*key[:3], node.shape(2)[-1] if len(node.shape(2)) == 4 else draw_size(random, 1)))
     if node.present(3):
         node.fit(3, random.choice(((query[2], key[2]), (1, 1, query[2], key[2]), (query[0], query[1], query[2], key[2]))))
+
+
+def sample_multi_head_attention(node: DrawnNode) -> None:
+    """MultiHeadAttention over batch, positions, and all heads in one axis."""
+    query = (*node.shape(0), *(draw_size(node.random, 1) for _ in range(3)))[:3] if 0 in node.fresh else node.shape(0)
+    if len(query) != 3 or 0 in query:
+        raise Unfit
+    heads = node.integer("num_heads", lambda: node.random.choice([count for count in range(1, query[2] + 1) if query[2] % count == 0])) or 1
+    query = (*query[:2], -(-query[2] // heads) * heads)
+    key = (query[0], draw_size(node.random, 1), query[2]) if 1 in node.fresh else node.shape(1)
+    if len(key) != 3:
+        raise Unfit
+    node.fit(0, query)
+    node.fit(1, key)
+    node.fit(2, (*key[:2], heads * node.random.randint(1, 3)))
+    if node.present(5):
+        node.fit(5, (node.random.choice((1, query[0])), node.random.choice((1, heads)), query[1], key[1]))
 
 
 def sample_rotary(node: DrawnNode) -> None:

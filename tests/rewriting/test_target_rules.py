@@ -1,0 +1,51 @@
+"""Rules for few targets: a target that takes them in gets what they make, and no other target runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import eqsat
+from eqsat.errors import InputError
+from tests.support.models import operators, weighted
+
+FEW_MULTIPLIERS = Path(__file__).parents[1] / "support" / "few_multipliers.toml"
+
+
+def convolution(channels: int = 16, side: int = 16) -> onnx.ModelProto:
+    kernels = np.random.default_rng(0).standard_normal((channels, channels, 3, 3)).astype(np.float32)
+    image = f"float[1, {channels}, {side}, {side}]"
+    return weighted(f"g ({image} x) => ({image} y) {{ y = Conv <pads = [1, 1, 1, 1]> (x, w) }}", w=kernels)
+
+
+def product(size: int) -> onnx.ModelProto:
+    matrix = f"float[{size}, {size}]"
+    return weighted(f"g ({matrix} x, {matrix} y) => ({matrix} z) {{ z = MatMul (x, y) }}")
+
+
+def test_winograd_pays_where_multiplications_are_dear() -> None:
+    result = eqsat.optimize(convolution(), target=FEW_MULTIPLIERS, skip=["strassen"], max_growth=1 << 20)
+    assert {"Conv": 1, "MatMul": 2}.items() <= operators(result.model).items() and result.report["verify"]["status"] == "equal"
+    assert [list(tensor.dims) for tensor in result.model.graph.initializer if len(tensor.dims) == 4] == [[256, 1, 4, 4], [16, 1, 16, 16]]
+
+
+def test_strassen_pays_where_multiplications_are_dear() -> None:
+    result = eqsat.optimize(product(64), target=FEW_MULTIPLIERS)
+    assert operators(result.model)["MatMul"] == 7 and result.report["verify"]["status"] == "equal"
+
+
+@pytest.mark.parametrize("model", [convolution(), product(64)], ids=["Conv", "MatMul"])
+def test_no_other_target_runs_them(model: onnx.ModelProto) -> None:
+    result = eqsat.optimize(model, max_growth=1 << 20)
+    assert len(result.model.graph.node) == 1
+    assert not {"winograd", "strassen"} & {rule["name"] for rule in result.report["rules"]}
+
+
+def test_a_group_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('launch = 1.0\ntakes_in = ["karatsuba"]\n')
+    with pytest.raises(InputError, match=r"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: strassen, winograd"):
+        eqsat.optimize(product(4), target=path)

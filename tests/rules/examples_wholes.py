@@ -1,0 +1,136 @@
+"""Examples of rules that make one operator of many, or many of one: attention, cells, Einsum, Convs in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.rules.examples import Example
+
+_FEW_MULTIPLIERS = str(Path(__file__).parents[1] / "support" / "few_multipliers.toml")
+_CPU = "onnxruntime-cpu"
+
+EXAMPLES = {
+    "Attention in an opset whose version has no kernel": Example(
+        """g (float[1, 4, 16, 8] q, float[1, 4, 16, 8] k, float[1, 4, 16, 8] v, float[1, 16, 32] a) => (float[1, 4, 16, 8] y, float[1, 16, 32] z) {
+            y = Attention(q, k, v)  z = Attention<q_num_heads = 4, kv_num_heads = 4>(a, a, a) }""",
+        {"Softmax": 2, "MatMul": 4, "Transpose": 4, "Mul": 2, "Reshape": 2},
+        "attention-apart attention-heads-apart",
+        (25,),
+        _CPU,
+    ),
+    "heads that one Split makes": Example(
+        """g (float[1, 16, 96] x) => (float[1, 16, 32] y) <int64[5] s = {1, 16, 3, 4, 8}, int64[4] r = {1, 16, 4, 8}, int64[3] e = {1, 16, 32}> {
+            f = Reshape(x, s)  i, j, l = Split<axis = 2, num_outputs = 3>(f)  t = Constant<value = int64[1] {2}>()
+            a = Squeeze(i, t)  b = Squeeze(j, t)  c = Squeeze(l, t)
+            q = Transpose<perm = [0, 2, 1, 3]>(a)  k = Transpose<perm = [0, 2, 3, 1]>(b)  v = Transpose<perm = [0, 2, 1, 3]>(c)
+            m = MatMul(q, k)  p = Softmax<axis = -1>(m)  o = MatMul(p, v)  u = Transpose<perm = [0, 2, 1, 3]>(o)  y = Reshape(u, e) }""",
+        {"Attention": 1, "Split": 1, "Reshape": 4},
+        "attention attention-heads-split",
+        (23,),
+    ),
+    "a GRU cell of PyTorch": Example(
+        """g (float[1, 8] x, float[1, 6] h) => (float[1, 6] y) <float[18, 8] w, float[18, 6] r, float[18] b, float[18] c, float one = {1}> {
+            i = Gemm<transB = 1>(x, w, b)  j = Gemm<transB = 1>(h, r, c)
+            i1, i2, i3 = Split<axis = 1, num_outputs = 3>(i)  j1, j2, j3 = Split<axis = 1, num_outputs = 3>(j)
+            a = Add(i1, j1)  s = Sigmoid(a)  d = Add(i2, j2)  z = Sigmoid(d)  m = Mul(s, j3)  e = Add(i3, m)  n = Tanh(e)
+            k = Sub(one, z)  o = Mul(k, n)  p = Mul(z, h)  y = Add(o, p) }""",
+        {"GRU": 1, "Unsqueeze": 2, "Squeeze": 1},
+        "step-towards gru-cell",
+        (18,),
+    ),
+    "a GRU cell of Keras": Example(
+        """g (float[1, 8] x, float[1, 6] h) => (float[1, 6] y) <float[8, 18] w, float[6, 18] r, float[18] b, float[18] c, float one = {1}> {
+            f = MatMul(x, w)  i = Add(f, b)  g = MatMul(h, r)  j = Add(g, c)
+            i1, i2, i3 = Split<axis = 1, num_outputs = 3>(i)  j1, j2, j3 = Split<axis = 1, num_outputs = 3>(j)
+            a = Add(i1, j1)  z = Sigmoid(a)  d = Add(i2, j2)  s = Sigmoid(d)  m = Mul(s, j3)  e = Add(i3, m)  n = Tanh(e)
+            o = Mul(z, h)  k = Sub(one, z)  p = Mul(k, n)  y = Add(o, p) }""",
+        {"GRU": 1, "Unsqueeze": 2, "Squeeze": 1},
+        "step-towards gru-cell-keras",
+        (18,),
+    ),
+    "an LSTM cell": Example(
+        """g (float[1, 8] x, float[1, 6] h, float[1, 6] c) => (float[1, 6] y, float[1, 6] d) <float[24, 8] w, float[24, 6] r, float[24] b, float[24] e> {
+            i = Gemm<transB = 1>(x, w, b)  j = Gemm<transB = 1>(h, r, e)  s = Add(i, j)  a, f, g, o = Split<axis = 1, num_outputs = 4>(s)
+            a1 = Sigmoid(a)  f1 = Sigmoid(f)  g1 = Tanh(g)  o1 = Sigmoid(o)  k = Mul(f1, c)  l = Mul(a1, g1)  d = Add(k, l)
+            m = Tanh(d)  y = Mul(o1, m) }""",
+        {"LSTM": 1, "Unsqueeze": 3, "Squeeze": 2},
+        "lstm-cell",
+        (18,),
+    ),
+    "a cell pays where rows are few": Example(
+        """g (float[1, 32] x, float[1, 32] h) => (float[1, 32] y) <float[96, 32] w, float[96, 32] r, float[96] b, float[96] c> {
+            i = Gemm<transB = 1>(x, w, b)  j = Gemm<transB = 1>(h, r, c)
+            i1, i2, i3 = Split<axis = 1, num_outputs = 3>(i)  j1, j2, j3 = Split<axis = 1, num_outputs = 3>(j)
+            a = Add(i1, j1)  s = Sigmoid(a)  d = Add(i2, j2)  z = Sigmoid(d)  m = Mul(s, j3)  e = Add(i3, m)  n = Tanh(e)
+            k = Sub(h, n)  o = Mul(z, k)  y = Add(o, n) }""",
+        {"GRU": 1, "Unsqueeze": 2, "Squeeze": 1},
+        "gru-cell",
+        (18,),
+        _CPU,
+    ),
+    "Einsum of one operand": Example(
+        """g (float[64, 48, 32] x) => (float[32, 64] y) { y = Einsum<equation = "abc->ca">(x) }""",
+        {"ReduceSum": 1, "Transpose": 1},
+        "einsum-sum",
+        (17,),
+        _CPU,
+    ),
+    "Einsum of one operand by letters": Example(
+        """g (float[64, 48, 32] x) => (float[32, 64, 48] y) { y = Einsum<equation = "b...d->db...">(x) }""",
+        {"Transpose": 1},
+        "einsum-order",
+        (17,),
+        _CPU,
+    ),
+    "Einsum of two operands is a product of matrices": Example(
+        """g (float[8, 64, 4, 32] q, float[8, 48, 4, 32] k) => (float[8, 4, 64, 48] y) { y = Einsum<equation = "bqhd,bkhd->bhqk">(q, k) }""",
+        {"Transpose": 2, "MatMul": 1},
+        "einsum-product",
+        (17,),
+        _CPU,
+    ),
+    "Einsum of two operands that sums nothing": Example(
+        """g (float[64, 48] x, float[48] y) => (float[64, 48] z) { z = Einsum<equation = "...j,j->...j">(x, y) }""",
+        {"Mul": 1},
+        "einsum-elements",
+        (17,),
+        _CPU,
+    ),
+    "Einsum that sums axes of one operand alone": Example(
+        """g (float[64, 48, 32] x, float[48, 16] y, float[48, 16] v) => (float[64, 16] z, float[64, 16] u) {
+            z = Einsum<equation = "ijl,jk->ik">(x, y)  u = Einsum<equation = "jk,ijl->ik">(v, x) }""",
+        {"ReduceSum": 1, "MatMul": 2},
+        "einsum-alone einsum-exchange",
+        (17,),
+        _CPU,
+    ),
+    "Einsum of three operands": Example(
+        """g (float[64, 48] x, float[48, 32] y, float[32, 16] v) => (float[64, 16] z) { z = Einsum<equation = "ij,jk,kl->il">(x, y, v) }""",
+        {"MatMul": 2},
+        "einsum-pair",
+        (17,),
+        _CPU,
+    ),
+    "Conv between space to batch and batch to space": Example(
+        """g (float[1, 3, 8, 12] x) => (float[1, 4, 8, 12] y) <float[4, 3, 3, 3] w, float[4] b, int64[6] s = {1, 3, 4, 2, 4, 3},
+            int64[4] t = {6, 3, 4, 4}, int64[6] u = {2, 3, 1, 4, 4, 4}, int64[4] v = {1, 4, 8, 12}> {
+            a = Reshape(x, s)  c = Transpose<perm = [3, 5, 0, 1, 2, 4]>(a)  d = Reshape(c, t)  e = Conv<pads = [1, 1, 1, 1]>(d, w, b)
+            f = Reshape(e, u)  g = Transpose<perm = [2, 3, 4, 0, 5, 1]>(f)  y = Reshape(g, v) }""",
+        {"Conv": 1},
+        "conv-dilated",
+    ),
+    "Conv by Winograd's products": Example(
+        "g (float[1, 16, 16, 16] x) => (float[1, 16, 16, 16] y) <float[16, 16, 3, 3] w> { y = Conv<pads = [1, 1, 1, 1]>(x, w) }",
+        {"Conv": 1, "Reshape": 4, "Transpose": 2, "MatMul": 2},
+        "winograd",
+        (17,),
+        _FEW_MULTIPLIERS,
+    ),
+    "MatMul by Strassen's products": Example(
+        "g (float[64, 64] x, float[64, 64] y) => (float[64, 64] z) { z = MatMul(x, y) }",
+        {"Slice": 8, "Add": 12, "Sub": 6, "MatMul": 7, "Concat": 3},
+        "strassen",
+        (17,),
+        _FEW_MULTIPLIERS,
+    ),
+}
