@@ -34,7 +34,7 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     if known is not None and any(problem.is_excluded(n) for n in known.values()):
         known = None
     # Less work also means shorter searches. Without a proof, a search takes half of the steps.
-    spent = Work(deadline, work, max(1, round((WORK / max(work, 0.02)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
+    spent = Work(deadline, work, max(1, round((WORK / max(work, 0.005)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
     if gap and known is not None:
         spent.slack = int(gap * max(0, problem.weigh(list(known.values())) or 0))
     if method == "tree":
