@@ -188,9 +188,9 @@ def test_what_is_dearer_and_larger_is_dearer() -> None:
 def test_the_price_counts_in_all_regions_that_are_alike(tmp_path: Path) -> None:
     phases = tmp_path / "phases.toml"
     phases.write_text("regions = {normal = [2, 2]}\n[[normal]]\nname = 'all'\nrounds = 1\nfirings = [100, 0]\n")
-    blocks = " ".join(f"a{n} = Tanh (v{n})  v{n + 1} = Exp (a{n})" for n in range(8))
+    blocks = " ".join(f"a{n} = Sinh (v{n})  v{n + 1} = Asinh (a{n})" for n in range(8))
     text = f"g (float[4096] v0) => (float[4096] y) {{ {blocks} y = Floor (v8) }}"
-    rules = "finite rule dear:\n    Tanh(x) => Neg(Neg(Tanh(x)))\n    test x: T[2]\n"
+    rules = "finite rule dear:\n    Sinh(x) => Neg(Neg(Sinh(x)))\n    test x: T[2]\n"
     whole = reason(text, rules, "dear", target="onnxruntime-cpu")
     parts = reason(text, rules, "dear", target="onnxruntime-cpu", phases=phases)
     assert whole["reason"] == parts["reason"] == "cost"
