@@ -73,6 +73,7 @@ class Stitcher:
         self._literals = _small_constants(self._source)  # the names of small constants
         self._became: dict[str, str] = {}
         self._outputs = set(self._source.outputs)
+        self._copies: list[onnx.NodeProto] = []  # the nodes that copy a value to an output
 
     def keep(self, references: Iterable[int]) -> None:
         """Writes nodes as in the original."""
@@ -201,6 +202,7 @@ class Stitcher:
         for name in self._source.outputs:
             if name not in self._written and name not in self._source.constants:
                 self._copy(name, self._holder(self._own(name)))
+        renamed = self._drop_copies()
         used: dict[str, None] = {}
         for node in self._nodes:
             used.update(dict.fromkeys(node.input))
@@ -215,7 +217,7 @@ class Stitcher:
         finish(self._graph, self._source)
         became = {name: self._became.get(name_of[first(reference)], name_of[first(reference)]) for name, reference in encoding.values.items()}
         there = {*self._written, *used}
-        return Decoded(self._graph, {name: now for name, now in became.items() if now in there})
+        return Decoded(self._graph, {name: renamed.get(now, now) for name, now in became.items() if now in there})
 
     def _own(self, name: str) -> str:
         """Returns the name that holds a value of the original."""
@@ -239,8 +241,29 @@ class Stitcher:
         fact = self._encoding.fact(name)
         if not fact.dtype:
             raise Undecodable(f"'{name}' and '{given}' are one value of unknown type")
-        self._nodes.append(helper.make_node("Identity", [given], [name]))
+        self._copies.append(helper.make_node("Identity", [given], [name]))
+        self._nodes.append(self._copies[-1])
         self._written.add(name)
+
+    def _drop_copies(self) -> dict[str, str]:
+        """Lets the node that computes a copied value write the output itself, unless another output
+        has the value. Returns the names that values have now.
+        """
+        made = {name for node in self._nodes for name in node.output}
+        renamed: dict[str, str] = {}
+        gone: set[int] = set()
+        for copy in self._copies:
+            (given,), (name,) = copy.input, copy.output
+            if given in made and given not in self._outputs and given not in renamed:
+                renamed[given] = name
+                gone.add(id(copy))
+        self._nodes = [node for node in self._nodes if id(node) not in gone]
+        for node in self._nodes if renamed else ():
+            node.input[:] = [renamed.get(name, name) for name in node.input]
+            node.output[:] = [renamed.get(name, name) for name in node.output]
+            for _, body in attribute_graphs(node):
+                rename_captures(body, renamed)
+        return renamed
 
 
 def _small_constants(source: Graph) -> dict[bytes, str]:

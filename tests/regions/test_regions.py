@@ -155,3 +155,14 @@ def test_regions_of_a_few_nodes_make_an_equal_model(text: str, target: str) -> N
     assert result.report["verify"]["status"] == "equal"
     assert not [note for note in result.report["notes"] if "stays as it is:" in note]
     assert result.report["nodes"]["after"] <= result.report["nodes"]["before"]
+
+
+@pytest.mark.parametrize("target", ["generic-gpu", "onnxruntime-cpu", "launches"])
+def test_a_value_that_becomes_an_output_needs_no_copy(target: str) -> None:
+    """The Cos of another region turns out to be the output: its node writes the output itself."""
+    text = """g (float[4, 4] x) => (float[4, 4] y, float[4, 4] z) {
+        zero = Constant <value = float {0}> ()  a = Tanh (x)  b = Sin (a)  c = Add (b, zero)  d = Cos (c)
+        e = Sin (d)  f = Tanh (e)  z = Exp (f)  y = Cos (b) }"""
+    result = eqsat.optimize(parse(text, HEADER), phases=PLAN, target=target)
+    assert operators(result.model) == {"Tanh": 2, "Sin": 2, "Cos": 1, "Exp": 1}
+    assert result.report["verify"]["status"] == "equal"
