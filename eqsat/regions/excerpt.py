@@ -196,6 +196,8 @@ def _writing(node: Node) -> Hashable:
 
 
 def _blurred(fact: Fact) -> Fact:
+    if fact.range is not None:
+        fact = fact._replace(range=None)
     if fact.floats is None or fact.uniform is not None:
         return fact
     count = element_count(fact)

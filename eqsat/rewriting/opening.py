@@ -28,7 +28,7 @@ from eqsat.deadline import Deadline
 from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
-from eqsat.facts.fact import Contradiction, to_type
+from eqsat.facts.fact import INTEGERS, Contradiction, to_type
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
@@ -48,27 +48,30 @@ def may_open(proto: onnx.ModelProto) -> bool:
     return bool(proto.functions) or any(node.op_type in _OPENS | READS for node in everywhere(proto.graph.node))
 
 
-def opened(model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, flat: bool = False) -> onnx.ModelProto:
+def opened(
+    model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, flat: bool = False, exact: bool = False
+) -> onnx.ModelProto:
     """Returns the model with its control flow simplified, and with bodies opened where that pays.
 
-    The file may grow by `room` bytes for it. After the deadline, no more bodies are opened. All calls are inlined if `flat`. Nodes that compute a
-    value in `kept` stay as they are, and with them all functions.
+    The file may grow by `room` bytes for it. After the deadline, no more bodies are opened. All
+    calls are inlined if `flat`, and results keep every bit if `exact`. Nodes that compute a value in
+    `kept` stay as they are, and with them all functions.
     """
     flattened = model.proto if kept else inlined(model.proto, everything=flat)
     try:
-        return _opened(model, simplify(flattened, kept), valuation, deadline, kept, room)
+        return _opened(model, simplify(flattened, kept), valuation, deadline, kept, room, exact)
     except InputError:
         # A function may hold nodes that are illegal outside of it.
         return simplify(model.proto, kept)
 
 
-def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float) -> onnx.ModelProto:
+def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, exact: bool) -> onnx.ModelProto:
     """Returns the model with bodies opened, `found` being its simplified form. Raises `InputError`."""
     for _ in range(_PASSES):
         known = model if found is model.proto else normalize(found, model.folder, None)
         if not any(node.op_type in _OPENS for node in everywhere(found.graph.node)):
             break
-        opening = _Pass(known, valuation.of_parts(), deadline, kept, room)
+        opening = _Pass(known, valuation.of_parts(), deadline, kept, room, exact)
         if not opening.run():
             break
         room, found = opening.room, simplify(opening.proto, kept)
@@ -88,13 +91,14 @@ class _Here:
 class _Pass:
     """One pass over the bodies of a model's main graph, innermost first."""
 
-    def __init__(self, model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float) -> None:
+    def __init__(self, model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, exact: bool) -> None:
         self.proto = onnx.ModelProto()
         self.room = room
         self._model = model
         self._valuation = valuation
         self._deadline = deadline
         self._kept = kept
+        self._exact = exact
         self._facts = GraphFacts()
         self._functions = frozenset(model.functions)
         graphs = [model.proto.graph, *(function.body.proto for function in model.functions.values())]
@@ -155,6 +159,8 @@ class _Pass:
     def _other_form(self, node: onnx.NodeProto, source: Node, here: _Here, seen: Outer, into: Destination) -> list[onnx.NodeProto] | None:
         """Returns plain nodes that compute what a node with bodies does, if there are any."""
         if node.op_type == "If":
+            if self._exact and not all(here.encoding.fact(name).dtype in INTEGERS for name in node.output if name):
+                return None  # ONNX Runtime's Where makes 0.0 of -0.0
             branches = {name: self._branch(body, seen) for name, body in source.bodies.items()}
             return selected(node, here.encoding.fact(node.input[0]), branches, into)
         body = source.bodies["body"]

@@ -270,7 +270,7 @@ def _opened(model: Model, job: Job, most: float, kept: frozenset[str]) -> onnx.M
     """Returns the model with bodies and calls opened. Half of the bytes by which the file may still
     grow are left for the turn itself.
     """
-    return opened(model, job.valuation, job.deadline, kept, (most - model_bytes(model.proto)) / 2, job.flat)
+    return opened(model, job.valuation, job.deadline, kept, (most - model_bytes(model.proto)) / 2, job.flat, job.settings.exact)
 
 
 def _is_lawful(model: onnx.ModelProto, original: onnx.ModelProto) -> bool:

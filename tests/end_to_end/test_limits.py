@@ -181,7 +181,7 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
     def wrong(*arguments: object) -> object:
         decoded = right(*arguments)  # type: ignore[arg-type]
         for node in decoded.graph.node:
-            node.op_type = {"Relu": "Sigmoid"}.get(node.op_type, node.op_type)
+            node.op_type = {"Mul": "Sub"}.get(node.op_type, node.op_type)
         return decoded
 
     monkeypatch.setattr(portions, "decode", wrong)

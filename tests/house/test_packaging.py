@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from eqsat.contributed import DOMAINS
+from eqsat.shipped import RULES
 
 pytest.importorskip("build", reason="needs the extra `dev`")
 
@@ -75,7 +76,7 @@ def test_sdist_is_complete(built: tuple[Path, Path]) -> None:
 def test_wheel_holds_the_package_and_nothing_else(built: tuple[Path, Path]) -> None:
     names = {name for name in zipfile.ZipFile(built[1]).namelist() if ".dist-info/" not in name}
     compiled = names - expected_files()
-    assert names >= expected_files() and len(compiled) == 1 + len(DOMAINS)
+    assert names >= expected_files() and len(compiled) == 1 + len(DOMAINS) + len(list((RULES / "targets").iterdir()))
     assert all(fnmatch(name, "eqsat/compiled/rules-*.pickle") for name in compiled)
 
 
