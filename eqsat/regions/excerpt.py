@@ -2,7 +2,8 @@
 
 Two regions are alike if their terms and the facts of all their values are the same, apart from the
 elements of weights. Then any result of rules and prices for one region holds for the other. The
-facts in an excerpt do not have those elements, so no rule sees them.
+facts in an excerpt do not have those elements, so no rule sees them. They have no ranges either,
+which drift from layer to layer; laws infer those that follow within a region.
 """
 
 from __future__ import annotations
