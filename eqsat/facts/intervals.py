@@ -115,7 +115,7 @@ def outward(dtype: int, value: Number | Fraction, towards: float) -> float:
         try:
             near = np.array(float(exact)).astype(kind)
         except OverflowError:
-            near = np.array(math.copysign(math.inf, exact)).astype(kind)
+            near = np.array(math.inf if exact > 0 else -math.inf).astype(kind)
         number = float(near)
         if math.isinf(number) or (Fraction(number) > exact if towards < 0 else Fraction(number) < exact):
             number = number if number == towards else float(np.nextafter(near, np.array(towards).astype(kind)))
@@ -183,5 +183,5 @@ def divide(ends: Sequence[Ends]) -> Ends | None:
     (_, _), (c, d) = ends
     if c <= 0 <= d:
         return None
-    quotients = [_exact(lambda x, y: x / y, x, y, 0.0) for x in ends[0] for y in (c, d)]
+    quotients = [_exact(lambda x, y: Fraction(x, y) if isinstance(x, int) else x / y, x, y, 0.0) for x in ends[0] for y in (c, d)]
     return min(quotients), max(quotients)

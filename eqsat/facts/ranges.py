@@ -83,7 +83,7 @@ def with_ranges(node: Node, facts: Sequence[Fact]) -> list[Fact]:
         found = RANGES[name](node, tuple(facts))
     else:
         return facts
-    rest = [found] * len(facts) if name == "Split" else [_index(fact, None) for fact in facts] if name in _INDEXED else [None] * len(facts)
+    rest = [found] * len(facts) if name == "Split" else [_index(fact, None) for fact in facts] if name == "TopK" else [None] * len(facts)
     return [_ranged(fact, one) for fact, one in zip(facts, [found, *rest[1:]], strict=True)]
 
 
@@ -225,8 +225,10 @@ def _pooled(node: Node, facts: tuple[Fact, ...]) -> Range | None:
     whole = limits(facts[0].dtype)
     if x is None or whole is None:
         return None
-    # The runtime begins with the least number, which stays if a window has only NaN, or nothing.
-    safe = not x.nan and not node.integer("ceil_mode", 0)
+    # The runtime begins with the least number, which stays if a window has only NaN, or nothing:
+    # a window beyond the end, or one whose gaps are where the tensor is.
+    gaps = any(step != 1 for step in node.integers("dilations") or ())
+    safe = not x.nan and not node.integer("ceil_mode", 0) and not gaps
     low, least = (x.low, x.least) if safe else (whole[0], whole[0])
     return made(facts[0].dtype, (low, x.high), (least, x.most), x.nan)
 
@@ -361,5 +363,3 @@ RANGES: dict[str, RangeFunction] = {
     "Where": _chosen,
 }
 """By operator, the range of its first output, whose type is known."""
-
-_INDEXED = frozenset({"MaxPool", "TopK"})  # their second output has indices

@@ -483,3 +483,23 @@ def test_a_sequence_that_becomes_slices_may_take_more_bytes_at_first() -> None:
     result = eqsat.optimize(model, max_growth=0)
     assert operators(result.model) == {"Split": 1, "Gather": 1, "Add": 1, "Mul": 1, "Sub": 1}
     assert result.model.graph.ByteSize() < model.graph.ByteSize()
+
+
+@pytest.mark.parametrize("engine", ["saturation", "greedy"])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "m = Mul (x, x)  y = ReduceSum <keepdims = 0> (m, last)",
+        "m = Abs (x)  y = ReduceSum <keepdims = 0> (m, last)",
+        "y = ReduceSumSquare <keepdims = 0, axes = [-1]> (x)",
+        "m = ReduceSum <keepdims = 0> (x, last)  y = ReduceSum <keepdims = 0> (m, last)",
+        "m = ReduceProd <keepdims = 0, axes = [-1]> (x)  y = ReduceProd <keepdims = 0, axes = [-1]> (m)",
+    ],
+)
+def test_the_runtime_cuts_sums_of_integers_off_where_others_wrap(nodes: str, engine: str) -> None:
+    sizes = "A" if nodes.count("Reduce") == 2 else "A, B"
+    model = parse(f"g (int32[2, 3, 4] x) => (int32[{sizes}] y) <int64[1] last = {{-1}}> {{ {nodes} }}")
+    extremes = np.array([np.iinfo(np.int32).max, np.iinfo(np.int32).min, 65537, -1], np.int32)
+    for seed in range(20):
+        feeds = {"x": np.random.default_rng(seed).choice(extremes, (2, 3, 4))}
+        assert_same(model, optimize(model, engine=engine, target="launches"), feeds)

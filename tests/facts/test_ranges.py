@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from tests.fuzz.facts import stated
 from tests.fuzz.facts_draw import Draw
 from tests.fuzz.facts_models import Drawn
 from tests.fuzz.facts_ranges import ranged_program
-from tests.support.models import parse
+from tests.support.models import parse, run
 
 FLOAT, FLOAT16, BFLOAT16, DOUBLE = (int(TensorProto.DataType.Value(name)) for name in ("FLOAT", "FLOAT16", "BFLOAT16", "DOUBLE"))
 INT8, INT64, UINT8, BOOL = (int(TensorProto.DataType.Value(name)) for name in ("INT8", "INT64", "UINT8", "BOOL"))
@@ -55,6 +56,12 @@ def test_rounding_is_outward(dtype: int, value: float) -> None:
     assert low <= value <= high
     assert outward(dtype, low, -INF) == low
     assert outward(dtype, high, INF) == high
+
+
+def test_a_bound_beyond_all_floats_is_rounded_outward() -> None:
+    huge = Fraction(2) ** 5000
+    assert (outward(DOUBLE, huge, INF), outward(DOUBLE, -huge, -INF)) == (INF, -INF)
+    assert (outward(FLOAT, huge, -INF), outward(FLOAT, -huge, INF)) == (float(np.finfo(np.float32).max), float(np.finfo(np.float32).min))
 
 
 def test_integers_that_may_wrap_have_no_bounds() -> None:
@@ -128,6 +135,18 @@ def test_comparisons_are_as_sure_as_their_operands() -> None:
 
 
 # --- the fuzzer ---
+
+
+def test_a_window_whose_gaps_are_where_the_tensor_is_has_the_least_number() -> None:
+    text = """g (float[1, 1, 1] x) => (float[1, 1, 1] y, int64[1, 1, 1] i) {
+        s = Sigmoid (x)
+        y, i = MaxPool <kernel_shape = [2], dilations = [2], pads = [1, 1]> (s)
+    }"""
+    found = ranges(text)
+    assert found["s"] is not None
+    for name, value in zip("yi", run(parse(text), {"x": np.ones((1, 1, 1), np.float32)}), strict=True):
+        bounds = found[name]
+        assert bounds is None or bounds.least <= value.item() <= bounds.most, name
 
 
 def programs(seeds: range, monkeypatch: pytest.MonkeyPatch) -> facts.Tally:

@@ -78,7 +78,8 @@ def _states(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
 
 def _padded(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     pads = _attribute(node, "pads", [])
-    return _outgrown(node, values) or _attribute(node, "auto_pad", b"") == b"SAME_LOWER" or (any(pads) and (len(pads) != 4 or len(set(pads)) > 1))
+    uneven = len(pads) != 4 or len(set(pads)) > 1
+    return _outgrown(node, values) or _attribute(node, "auto_pad", b"") == b"SAME_LOWER" or (any(pads) and (uneven or _attribute(node, "ceil_mode", 0)))
 
 
 def _different(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
@@ -133,8 +134,8 @@ RUNTIME: dict[str, Excuse] = {
 
 REFERENCE: dict[str, Excuse] = {
     **dict.fromkeys(_WINDOWS.split(), _outgrown),
-    # The reference reads the pads of a pool in another order, and ignores those of one axis. For
-    # SAME_LOWER it rounds sizes down.
+    # The reference reads the pads of a pool in another order, and ignores those of one axis. With
+    # ceil_mode it counts them twice, and for SAME_LOWER it rounds sizes down.
     "MaxPool": _padded,
     # The reference assumes planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
