@@ -218,6 +218,7 @@ class Closures:
         self.component_mask = [sum(1 << c for c in members) for members in component]
         for number, members in enumerate(component):
             users: dict[int, list[int]] = {c: [] for c in members}
+            place = {c: index for index, c in enumerate(members)}
             for c in members if len(members) > 1 else ():
                 for child in {child for n in kernel.ways[c] for child in self._children[n] if self.order[child] == number}:
                     users[child].append(c)
@@ -237,7 +238,7 @@ class Closures:
                     if common != self.of[c]:
                         self.of[c] = common
                         again.update(users[c])
-                waiting = [c for c in members if c in again] if again else []
+                waiting = sorted(again, key=place.__getitem__)
         self.needed = 0
         for root in kernel.roots:
             self.needed |= self.of[root]
