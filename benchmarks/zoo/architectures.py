@@ -2,14 +2,15 @@
 
 All come from `transformers` with random weights, so nothing is downloaded. Text models and vision
 transformers have few and narrow layers, so that they run in milliseconds on one core. ResNet-50,
-MobileNetV2 and EfficientNet-B0 have their true sizes.
+MobileNetV2 and EfficientNet-B0 have their true sizes, and so have the three that are exported only by
+name.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from benchmarks.inputs import Description, Input, Meaning
@@ -34,6 +35,7 @@ class Architecture:
     build: Callable[[], Any]
     inputs: dict[str, Input]
     sizes: dict[str, int]
+    large: bool = False  # exported only by name
 
     def description(self, dynamic: bool, made_by: dict[str, str]) -> Description:
         """Returns the inputs with their symbolic sizes, or with their values for a static model."""
@@ -204,16 +206,31 @@ def efficientnet() -> Any:
     return Vision(transformers.EfficientNetForImageClassification(config))
 
 
+def bert_base() -> Any:
+    return Text(transformers.BertModel(transformers.BertConfig()), "pooler_output")
+
+
+def vit_base() -> Any:
+    return Vision(transformers.ViTForImageClassification(transformers.ViTConfig(num_labels=1000)))
+
+
+def llama_16() -> Any:
+    config = transformers.LlamaConfig(hidden_size=1024, num_hidden_layers=16, num_attention_heads=16, num_key_value_heads=4, intermediate_size=2816)
+    return Decoder(transformers.LlamaForCausalLM(config))
+
+
 SPECTROGRAM = Input("float32", ("batch", 80, 300), Meaning.FEATURES)
 
 ARCHITECTURES = {
     "bert": text(bert),
+    "bert-base": replace(text(bert_base), large=True),
     "convnext": vision(convnext),
     "deberta": text(deberta, 64),
     "distilbert": text(distilbert),
     "efficientnet": vision(efficientnet),
     "gpt2": text(gpt2, 64),
     "llama": text(llama, 64),
+    "llama-16": replace(text(llama_16), large=True),
     "mobilenetv2": vision(mobilenetv2),
     "mobilevit": vision(mobilevit, 128),
     "resnet50": vision(resnet50),
@@ -221,5 +238,6 @@ ARCHITECTURES = {
     "swin": vision(swin),
     "t5enc": text(t5_encoder, 64),
     "vit": vision(vit),
+    "vit-base": replace(vision(vit_base), large=True),
     "whisperenc": Architecture(whisper_encoder, {"input_features": SPECTROGRAM}, {"batch": 2}),
 }
