@@ -59,22 +59,32 @@ def opened(
     """
     flattened = model.proto if kept else inlined(model.proto, everything=flat)
     try:
-        return _opened(model, simplify(flattened, kept), valuation, deadline, kept, room, exact)
+        return _opened(model, simplify(flattened, kept), _Aim(valuation.of_parts(), deadline, kept, exact), room)
     except InputError:
         # A function may hold nodes that are illegal outside of it.
         return simplify(model.proto, kept)
 
 
-def _opened(model: Model, found: onnx.ModelProto, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, exact: bool) -> onnx.ModelProto:
+@dataclass(frozen=True, slots=True)
+class _Aim:
+    """The prices by which bodies are opened, and the bounds of it."""
+
+    valuation: Valuation  # of parts
+    deadline: Deadline
+    kept: frozenset[str]
+    exact: bool
+
+
+def _opened(model: Model, found: onnx.ModelProto, aim: _Aim, room: float) -> onnx.ModelProto:
     """Returns the model with bodies opened, `found` being its simplified form. Raises `InputError`."""
     for _ in range(_PASSES):
         known = model if found is model.proto else normalize(found, model.folder, None)
         if not any(node.op_type in _OPENS for node in everywhere(found.graph.node)):
             break
-        opening = _Pass(known, valuation.of_parts(), deadline, kept, room, exact)
+        opening = _Pass(known, aim, room)
         if not opening.run():
             break
-        room, found = opening.room, simplify(opening.proto, kept)
+        room, found = opening.room, simplify(opening.proto, aim.kept)
     return found
 
 
@@ -91,14 +101,11 @@ class _Here:
 class _Pass:
     """One pass over the bodies of a model's main graph, innermost first."""
 
-    def __init__(self, model: Model, valuation: Valuation, deadline: Deadline, kept: frozenset[str], room: float, exact: bool) -> None:
+    def __init__(self, model: Model, aim: _Aim, room: float) -> None:
         self.proto = onnx.ModelProto()
         self.room = room
         self._model = model
-        self._valuation = valuation
-        self._deadline = deadline
-        self._kept = kept
-        self._exact = exact
+        self._aim = aim
         self._facts = GraphFacts()
         self._functions = frozenset(model.functions)
         graphs = [model.proto.graph, *(function.body.proto for function in model.functions.values())]
@@ -124,7 +131,7 @@ class _Pass:
         changed = False
         for node in graph.node:
             source = sources.get(first_output(node))
-            made = None if source is None or not self._kept.isdisjoint(node.output) else self._node(node, source, graph, here)
+            made = None if source is None or not self._aim.kept.isdisjoint(node.output) else self._node(node, source, graph, here)
             changed |= made is not None
             nodes += [node] if made is None else made
         if changed:
@@ -142,7 +149,7 @@ class _Pass:
         inside = [self._graph(body, source.bodies[name], here.scope, seen.only(source.bodies[name].captured())) for name, body in attribute_graphs(node)]
         if any(inside):
             return [node]
-        if not source.operator.standard or node.op_type not in BODIES or not fits(node) or self._deadline.hit is not None:
+        if not source.operator.standard or node.op_type not in BODIES or not fits(node) or self._aim.deadline.hit is not None:
             return None
         into = Destination(onnx.GraphProto(), here.scope, self._fresh)
         try:
@@ -159,7 +166,7 @@ class _Pass:
     def _other_form(self, node: onnx.NodeProto, source: Node, here: _Here, seen: Outer, into: Destination) -> list[onnx.NodeProto] | None:
         """Returns plain nodes that compute what a node with bodies does, if there are any."""
         if node.op_type == "If":
-            if self._exact and not all(here.encoding.fact(name).dtype in INTEGERS for name in node.output if name):
+            if self._aim.exact and not all(here.encoding.fact(name).dtype in INTEGERS for name in node.output if name):
                 return None  # ONNX Runtime's Where makes 0.0 of -0.0
             branches = {name: self._branch(body, seen) for name, body in source.bodies.items()}
             return selected(node, here.encoding.fact(node.input[0]), branches, into)
@@ -219,7 +226,7 @@ class _Pass:
         if growth > self.room or before is None or after is None:
             return False
         try:
-            pays = self._valuation.is_better(after, before, self._model.folder)
+            pays = self._aim.valuation.is_better(after, before, self._model.folder)
         except InputError:
             return False
         self.room -= growth if pays else 0

@@ -18,6 +18,7 @@ from tests.rules.examples import filled
 from tests.rules.test_rules import EXAMPLES
 from tests.support.models import parse
 from tests.support.parameters import spread
+from tests.support.two_steps import SHORT, SUMS
 
 ROOTS = """
 real rule root:
@@ -57,17 +58,6 @@ def models(text: str | onnx.ModelProto, rules: str = "", **settings: Any) -> tup
 
     return explained(text, rules, keep, **settings), found
 
-
-SUMS = """
-exact rule minus:
-    Sub(z, Neg(x)) => Add(z, x)
-    test x: T[2], z: T[2]
-
-real rule three:
-    Add(Add(x, y), z) => Sum(x, y, z)
-    test x: T[2], y: T[2], z: T[2]
-"""
-SHORT = "g (float[8] x, float[8] z, float[8] w) => (float[8] y) { a = Neg (x)  b = Sub (z, a)  y = Add (b, w) }"
 
 CONCAT = """g (float[2, 4] x, float[3, 4] z) => (float[2, 4] y) {
     starts = Constant <value_ints: ints = [0]> ()  ends = Constant <value_ints: ints = [2]> ()

@@ -14,17 +14,7 @@ from eqsat.rewriting.uses import Uses
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import METHODS
 from tests.support.models import operators, parse
-
-SUMS = """
-exact rule minus:
-    Sub(z, Neg(x)) => Add(z, x)
-    test x: T[2], z: T[2]
-
-real rule three:
-    Add(Add(x, y), z) => Sum(x, y, z)
-    test x: T[2], y: T[2], z: T[2]
-"""
-SHORT = "g (float[8] x, float[8] z, float[8] w) => (float[8] y) { a = Neg (x)  b = Sub (z, a)  y = Add (b, w) }"
+from tests.support.two_steps import SHORT, SUMS
 
 TWICE = "exact rule twice:\n    Neg(Neg(x)) => x\n    test x: T[2]\n"
 DEAR = "real rule dear:\n    Abs(x) => Sqrt(Mul(x, x))\n    test x: T[2]\n"
