@@ -47,6 +47,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "norm": _ROWS,
     "softmax": _ROWS,
     "softmax_outer": _ROWS,
+    "softmax_swapped": ("elements",),
     "reduction": _ROWS,
     "reduction_outer": _ROWS,
     "copy": ("elements", "rows"),

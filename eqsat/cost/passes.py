@@ -134,7 +134,9 @@ def channel_norm(operations: float) -> Counter:
 
 
 def softmax(operations: float, default: int = -1) -> Counter:
-    """Counts Softmax and the like: "softmax" along the last axis, "softmax_outer" along another."""
+    """Counts Softmax and the like: "softmax" along the last axis, "softmax_outer" along the one before
+    the last, "softmax_swapped" along any other. Axes of size 1 do not count.
+    """
 
     def count(node: PricedNode) -> Work:
         source = largest(node.inputs[:1])
@@ -144,7 +146,8 @@ def softmax(operations: float, default: int = -1) -> Counter:
             return Work("softmax", traffic(node), operations * elements, elements, elements / USUAL_SIZE)
         axis = axis_of(node, default, len(shape))
         rows = elements / max(shape[axis], 1)
-        kind = "softmax" if axis == len(shape) - 1 else "softmax_outer"
+        after = len([size for size in shape[axis + 1 :] if size != 1])
+        kind = "softmax" if axis == len(shape) - 1 else "softmax_swapped" if after > 1 else "softmax_outer"
         return Work(kind, traffic(node), operations * elements, elements, rows)
 
     return count

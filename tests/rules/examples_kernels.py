@@ -1,0 +1,61 @@
+"""Examples of forms for which ONNX Runtime has faster kernels, by its measured prices."""
+
+from __future__ import annotations
+
+from tests.rules.examples import Example
+
+TARGET = "onnxruntime-cpu"
+
+EXAMPLES = {
+    "LRN over many channels": Example(
+        "g (float[1, 64, 28, 28] x) => (float[1, 64, 28, 28] y) { a = Relu(x)  y = LRN<size = 5, alpha = 0.001, bias = 2.0>(a) }",
+        {"Relu": 1, "Mul": 3, "Unsqueeze": 1, "AveragePool": 1, "Squeeze": 1, "Add": 1, "Sqrt": 2, "Div": 1},
+        "lrn-pool",
+        (13, 22),
+        TARGET,
+    ),
+    "LRN with another power": Example(
+        "g (float[1, 64, 28, 28] x) => (float[1, 64, 28, 28] y) { a = Relu(x)  y = LRN<size = 3, beta = 0.6>(a) }",
+        {"Relu": 1, "Mul": 2, "Unsqueeze": 1, "AveragePool": 1, "Squeeze": 1, "Add": 1, "Pow": 1, "Div": 1},
+        "lrn-pool-power",
+        (13, 22),
+        TARGET,
+    ),
+    "Mish of an image, spelled out": Example(
+        "g (float[1, 32, 28, 28] x) => (float[1, 32, 28, 28] y) { s = Softplus(x)  t = Tanh(s)  y = Mul(x, t) }",
+        {"Sigmoid": 1, "Sub": 2, "Mul": 2, "Div": 1},
+        "tanh-softplus",
+        (13, 22),
+        TARGET,
+    ),
+    "Mish of an image": Example(
+        "g (float[1, 32, 28, 28] x) => (float[1, 32, 28, 28] y) { y = Mish(x) }",
+        {"Sigmoid": 1, "Sub": 2, "Mul": 2, "Div": 1},
+        "mish tanh-softplus",
+        (18, 22),
+        TARGET,
+    ),
+    "Softmax over the channels of an image": Example(
+        """g (float[1, 21, 28, 28] x) => (float[1, 21, 28, 28] y, float[1, 21, 28, 28] z) {
+            y = Softmax<axis = 1>(x)  a = Relu(x)  z = LogSoftmax<axis = 1>(a) }""",
+        {"Softmax": 1, "LogSoftmax": 1, "Relu": 1, "Reshape": 4},
+        "softmax-joined[Softmax] softmax-joined[LogSoftmax]",
+        (13, 21),
+        TARGET,
+    ),
+    "Norms of rows": Example(
+        "g (float[256, 512] x) => (float[256, 512] y) { n = ReduceL2<axes = [1]>(x)  y = Div(x, n) }",
+        {"Mul": 1, "ReduceSum": 1, "Sqrt": 1, "Div": 1},
+        "reducel2-sum",
+        (13, 17),
+        TARGET,
+    ),
+    "Sums of absolute values and their logarithms": Example(
+        """g (float[64, 64] x, float[64, 64] z) => (float[64, 1] y, float[64, 1] l) {
+            y = ReduceL1<axes = [1]>(x)  e = Exp(z)  l = ReduceLogSum<axes = [1]>(e) }""",
+        {"Abs": 1, "ReduceSum": 2, "Exp": 1, "Log": 1},
+        "reducel1-sum reducelogsum-sum",
+        (13, 17),
+        TARGET,
+    ),
+}
