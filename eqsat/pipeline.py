@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec
 import onnx
 
 from eqsat.choose.dump import save_dump
-from eqsat.cost.target import load_target
+from eqsat.cost.target import Target, load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
@@ -112,7 +112,7 @@ def begin(source: Source, settings: Settings) -> Run:
     this = Run(settings)
     with this.stage("read"):
         this.library, this.job = _read_rules(this)
-        this.original = _read_model(source, settings)
+        this.original = _read_model(source, settings, this.job.valuation.target)
     return this
 
 
@@ -137,7 +137,7 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 
-def _read_model(source: Source, settings: Settings) -> Original:
+def _read_model(source: Source, settings: Settings, target: Target) -> Original:
     """Returns the model in normal form, prepared as the settings ask."""
     path = path_of(source)
     proto, folder = load(source)
@@ -145,7 +145,7 @@ def _read_model(source: Source, settings: Settings) -> Original:
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
     model = normalize(proto, folder, path)
-    wanted = convert(inline(proto) if settings.inline else proto, settings.opset)
+    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, target.latest)
     return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped)
 
 

@@ -149,11 +149,12 @@ def rows() -> Iterator[Case]:
         yield Case("LogSoftmax", (x,))
         yield Case("com.microsoft.SkipLayerNormalization", (Given((1, count, length)), Given((1, count, length)), scale, scale))
         yield Case("com.microsoft.SkipSimplifiedLayerNormalization", (Given((1, count, length)), Given((1, count, length)), scale))
-        for name in ("ReduceMean", "ReduceMax", "ReduceL2"):
+        for name in ("ReduceMean", "ReduceMax", "ReduceL2", "ReduceSumSquare", "ReduceLogSumExp"):
             yield Case(name, (x, _numbers(1)), {"keepdims": 0})
             yield Case(name, (Given((length, count)), _numbers(0)), {"keepdims": 0})
         yield Case("ArgMax", (x,), {"axis": 1})
         yield Case("Softmax", (Given((8, length, count // 8)),), {"axis": 1})
+        yield Case("Softmax", (Given((2, length, 4, count // 8)),), {"axis": 1})
     for channels, size in ((32, 64), (128, 32), (512, 8)):
         image = Given((1, channels, size, size))
         yield Case("InstanceNormalization", (image, _weights(channels), _weights(channels)))
@@ -209,6 +210,7 @@ def layers() -> Iterator[Case]:
         image = Given((1, channels, size, size))
         yield Case("MaxPool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
         yield Case("AveragePool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
+        yield Case("AveragePool", (image,), {"kernel_shape": (window, window)})
     image = Given((1, 32, 28, 28))
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "nearest"})
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "linear"})

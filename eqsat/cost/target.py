@@ -97,6 +97,8 @@ class Target:
     takes_in: frozenset[str] = frozenset()
     # Domains of operators that its runtime has beside the standard's, and that a run may use if asked
     domains: frozenset[str] = frozenset()
+    # The opset of `--opset latest`: later ones have operators without kernels in place of others
+    latest: int | None = None
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -243,6 +245,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         frozenset(table.get("leaves_out", ())),
         frozenset(table.get("takes_in", ())),
         frozenset(table.get("domains", ())),
+        table.get("latest"),
     )
 
 

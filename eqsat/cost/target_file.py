@@ -166,6 +166,7 @@ _FILE = _table(
         "operators": _tables(_table(_OPERATOR)),
         "leaves_out": _list(_TEXT, "a list of groups of rules"),
         "takes_in": _list(_one_of(SELDOM, "a group of rules for few targets"), "a list of groups of rules"),
+        "latest": _SIZE,
         "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),

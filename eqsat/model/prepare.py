@@ -9,6 +9,7 @@ import onnx
 from onnx import helper
 
 from eqsat.errors import InputError
+from eqsat.model.imports import standard_opset
 from eqsat.model.names import stored_names
 from eqsat.operators import normal_domain
 from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
@@ -53,17 +54,18 @@ def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
         raise InputError(f"the model's functions can not be inlined: {error}") from None
 
 
-def convert(proto: onnx.ModelProto, opset: str | int) -> onnx.ModelProto:
+def convert(proto: onnx.ModelProto, opset: str | int, best: int | None = None) -> onnx.ModelProto:
     """Convert `proto` to an opset of the default domain.
 
-    `opset` is "keep", "latest" (the newest that onnx and ONNX Runtime both know), or a number.
+    `opset` is "keep", "latest" or a number. The latest is the `best` one, or else the newest that
+    onnx and ONNX Runtime both know; a model of a later one keeps its own.
     """
     if opset == "keep":
         return proto
     if opset != "latest" and not _OPSET.fullmatch(str(opset)):
         raise InputError(f"an opset is 'keep', 'latest' or a number, not '{opset}'")
     newest: int = shared().call("eqsat.runtime.onnx_passes:newest_opset")
-    wanted = newest if opset == "latest" else int(opset)
+    wanted = max(standard_opset(proto.opset_import), min(newest, best or newest)) if opset == "latest" else int(opset)
     if not 7 <= wanted <= newest:
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
     if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] == [wanted]:

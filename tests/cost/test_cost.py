@@ -218,6 +218,8 @@ KINDS_BY_EXAMPLE = [
     (node("Transpose", [tensor(1, 3)]), "view"),
     (node("Softmax", [tensor(2, 3)]), "softmax"),
     (node("Softmax", [tensor(2, 3)], axis=0), "softmax_outer"),
+    (node("Softmax", [tensor(2, 3, 4, 1)], axis=1), "softmax_outer"),
+    (node("Softmax", [tensor(2, 3, 4, 5)], axis=1), "softmax_swapped"),
     (node("ReduceSum", [tensor(2, 3)], [tensor(1, 3)], axes=(0,)), "reduction_outer"),
     (node("ReduceSum", [tensor(2, 3), weights(1)], [tensor(1, 3)]), "reduction_outer"),
     (node("ReduceSum", [tensor(2, 3), weights(1)], [tensor(2)]), "reduction"),

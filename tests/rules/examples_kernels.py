@@ -58,4 +58,12 @@ EXAMPLES = {
         (13, 17),
         TARGET,
     ),
+    "Channels that become pixels": Example(
+        """g (float[1, 16, 56, 56] x) => (float[1, 4, 112, 112] y, float[1, 4, 112, 112] z) {
+            y = DepthToSpace<blocksize = 2>(x)  a = Relu(x)  z = DepthToSpace<blocksize = 2, mode = "CRD">(a) }""",
+        {"Transpose": 4, "Relu": 1, "Reshape": 6},
+        "depthtospace-moves depthtospace-moves-crd",
+        (13, 21),
+        TARGET,
+    ),
 }

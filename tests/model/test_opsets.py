@@ -1,0 +1,47 @@
+"""Conversion to another opset, before a model is optimized."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import eqsat
+from eqsat.errors import InputError
+from eqsat.model.imports import standard_opset
+from tests.support.models import parse
+
+TEXT = "g (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }"
+NEWEST = 26
+"""An opset that every supported onnx and ONNX Runtime know."""
+
+
+def opset(at: int, wanted: str | int, target: str = "onnxruntime-cpu") -> int:
+    """Returns the opset of the result of a model at an opset."""
+    model = parse(TEXT, f'<ir_version: 10, opset_import: ["" : {at}]>')
+    return standard_opset(eqsat.optimize(model, opset=wanted, target=target, verify=False).model.opset_import)
+
+
+def test_the_latest_opset_is_that_of_the_target() -> None:
+    assert opset(17, "latest") == 24
+    assert opset(17, "latest", "launches") >= NEWEST
+
+
+def test_a_later_opset_stays() -> None:
+    assert opset(NEWEST, "latest") == NEWEST
+
+
+def test_an_opset_may_be_named() -> None:
+    assert (opset(17, 21), opset(17, "21"), opset(17, "keep")) == (21, 21, 17)
+
+
+def test_a_target_of_ones_own_may_name_one(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    own.write_text('base = "onnxruntime-cpu"\nlatest = 21\n')
+    assert opset(17, "latest", str(own)) == 21
+
+
+@pytest.mark.parametrize("wanted", [6, 99, "newest"])
+def test_other_opsets_are_refused(wanted: str | int) -> None:
+    with pytest.raises(InputError, match="opset"):
+        opset(17, wanted)
