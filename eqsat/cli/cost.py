@@ -58,6 +58,7 @@ def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None)
     """The prices and the times of a model on random inputs."""
     from eqsat.cost.shaped import USUAL_SIZE
     from eqsat.runtime.own_graph import NoGraph
+    from eqsat.runtime.refusals import refusal
     from eqsat.verification.samples import NORMAL, Draw, draw, make_plan
 
     try:
@@ -65,7 +66,7 @@ def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None)
         sizes = {name: valuation.sizes.get(name, USUAL_SIZE) for name in plan.symbols}
         return valuation.measured(model, folder, draw(plan, Draw(sizes, NORMAL, 0)), _RUNS)
     except (NoGraph, NotImplementedError, ValueError) as error:
-        raise InputError(f"the model can not be measured: {' '.join(str(error).split())}") from None
+        raise InputError(f"the model can not be measured: {refusal(str(error))}") from None
 
 
 def _record(rows: Sequence[Row]) -> dict[str, Any]:

@@ -75,6 +75,9 @@ def _check_place(path: Path, options: argparse.Namespace) -> None:
     parent = path.parent.parent if _into_folder(options) and path.parent == Path(options.output) else path.parent
     if not parent.is_dir():
         raise InputError(f"{parent}: no such folder")
+    # A file takes its place as a whole, so the folder has to admit new files.
+    if not os.access(parent, os.W_OK):
+        raise InputError(f"{path}: can not write it: no permission to write in the folder {parent}")
 
 
 def make_folder(options: argparse.Namespace) -> None:
@@ -108,6 +111,8 @@ def _result(model: str, options: argparse.Namespace) -> Path | None:
         return None
     if not _into_folder(options):
         return Path(options.output)
+    if Path(options.output).suffix == ".onnx" and not options.output.endswith("/") and not Path(options.output).exists():
+        raise InputError(f"{options.output}: several models were given, and their results go into a folder: -o DIR/")
     if Path(options.output).exists() and not Path(options.output).is_dir():
         raise InputError(f"{options.output}: is a file; the results of several models go into a folder")
     return Path(options.output) / ("model.onnx" if model == STANDARD else Path(model).with_suffix(".onnx").name if Path(model).name else model)
