@@ -38,7 +38,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
         if before["multiply_adds"] or after["multiply_adds"]:
             lines.append(f"macs    {scaled(before['multiply_adds']).strip()} -> {scaled(after['multiply_adds']).strip()} multiply-adds")
-        lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}{_assumed(cost['sizes'])}")
+        lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}{assumed(cost['sizes'])}")
     if before["memory"] is not None:
         lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
@@ -62,7 +62,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _assumed(sizes: Mapping[str, int]) -> str:
+def assumed(sizes: Mapping[str, int]) -> str:
     """The sizes that a prediction assumes."""
     named = [f"{name}={size}" for name, size in list(sizes.items())[:_SIZES]]
     more = [f"{len(sizes) - _SIZES} more"] if len(sizes) > _SIZES else []
