@@ -24,7 +24,6 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
-from eqsat.model.names import stored_names
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
@@ -100,8 +99,7 @@ class Valuation:
 
     def assumed(self, model: onnx.ModelProto) -> dict[str, int]:
         """Returns the size that prices assume for each named dimension of a model's inputs."""
-        stored = set(stored_names(model.graph))
-        declared = [size for info in model.graph.input if info.name not in stored for size in info.type.tensor_type.shape.dim]
+        declared = [size for info in model.graph.input for size in info.type.tensor_type.shape.dim]
         return {size.dim_param: self.sizes.get(size.dim_param, USUAL_SIZE) for size in declared if size.dim_param}
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
