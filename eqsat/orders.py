@@ -51,6 +51,9 @@ class Spread:
         return Spread(min(figures), statistics.median(figures), max(figures))
 
 
+_UNITS = {"seconds": "milliseconds", "launches": "launches"}
+
+
 @dataclass(slots=True)
 class Orders:
     """The figures of one model."""
@@ -129,7 +132,9 @@ def _unit(report: Mapping[str, Any]) -> str:
 
 
 def table(rows: Sequence[Orders]) -> list[str]:
-    """Returns the figures of several models as lines for people. Times are in milliseconds."""
+    """Returns the figures of several models as lines for people. Times are in milliseconds. All
+    models have the same target and unit.
+    """
     lines = [f"{'':24} {'original':>10} {'saturation':>10}   greedy: least    median      most  reached   nodes: original saturation  greedy"]
     for row in rows:
         scale = 1e3 if row.unit == "seconds" else 1.0
@@ -140,6 +145,7 @@ def table(rows: Sequence[Orders]) -> list[str]:
             start += f"   {costs.least * scale:>13.4g} {costs.median * scale:>9.4g} {costs.most * scale:>9.4g} {row.reached:>8.0%}"
             start += f"   {row.nodes:>15} {row.saturation.nodes:>10}  {nodes.least:g}..{nodes.median:g}..{nodes.most:g}"
         lines.append(start)
+    lines += [f"costs: {_UNITS.get(row.unit, 'bytes')}, predicted for {row.target}" for row in rows[:1]]
     full = [row for row in rows if row.greedy]
     if len(full) > 1:
         some = sum(row.reached > 0 for row in full)

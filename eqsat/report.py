@@ -135,7 +135,8 @@ def _cost(run: Run) -> dict[str, Any]:
     models = run.original.proto, run.checked.found.model
     both = valuation.both(*models, folder)
     before, after = (_figures(valuation, model, figures, folder) for model, figures in zip(models, both, strict=True))
-    return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "before": before, "after": after}
+    sizes = valuation.assumed(models[0])
+    return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "sizes": sizes, "before": before, "after": after}
 
 
 def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, folder: Path | None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eqsat.cli.options import add_settings, count, given_settings
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.streams import source_of
+from eqsat.cli.summary import assumed
 from eqsat.errors import InputError
 from eqsat.parameters.amounts import scaled
 
@@ -49,7 +50,7 @@ def _cost(options: argparse.Namespace) -> int:
     with shown_progress(options.json) as progress:
         progress("price")
         rows = _measured(valuation, model.proto, model.folder) if options.measure else valuation.rows(model.proto, model.folder)
-    record = {"model": options.model, "target": valuation.target.name, "asked": valuation.asks, **_record(rows)}
+    record = {"model": options.model, "target": valuation.target.name, "asked": valuation.asks, "sizes": valuation.assumed(model.proto), **_record(rows)}
     print(json.dumps(record) if options.json else "\n".join(_lines(record, options.top)))
     return 0
 
@@ -58,6 +59,7 @@ def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None)
     """The prices and the times of a model on random inputs."""
     from eqsat.cost.shaped import USUAL_SIZE
     from eqsat.runtime.own_graph import NoGraph
+    from eqsat.runtime.refusals import refusal
     from eqsat.verification.samples import NORMAL, Draw, draw, make_plan
 
     try:
@@ -65,7 +67,7 @@ def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None)
         sizes = {name: valuation.sizes.get(name, USUAL_SIZE) for name in plan.symbols}
         return valuation.measured(model, folder, draw(plan, Draw(sizes, NORMAL, 0)), _RUNS)
     except (NoGraph, NotImplementedError, ValueError) as error:
-        raise InputError(f"the model can not be measured: {' '.join(str(error).split())}") from None
+        raise InputError(f"the model can not be measured: {refusal(str(error))}") from None
 
 
 def _record(rows: Sequence[Row]) -> dict[str, Any]:
@@ -135,7 +137,8 @@ def _lines(record: Mapping[str, Any], top: int) -> list[str]:
     lines += ["", f"{'node':<44} {head}  bound by"]
     expensive = sorted(record["nodes"], key=lambda node: (-node["seconds"], node["name"]))[:top]
     lines += [f"{node['operator'] + ' ' + node['name']:<44.44} {_figures(node, measured)}  {node['bound']}" for node in expensive]
-    lines += ["", f"target  {record['target']}, " + ("the graph that ONNX Runtime makes of the model" if record["asked"] else "the graph as it stands")]
+    graph = "the graph that ONNX Runtime makes of the model" if record["asked"] else "the graph as it stands"
+    lines += ["", f"target  {record['target']}{assumed(record['sizes'])}, {graph}"]
     if record["rank_correlation"] is not None:
         lines.append(f"ranks   predicted times rank the nodes as measured ones do to {record['rank_correlation']:.2f} (Spearman)")
     if record["unknown"]:

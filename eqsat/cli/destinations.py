@@ -52,8 +52,11 @@ def destinations(options: argparse.Namespace) -> list[Destination]:
         # A model that is not there is reported as such, in its turn.
         if destination.result is not None and (options.output is not None or Path(destination.model).is_file()):
             _check_place(destination.result, options)
+            _check_replaced(destination.result)
     for _, path in _extra_files(options):
         _check_place(path, options)
+    if options.dump_egraph:
+        _check_replaced(Path(options.dump_egraph))
     _keep_apart(options, found)
     return found
 
@@ -75,6 +78,16 @@ def _check_place(path: Path, options: argparse.Namespace) -> None:
     parent = path.parent.parent if _into_folder(options) and path.parent == Path(options.output) else path.parent
     if not parent.is_dir():
         raise InputError(f"{parent}: no such folder")
+
+
+def _check_replaced(path: Path) -> None:
+    """Raises `InputError` if no file can take the place of a path as a whole."""
+    if (line := file_kinds.irregular(path)) is not None:
+        raise InputError(line)
+    # A folder of results that is not there yet is made later.
+    shown = path.parent if path.parent.is_dir() else path.parent.parent
+    if not os.access(_real(path).parent if path.is_symlink() else shown, os.W_OK):
+        raise InputError(f"{path}: can not write it: no permission to write in the folder {shown}")
 
 
 def make_folder(options: argparse.Namespace) -> None:
@@ -108,6 +121,8 @@ def _result(model: str, options: argparse.Namespace) -> Path | None:
         return None
     if not _into_folder(options):
         return Path(options.output)
+    if Path(options.output).suffix == ".onnx" and not options.output.endswith("/") and not Path(options.output).exists():
+        raise InputError(f"{options.output}: several models were given, and their results go into a folder: -o DIR/")
     if Path(options.output).exists() and not Path(options.output).is_dir():
         raise InputError(f"{options.output}: is a file; the results of several models go into a folder")
     return Path(options.output) / ("model.onnx" if model == STANDARD else Path(model).with_suffix(".onnx").name if Path(model).name else model)

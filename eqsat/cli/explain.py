@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -70,6 +71,7 @@ def _explain(options: argparse.Namespace) -> int:
         (folder / "steps.json").write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps(record) if options.json else "\n".join(_lines(found, options.all, folder)))
     if found.hit == "interrupted":
+        print("eqsat: interrupted; this explains the best model that was found until then", file=sys.stderr)
         return INTERRUPTED
     return {"equal": DONE, "skipped": DONE if found.reached else DIFFERENT, "different": DIFFERENT}.get(found.status, UNVERIFIED)
 

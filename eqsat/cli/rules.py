@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from eqsat.language.resolve import Resolved
 
 
+_WHY = """Shows where a rule fires on a model, whether what it makes is chosen, and what stops it elsewhere.
+The choice is made from one e-graph of each whole graph, with the default settings and without
+verification, so a run of `eqsat optimize` may choose otherwise."""
+
+
 def _seed(text: str) -> int:
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"'{text}' is not a number, 0 or more")
@@ -55,8 +60,8 @@ def add_rules(commands: Any) -> None:
     layout.add_argument("--json", action="store_true", help="print one JSON object")
     layout.set_defaults(command=_format)
 
-    why = actions.add_parser("why", help="where a rule fires on a model, and why it does not fire elsewhere")
-    why.add_argument("name", metavar="NAME")
+    why = actions.add_parser("why", help="where a rule fires on a model, and why it does not fire elsewhere", description=_WHY)
+    why.add_argument("name", metavar="NAME", help="a rule, a family of rules, or a member of one")
     why.add_argument("model", metavar="MODEL", help="an ONNX file; - reads it from standard input")
     _add_sources(why)
     why.set_defaults(command=_why)
@@ -139,7 +144,7 @@ def _check(options: argparse.Namespace) -> int:
         library = load(rule_files(map(Path, options.paths))) if options.paths else whole_library()
         rules = library.rules
         if not rules:
-            raise InputError(f"{' and '.join(options.paths)}: no rule stands there")
+            raise InputError(f"{' and '.join(options.paths)}: has no rule")
         shown = Verdicts(Counterexamples(options.save), not options.json)
         verdicts = check(rules, options.n or FIRED, options.seed, shown.add, lambda standing: progress(standing_line(standing)))
     shown.finish()

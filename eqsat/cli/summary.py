@@ -12,6 +12,7 @@ INDENT = 8
 """The place at which a line says more about its topic."""
 _NAMES = 8  # of rules that the terminal shows
 _LACKING = 3  # rules for which the result lacks something that the terminal shows
+_SIZES = 4  # that a prediction assumes and that the terminal shows
 _LEFT = 3  # rules with unapplied matches that the terminal shows
 
 LIFTED = ("opset", "domain", "growth")
@@ -37,7 +38,7 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"moved   {scaled(before['bytes'])}B -> {scaled(after['bytes'])}B")
         if before["multiply_adds"] or after["multiply_adds"]:
             lines.append(f"macs    {scaled(before['multiply_adds']).strip()} -> {scaled(after['multiply_adds']).strip()} multiply-adds")
-        lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}")
+        lines.append(f"time    {scaled(before['seconds'])}s -> {scaled(after['seconds'])}s, predicted for {cost['target']}{assumed(cost['sizes'])}")
     if before["memory"] is not None:
         lines.append(f"memory  {scaled(before['memory'])}B -> {scaled(after['memory'])}B at the peak")
     lines.append(f"file    {size['before']} -> {size['after']} bytes")
@@ -54,10 +55,18 @@ def summary(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"finite  {_some(report['finite'])}: NaN or infinity may spread; --strict does without")
     if report["limits"]["hit"]:
         lines.append(f"limit   {_limited(report['limits'])}")
-    lines += [f"note    {note}" for note in report["notes"]]
+    # The line `verify` has the reason of a result that is not verified.
+    lines += [f"note    {note}" for note in report["notes"] if note != f"not verified: {report['verify']['reason']}"]
     if report["output"]:
         lines.append(f"wrote   {report['output']}")
     return lines
+
+
+def assumed(sizes: Mapping[str, int]) -> str:
+    """The sizes that a prediction assumes."""
+    named = [f"{name}={size}" for name, size in list(sizes.items())[:_SIZES]]
+    more = [f"{len(sizes) - _SIZES} more"] if len(sizes) > _SIZES else []
+    return f" at {', '.join(named + more)}" if sizes else ""
 
 
 def _limited(limits: Mapping[str, Any]) -> str:
@@ -121,6 +130,8 @@ def _tuned(tune: Mapping[str, Any]) -> str:
     if kept["measured"] is None:
         return f"kept '{kept['name']}'; nothing was measured"
     different = sum(row["same"] is None and row["measured"] is not None for row in rows.values())
+    if different == 1:
+        return f"kept '{kept['name']}'; all models are the original, so none is faster"
     return (
         f"kept '{kept['name']}' of {different} models: {scaled(kept['measured'])}s, the original {scaled(original['measured'])}s, "
         f"on {tune['threads']} thread in {tune['batches']} batches"

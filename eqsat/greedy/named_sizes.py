@@ -12,9 +12,18 @@ from eqsat.greedy.drafts import DraftIndex
 from eqsat.terms.terms import LITERAL, Literal, Term, fact_of
 
 
+def named_sizes(graph: DraftIndex, eclass: int) -> int | None:
+    """Returns the handle of a class's literal that can not be stored, a list of named sizes, or None.
+
+    In a saturated e-graph, other terms of the class may come before it.
+    """
+    handles = (term.data[0] for term in graph.made(eclass) if term.head == LITERAL)
+    return next((handle for handle in handles if not graph.terms.literals.get(handle).concrete), None)
+
+
 def is_symbolic(graph: DraftIndex, eclass: int) -> bool:
-    """Tells whether a class is a literal that can not be stored: a list of named sizes."""
-    return any(term.head == LITERAL and not graph.terms.literals.get(term.data[0]).concrete for term in graph.made(eclass))
+    """Tells whether a class has a literal that can not be stored: a list of named sizes."""
+    return named_sizes(graph, eclass) is not None
 
 
 def concrete(graph: DraftIndex, head: int, data: tuple[int, ...], children: tuple[int, ...]) -> Literal | None:

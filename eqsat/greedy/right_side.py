@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from eqsat.greedy.drafts import DraftIndex
-from eqsat.greedy.named_sizes import concrete, is_symbolic
+from eqsat.greedy.named_sizes import concrete, named_sizes
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
 from eqsat.language.firing import Firing
 from eqsat.terms.terms import CONS, LITERAL, PROJECTION
@@ -73,8 +73,8 @@ class RightSide:
         of named sizes, which can not be stored.
         """
         eclass = self._reference(reference)
-        term = self._graph.made(eclass)[0]
-        known = self._known(term.data[0]) if is_symbolic(self._graph, eclass) else None
+        sizes = named_sizes(self._graph, eclass)
+        known = None if sizes is None else self._known(sizes)
         return eclass if known is None else known
 
     def _node(self, made: Made) -> None:

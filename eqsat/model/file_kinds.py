@@ -60,6 +60,13 @@ def folder(path: Path) -> str:
     return f"{path}: is a folder, not a model file; give the models in it, such as {path / models[0]}"
 
 
+def irregular(path: Path) -> str | None:
+    """Returns a line for a device or a pipe, which would be lost if a new file took its place."""
+    if not path.exists() or path.is_file() or path.is_dir():
+        return None
+    return f"{path}: is a device or a pipe, and a result replaces a file as a whole; '-o -' writes to standard output"
+
+
 def foreign(beginning: bytes) -> str | None:
     """Returns what a file is that begins with these bytes."""
     if not beginning:

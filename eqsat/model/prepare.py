@@ -15,6 +15,7 @@ from eqsat.operators import normal_domain
 from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
 from eqsat.runtime.worker import shared
 
+_NO_ADAPTER = re.compile(r"No Adapter (From|To) Version \$?(\d+) for (\w+)")
 _OPSET = re.compile("[0-9]{1,9}")
 
 
@@ -54,6 +55,15 @@ def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
         raise InputError(f"the model's functions can not be inlined: {error}") from None
 
 
+def _without_adapter(failure: str) -> str:
+    """Returns the failure of onnx's converter, in words where it lacks a step for an operator."""
+    found = _NO_ADAPTER.search(failure)
+    if found is None:
+        return failure
+    direction, version, name = found.groups()
+    return f"onnx converts no {name} {direction.lower()} opset {version}; another --opset may do, and without it the model keeps its own"
+
+
 def convert(proto: onnx.ModelProto, opset: str | int, best: int | None = None) -> onnx.ModelProto:
     """Convert `proto` to an opset of the default domain.
 
@@ -75,7 +85,7 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: int | None = None) -
     try:
         result = converted(proto, wanted)
     except NativeFailure as error:
-        raise InputError(f"the model can not be converted to opset {wanted}: {error}") from None
+        raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on, an initializer that is also listed as an input is only a default

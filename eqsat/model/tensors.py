@@ -24,6 +24,7 @@ from eqsat.facts.fact import packed_bytes
 
 _CHUNK = 1 << 20
 _PREFIX = 4096
+_TYPED = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
 _SIZED = frozenset(TensorProto.DataType.values()) - {TensorProto.STRING, TensorProto.UNDEFINED}
 
 
@@ -48,7 +49,7 @@ class Tensor:
     nbytes: int
     proto: TensorProto
     external: External | None = None
-    # The model was stripped: its file lacks some or all elements. Only the header is kept.
+    # The model was stripped: its file lacks all elements. Only the header is kept.
     hollow: bool = False
 
     def array(self) -> np.ndarray[Any, Any]:
@@ -124,8 +125,22 @@ def read_tensor(proto: TensorProto, folder: Path | None) -> Tensor:
     if proto.data_location != TensorProto.EXTERNAL:
         if proto.data_type == TensorProto.STRING:
             nbytes = sum(len(item) for item in proto.string_data)
-        return Tensor(proto.data_type, dims, nbytes, proto, hollow=not _has_elements(proto, count, nbytes))
+        return Tensor(proto.data_type, dims, nbytes, proto, hollow=_is_hollow(proto, count, nbytes))
     return Tensor(proto.data_type, dims, nbytes, proto, _external(proto, folder, nbytes))
+
+
+def _is_hollow(proto: TensorProto, count: int, nbytes: int) -> bool:
+    """Tells whether the file was stripped of a tensor's elements. Raises `InputError` if it has some
+    elements, but not those that the type and the dimensions want.
+    """
+    if _has_elements(proto, count, nbytes):
+        return False
+    if proto.raw_data:
+        raise InputError(f"tensor '{proto.name}' has {len(proto.raw_data)} bytes of elements where its type and dimensions want {nbytes}")
+    numbers = sum(len(getattr(proto, field)) for field in _TYPED)
+    if numbers:
+        raise InputError(f"tensor '{proto.name}' has {numbers} numbers where its type and dimensions {list(proto.dims)} want {count} elements")
+    return True
 
 
 def _has_elements(proto: TensorProto, count: int, nbytes: int) -> bool:

@@ -21,6 +21,7 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.errors import InputError
+from eqsat.model.file_kinds import irregular
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import External, read_tensor
 
@@ -210,8 +211,11 @@ def _copy_some(source: int, target: int, position: int, count: int) -> int:
 def replacing(target: Path) -> Generator[BinaryIO, None, None]:
     """Yield a temporary file beside `target`.
 
-    It replaces `target` if the block succeeds; otherwise it is removed.
+    It replaces `target` if the block succeeds; otherwise it is removed. Raises `InputError` for a
+    target that is no file, such as a device, which would be lost.
     """
+    if (line := irregular(target)) is not None:
+        raise InputError(line)
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -97,6 +97,11 @@ class Valuation:
             self._parts = Valuation(self.target, self.objective, self.sizes, self.library, self.worker, self.memory, verified=False)
         return self._parts
 
+    def assumed(self, model: onnx.ModelProto) -> dict[str, int]:
+        """Returns the size that prices assume for each named dimension of a model's inputs."""
+        declared = [size for info in model.graph.input for size in info.type.tensor_type.shape.dim]
+        return {size.dim_param: self.sizes.get(size.dim_param, USUAL_SIZE) for size in declared if size.dim_param}
+
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
         message, zeros = with_stand_ins(model)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from eqsat.runtime.refusals import refusal
 from eqsat.runtime.session import Session, open_runtime
 from eqsat.verification import samples, tolerance
 from eqsat.verification.request import UNVERIFIED, Judgement, Request
@@ -216,7 +217,7 @@ def named(draw: Draw | None) -> str:
 
 def one_line(error: Exception) -> str:
     """Returns the message of an exception, on one line of bounded length."""
-    text = " ".join(str(error).split()) or type(error).__name__
+    text = refusal(str(error)) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
 
 

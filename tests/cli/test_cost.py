@@ -29,12 +29,21 @@ def record(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, 
 def test_sums_are_those_of_the_nodes(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = record(capsys, path)
     assert found["target"] == "onnxruntime-cpu" and found["asked"] and not found["unknown"]
+    assert found["sizes"] == {}
     for figure in ("launches", "bytes", "operations", "seconds"):
         assert found["total"][figure] == pytest.approx(sum(node[figure] for node in found["nodes"]))
         assert found["total"][figure] == pytest.approx(sum(group[figure] for group in found["operators"]))
     assert found["total"]["measured"] is None and found["rank_correlation"] is None
     (product,) = [node for node in found["nodes"] if node["operator"] == "MatMul"]
     assert product["operations"] == 2 * 64**3
+
+
+def test_the_sizes_that_prices_assume_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "free.onnx"
+    path.write_bytes(parse("g (float[N, M] x) => (float[N, M] y) { y = Exp (x) }").SerializeToString())
+    assert record(capsys, path, "--assume-dim", "M=3")["sizes"] == {"N": 64, "M": 3}
+    assert main(["cost", str(path)]) == 0
+    assert "\ntarget  onnxruntime-cpu at N=64, M=64, the graph that" in capsys.readouterr().out
 
 
 def test_measured_times_stand_beside_predictions(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

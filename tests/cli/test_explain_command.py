@@ -10,6 +10,7 @@ import pytest
 
 from eqsat.cli.main import main
 from eqsat.explain import explanation
+from eqsat.rewriting import rewrite
 from tests.explain.test_chain import SHORT, SUMS
 from tests.support.models import parse
 
@@ -59,6 +60,16 @@ def test_a_chain_that_misses_the_result_is_an_error(command: list[str], monkeypa
     monkeypatch.setattr(explanation, "links", lambda *arguments: list(whole(*arguments))[:-1])
     assert main([*command, "--no-verify-steps"]) == 1
     assert "it does NOT lead to the result" in capsys.readouterr().out
+
+
+def test_an_interrupt_is_told(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> object:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rewrite, "saturate", interrupted)
+    assert main(command) == 130
+    out, err = capsys.readouterr()
+    assert "nodes   3 -> 3" in out and err == "eqsat: interrupted; this explains the best model that was found until then\n"
 
 
 def test_only_a_new_or_empty_folder_is_written(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,7 +65,7 @@ def call(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
         ("list --rules none", "eqsat: error: none: can not read it: Is a directory"),
         ("check none", "eqsat: error: none: no rule file (*.rules) lies there"),
         ("format none", "eqsat: error: none: no rule file (*.rules) lies there"),
-        ("check empty.rules", "eqsat: error: empty.rules: no rule stands there"),
+        ("check empty.rules", "eqsat: error: empty.rules: has no rule"),
         ("check binary.rules", "binary.rules:2:118: the text is not UTF-8"),
         ("format binary.rules", "binary.rules:2:118: the text is not UTF-8"),
         ("check large.rules", "large.rules:1:1: a rule file has at most 4 MiB; split it"),

@@ -52,6 +52,7 @@ def test_the_table_counts_the_models_that_some_order_solves() -> None:
     lines = table(rows)
     assert lines[1].split()[:3] == ["one.onnx", "3", "1"]
     assert lines[-1].endswith("for 1 of 2 models")
+    assert lines[-2] == "costs: milliseconds, predicted for t" and table(rows[1:])[-1] == "costs: launches, predicted for t"
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from eqsat.checker.check import OK, REFUTED, check, check_rule
+from eqsat.checker.judging.trial_values import Style
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.library import built_in, load
 from eqsat.language.printer import show_file
@@ -171,6 +172,20 @@ def test_tutorial_refutes_mends_fires_and_explains() -> None:
 
 
 # --- the README ---
+
+
+def test_the_kinds_of_values_are_all_described() -> None:
+    (table,) = re.findall(r"^\| values \| elements \|\n(.*?)\n\n", text(REFERENCE), re.DOTALL | re.MULTILINE)
+    assert re.findall(r"`(\w+)`", table) == [style.value for style in Style]
+
+
+def test_the_readme_shows_a_prediction_with_its_sizes() -> None:
+    """The sizes are those that a prediction assumes where nothing is fixed."""
+    from eqsat.cli.summary import assumed
+    from eqsat.cost.shaped import USUAL_SIZE
+
+    shown = assumed({"batch": USUAL_SIZE, "sequence": USUAL_SIZE})
+    assert f"predicted for onnxruntime-cpu{shown}" in " ".join(text(README).split())
 
 
 def test_readme_shows_a_rule_that_integers_refute() -> None:

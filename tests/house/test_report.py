@@ -90,6 +90,26 @@ def test_the_terminal_says_what_a_limit_left() -> None:
     ]
 
 
+def test_the_terminal_names_the_sizes_that_a_prediction_assumes() -> None:
+    import eqsat
+    from eqsat.cli.summary import summary
+
+    model = parse("g (float[N, M] x, float[K] z) => (float[N, M] y, float[K] t) { y = Relu (x)  t = Relu (z) }")
+    report = eqsat.optimize(model, assume_dims={"M": 7}, dims={"K": 3}).report
+    assert report["cost"]["sizes"] == {"N": 64, "M": 7}
+    assert [text for text in summary(report) if text.endswith("predicted for onnxruntime-cpu at N=64, M=7")]
+    report["cost"]["sizes"] = dict.fromkeys("abcdef", 64)
+    assert [text for text in summary(report) if text.endswith(" at a=64, b=64, c=64, d=64, 2 more")]
+    report["cost"]["sizes"] = {}
+    assert [text for text in summary(report) if text.endswith("predicted for onnxruntime-cpu")]
+
+
+def test_the_terminal_tells_that_there_was_nothing_to_time() -> None:
+    row = {"same": None, "measured": 2e-6}
+    tune = {"kept": "choice", "threads": 1, "batches": 1, "candidates": [{"name": "choice", **row}, {"name": "original", **row, "same": "choice"}]}
+    assert lines([], "tune", tune=tune) == ["kept 'choice'; all models are the original, so none is faster"]
+
+
 def test_every_reason_has_words() -> None:
     from eqsat.cli.summary import KINDS, LIFTED
     from eqsat.rewriting import unused

@@ -79,6 +79,21 @@ def test_links_are_mended_for_the_site(document: str, text: str, expected: str) 
     assert SITE.for_site(text, document, REPOSITORY) == expected
 
 
+@pytest.mark.parametrize(
+    ("document", "text", "expected"),
+    [
+        ("rules/README.md", "[`a`](algebra.rules) [b](../docs/tutorial.md#x) [c](https://onnx.ai)", "`a` [b](tutorial.md#x) [c](https://onnx.ai)"),
+        ("docs/saturation.md", "[a](../tests/checker/wrong), [b](../nowhere.md)", "a, [b](../nowhere.md)"),
+    ],
+)
+def test_links_to_files_are_plain_text_where_the_repository_is_not_known(document: str, text: str, expected: str) -> None:
+    assert SITE.for_site(text, document, "") == expected
+
+
+def test_the_configuration_names_no_owner() -> None:
+    assert configuration()["repo_url"] == ""
+
+
 @pytest.mark.slow
 def test_the_site_builds_strictly(tmp_path: Path) -> None:
     pytest.importorskip("mkdocs", reason="needs the extra `docs`")

@@ -59,6 +59,25 @@ def reason(text: str, rules: str, name: str, **settings: Any) -> dict[str, Any]:
 # --- used ---
 
 
+@pytest.mark.parametrize("opset", [17, 28])
+def test_a_named_size_beside_the_nodes_that_compute_it_is_followed(opset: int) -> None:
+    """The class of `length` holds Squeeze, Gather and the size N itself, in any order."""
+    text = """g (float[M, N] x) => (float[M, N] y) {
+        size = Shape (x)
+        zero = Constant <value = int64[1] {0}> ()
+        one = Constant <value = int64[1] {1}> ()
+        two = Constant <value = int64[1] {2}> ()
+        part = Slice (size, one, two)
+        length = Squeeze (part, zero)
+        factor = Cast <to = 1> (length)
+        y = Mul (x, factor)
+    }"""
+    result = eqsat.optimize(parse(text, header=f'<ir_version: 8, opset_import: ["" : {opset}]>'))
+    assert operators(result.model) == {"Shape": 1, "Gather": 1, "Cast": 1, "Mul": 1}
+    assert [rule["name"] for rule in result.report["rules"] if rule["used"]] == ["squeeze-slice"]
+    assert result.report["verify"]["status"] == "equal"
+
+
 def test_what_other_rules_rewrite_further_is_used() -> None:
     model, rules = optimized(SHORT, SUMS)
     assert operators(model) == {"Sum": 1}  # nothing is left of the Add that `minus` made
