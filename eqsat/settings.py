@@ -119,7 +119,9 @@ class Settings:
     max_growth: int | str | None = field(
         default=None, metadata=_option("how much larger than the original the file may become (by default 2k, and 5 percent of the original)", "SIZE")
     )
-    opset: str | int = field(default="keep", metadata=_option("the opset of the result: keep (default), latest (the newest that suits the target), or a number", "OPSET"))
+    opset: str | int = field(
+        default="keep", metadata=_option("the opset of the result: keep (default), latest (the newest that suits the target), or a number", "OPSET")
+    )
     inline: bool = field(
         default=False,
         metadata=_option("inline all of the model's own functions; otherwise those for which it pays, and the others are optimized where they are"),

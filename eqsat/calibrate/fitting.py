@@ -50,6 +50,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "softmax_swapped": ("elements",),
     "reduction": _ROWS,
     "reduction_outer": _ROWS,
+    "reduction_single": ("elements",),
     "copy": ("elements", "rows"),
     "gather": ("elements", "rows"),
     "transpose_runs": _ROWS,

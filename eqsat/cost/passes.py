@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from eqsat.cost.shaped import USUAL_SIZE, PricedNode
+from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.workload import (
     Counter,
     Shape,
@@ -65,7 +65,8 @@ def reduction(operations: float) -> Counter:
     """Counts operators that make one element of many: a number of operations for each element read.
 
     The class depends on the last axis. In "reduction" it is reduced, so joined elements lie
-    together. In "reduction_outer" it stays.
+    together. In "reduction_outer" it stays, and in "reduction_single" it stays as well, with all the
+    axes in front of the reduced ones, which have size 1.
     """
 
     def count(node: PricedNode) -> Work:
@@ -80,9 +81,20 @@ def reduction(operations: float) -> Counter:
             kind = "reduction_outer"
         elif not axes and output is not None and source.shape and output.shape and output.elements > 1 and output.shape[-1] == source.shape[-1] > 1:
             kind = "reduction_outer"
+        if kind == "reduction_outer" and source.shape:
+            first = _first_reduced(source.shape, axes if isinstance(axes, tuple) else (), output)
+            kind = "reduction_single" if first and size_of(source.shape[:first]) == 1 else kind
         return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, results)
 
     return count
+
+
+def _first_reduced(shape: Shape, axes: tuple[int, ...], output: Shaped | None) -> int:
+    """Returns the first axis that a reduction joins, by the sizes of its output if need be."""
+    if axes:
+        return min(axis % len(shape) for axis in axes)
+    kept = output.shape if output is not None and output.shape is not None else ()
+    return next((place for place, (size, left) in enumerate(zip(shape, kept, strict=False)) if size != left), 0)
 
 
 def choice(node: PricedNode) -> Work:

@@ -66,4 +66,12 @@ EXAMPLES = {
         (13, 21),
         TARGET,
     ),
+    "The mean over the tokens of one sequence": Example(
+        """g (float[1, 197, 768] x) => (float[1, 768] y, float[1, 1, 768] z) {
+            y = ReduceMean<axes = [1], keepdims = 0>(x)  e = Exp(x)  z = ReduceMax<axes = [1]>(e) }""",
+        {"ReduceMean": 1, "ReduceMax": 1, "Exp": 1, "Reshape": 3},
+        "reduction-single[ReduceMean]",
+        (13, 17),
+        TARGET,
+    ),
 }
