@@ -172,8 +172,10 @@ class _Limited:
             if found.weight * run + found.shares * rise >= near.weight * run + near.shares * rise:
                 break
             near, far = (found, far) if fits else (near, found)
-        self.search.start(near.pick)
-        self.keep()
+        # The best choice so far has been improved already.
+        if self.best is None or near.pick != self.best[1]:
+            self.search.start(near.pick)
+            self.keep()
         self.search.start(far.pick)
         if self.repair():
             self.keep()
