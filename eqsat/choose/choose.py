@@ -328,8 +328,8 @@ def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes
 
 
 def _twins(nodes: Sequence[Node]) -> set[int]:
-    """Returns the places of nodes without children that equal one before them. Regions store small
-    constants in common, each its own.
+    """Returns the places of nodes without children that equal one before them. Each region has its
+    own constants, and equal integers of all regions are in one class.
     """
     first: dict[Node, int] = {}
     return {place for place, node in enumerate(nodes) if not node.children and first.setdefault(node, place) != place}
