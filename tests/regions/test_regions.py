@@ -172,7 +172,8 @@ def test_a_value_that_becomes_an_output_needs_no_copy(target: str) -> None:
 
 def test_a_region_sees_no_twins_of_constants(monkeypatch: pytest.MonkeyPatch) -> None:
     """One e-graph holds all regions, and equal constants of theirs are in one class."""
-    lines, constants = ["x0 = Identity (x)"], {"k": np.int64(1)}
+    lines = ["x0 = Identity (x)"]
+    constants: dict[str, Any] = {"k": np.int64(1)}
     for layer in range(4):
         lines += [f"p{layer} = MatMul (x{layer}, w{layer})", f"s{layer} = CumSum (p{layer}, k)", f"x{layer + 1} = Tanh (s{layer})"]
         constants[f"w{layer}"] = weights(16 + layer, 17 + layer)
