@@ -44,7 +44,7 @@ def extract(
 
     `initial` maps classes to nodes of a known choice; entries that the roots do not reach are
     ignored. The result is never worse than `initial`, except for "tree". Among equally good choices
-    it is the one that changes fewest nodes.
+    it is the one that changes fewest nodes, or one of few changes where only the solver could tell.
 
     Without `time_limit` (seconds) the result depends only on the arguments. With it, work may stop
     earlier, and the choice is still valid. `memory_limit` (bytes) refuses a graph that needs more

@@ -35,6 +35,7 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
         known = None
     # Less work also means shorter searches. Without a proof, a search takes half of the steps.
     spent = Work(deadline, work, max(1, round((WORK / max(work, 0.005)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
+    spent.changes = scale.change_base.bit_length() - 1
     if gap and known is not None:
         spent.slack = int(gap * max(0, problem.weigh(list(known.values())) or 0))
     if method == "tree":

@@ -52,37 +52,42 @@ class Kernel:
         No acyclic choice contains a way if one of its children has no ways, or only cyclic ones.
         """
         before = self.size()
-        missing: dict[int, int] = {}
-        users: dict[int, list[int]] = {}
-        founded: set[int] = set()
+        owner, children = self.owner, self.children
+        missing = [-1] * len(owner)
+        users: list[list[int]] = [[] for _ in self.ways]
+        founded = bytearray(len(self.ways))
         queue: list[int] = []
         for c, row in enumerate(self.ways):
             for n in row:
-                if c in self.children[n]:
+                below = children[n]
+                if c in below:
                     continue
-                missing[n] = len(self.children[n])
-                for child in self.children[n]:
-                    users.setdefault(child, []).append(n)
-                if not missing[n] and c not in founded:
-                    founded.add(c)
+                missing[n] = len(below)
+                for child in below:
+                    users[child].append(n)
+                if not below and not founded[c]:
+                    founded[c] = 1
                     queue.append(c)
         while queue:
-            for n in users.get(queue.pop(), ()):
+            for n in users[queue.pop()]:
                 missing[n] -= 1
-                c = self.owner[n]
-                if not missing[n] and c not in founded:
-                    founded.add(c)
-                    queue.append(c)
-        self.ways = [[n for n in row if not missing.get(n, 1)] for row in self.ways]
-        reached = set(self.roots)
+                if not missing[n] and not founded[owner[n]]:
+                    founded[owner[n]] = 1
+                    queue.append(owner[n])
+        ways: list[list[int]] = [[] for _ in self.ways]
+        reached = bytearray(len(self.ways))
         queue = list(self.roots)
+        for root in queue:
+            reached[root] = 1
         while queue:
-            for n in self.ways[queue.pop()]:
-                for child in self.children[n]:
-                    if child not in reached:
-                        reached.add(child)
+            c = queue.pop()
+            ways[c] = [n for n in self.ways[c] if not missing[n]]
+            for n in ways[c]:
+                for child in children[n]:
+                    if not reached[child]:
+                        reached[child] = 1
                         queue.append(child)
-        self.ways = [row if c in reached else [] for c, row in enumerate(self.ways)]
+        self.ways = ways
         return self.size() < before
 
     def drop_cyclic(self, closures: Closures) -> bool:
@@ -91,7 +96,10 @@ class Kernel:
         This is sound under limits and terms too.
         """
         before = self.size()
-        self.ways = [[n for n in row if not closures.of_way(n) >> c & 1] for c, row in enumerate(self.ways)]
+        for members in closures.component:
+            if len(members) > 1:
+                for c in members:
+                    self.ways[c] = [n for n in self.ways[c] if not closures.of_way(n) >> c & 1]
         return self.size() < before
 
     def dominate(self, closures: Closures) -> bool:
@@ -102,20 +110,24 @@ class Kernel:
         because every choice needs them, must be in another component: then they cannot need the
         class itself.
         """
-        before = self.size()
-        trees = self._trees()
+        trees = self._trees(closures)
+        changed = False
         for c, row in enumerate(self.ways):
-            if not row:
+            if len(row) < 2:
                 continue
             mask = closures.component_mask[closures.order[c]]
             aside = closures.needed & ~mask
             kept: list[int] = []
             for n in sorted(row, key=lambda n: (self.weight[n], len(self.children[n]), n)):
                 have = closures.of_way(n) | aside
-                if not any(self._stands_in(m, have, mask, self.weight[n] - self.weight[m], trees) for m in kept):
+                for m in kept:
+                    if self._stands_in(m, have, mask, self.weight[n] - self.weight[m], trees):
+                        changed = True
+                        break
+                else:
                     kept.append(n)
             self.ways[c] = kept
-        return self.size() < before
+        return changed
 
     def _stands_in(self, m: int, have: int, mask: int, margin: int, trees: Sequence[int]) -> bool:
         for child in self.children[m]:
@@ -125,38 +137,56 @@ class Kernel:
                     return False
         return True
 
-    def _trees(self) -> list[int]:
+    def _trees(self, closures: Closures) -> list[int]:
         """Return the least tree cost of each class, in which nothing is shared.
 
         Adding a missing class to a choice costs at most this much.
         """
-        tree: list[int] = [-1] * len(self.ways)
-        sums: dict[int, int] = {}
-        missing: dict[int, int] = {}
-        users: dict[int, list[int]] = {}
-        heap: list[tuple[int, int]] = []
-        for c, row in enumerate(self.ways):
-            for n in row:
-                missing[n], sums[n] = len(self.children[n]), self.weight[n]
-                for child in self.children[n]:
-                    users.setdefault(child, []).append(n)
-                if not missing[n]:
-                    heap.append((self.weight[n], c))
-        heapq.heapify(heap)
         # Tree costs grow exponentially with depth. Above the weight of everything they make no
         # difference.
-        cap = 1 + sum(max(self.weight[n] for n in row) for row in self.ways if row)
-        while heap:
-            weight, c = heapq.heappop(heap)
-            if tree[c] >= 0:
+        cap = 1 + sum([max([self.weight[n] for n in row]) for row in self.ways if row])
+        tree = [cap] * len(self.ways)
+        for members in closures.component:
+            if len(members) > 1:
+                self._settle(members, tree)
                 continue
-            tree[c] = min(weight, cap)
-            for n in users.get(c, ()):
+            (c,) = members
+            for n in self.ways[c]:
+                cost = self.weight[n]
+                for child in self.children[n]:
+                    cost += tree[child]
+                if cost < tree[c]:
+                    tree[c] = cost
+        return tree
+
+    def _settle(self, members: Sequence[int], tree: list[int]) -> None:
+        """Set the least tree costs below the cap in a component, the least first."""
+        sums: dict[int, int] = {}
+        missing: dict[int, int] = {}
+        users: dict[int, list[int]] = {c: [] for c in members}
+        heap: list[tuple[int, int]] = []
+        for c in members:
+            for n in self.ways[c]:
+                inside = [child for child in self.children[n] if child in users]
+                missing[n] = len(inside)
+                sums[n] = self.weight[n] + sum([tree[child] for child in self.children[n] if child not in users])
+                for child in inside:
+                    users[child].append(n)
+                if not inside:
+                    heap.append((sums[n], c))
+        heapq.heapify(heap)
+        settled: set[int] = set()
+        while heap:
+            cost, c = heapq.heappop(heap)
+            if c in settled:
+                continue
+            settled.add(c)
+            tree[c] = min(cost, tree[c])
+            for n in users[c]:
                 missing[n] -= 1
                 sums[n] += tree[c]
-                if not missing[n] and tree[self.owner[n]] < 0:
+                if not missing[n] and self.owner[n] not in settled:
                     heapq.heappush(heap, (sums[n], self.owner[n]))
-        return [cap if weight < 0 else weight for weight in tree]
 
     def contract(self, closures: Closures) -> bool:
         """Inline each class that has a single way, if the way is free or has one user."""
@@ -212,36 +242,49 @@ class Closures:
 
     def __init__(self, kernel: Kernel) -> None:
         self._children = kernel.children
-        self.order, component = components(kernel.roots, kernel.ways, kernel.children)
-        everything = (1 << len(kernel.ways)) - 1
-        self.of = [everything] * len(kernel.ways)
-        self.component_mask = [sum(1 << c for c in members) for members in component]
-        for number, members in enumerate(component):
-            users: dict[int, list[int]] = {c: [] for c in members}
-            place = {c: index for index, c in enumerate(members)}
-            for c in members if len(members) > 1 else ():
-                for child in {child for n in kernel.ways[c] for child in self._children[n] if self.order[child] == number}:
-                    users[child].append(c)
-            # A class's closure depends on its children's closures. Only the users of a class that
-            # changed are visited again, lower classes first.
-            waiting = members
-            while waiting:
-                again: set[int] = set()
-                for c in waiting:
-                    again.discard(c)
-                    common = everything
-                    for n in kernel.ways[c]:
-                        common &= self.of_way(n)
-                        if not common:
-                            break
-                    common |= 1 << c
-                    if common != self.of[c]:
-                        self.of[c] = common
-                        again.update(users[c])
-                waiting = sorted(again, key=place.__getitem__)
+        self.order, self.component = components(kernel.roots, kernel.ways, kernel.children)
+        self._everything = (1 << len(kernel.ways)) - 1
+        self.of = [self._everything] * len(kernel.ways)
+        self.component_mask = [sum([1 << c for c in members]) for members in self.component]
+        for number, members in enumerate(self.component):
+            if len(members) > 1:
+                self._settle(kernel, number, members)
+            else:
+                self.of[members[0]] = self._common(kernel, members[0])
         self.needed = 0
         for root in kernel.roots:
             self.needed |= self.of[root]
+
+    def _common(self, kernel: Kernel, c: int) -> int:
+        """Return the closure of a class, given those of its children."""
+        common = self._everything
+        for n in kernel.ways[c]:
+            common &= self.of_way(n)
+            if not common:
+                break
+        return common | 1 << c
+
+    def _settle(self, kernel: Kernel, number: int, members: Sequence[int]) -> None:
+        """Find the closures of the classes of a component.
+
+        A class's closure depends on its children's closures. Only the users of a class that changed
+        are visited again, lower classes first.
+        """
+        users: dict[int, list[int]] = {c: [] for c in members}
+        place = {c: index for index, c in enumerate(members)}
+        for c in members:
+            for child in {child for n in kernel.ways[c] for child in self._children[n] if self.order[child] == number}:
+                users[child].append(c)
+        waiting = members
+        while waiting:
+            again: set[int] = set()
+            for c in waiting:
+                again.discard(c)
+                common = self._common(kernel, c)
+                if common != self.of[c]:
+                    self.of[c] = common
+                    again.update(users[c])
+            waiting = sorted(again, key=place.__getitem__)
 
     def of_way(self, n: int) -> int:
         """Return the union of the closures of way n's children."""
@@ -264,6 +307,11 @@ def reduce(kernel: Kernel) -> Closures:
     kernel.prune()
     while True:
         closures = Closures(kernel)
-        if not (kernel.drop_cyclic(closures) or kernel.dominate(closures) or kernel.contract(closures)):
+        # Each step keeps closures or enlarges them, so those of before serve all steps.
+        dropped = kernel.drop_cyclic(closures) | kernel.dominate(closures)
+        if dropped:
+            kernel.prune()
+        if kernel.contract(closures):
+            kernel.prune()
+        elif not dropped:
             return closures
-        kernel.prune()

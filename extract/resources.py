@@ -70,14 +70,34 @@ class _Limited:
         return [r for r, limit in enumerate(self.problem.limits) if limit is not None and self.search.used[r] > limit]
 
     def keep(self) -> None:
-        """Improve the current choice within the limits; keep it if it is the best so far."""
+        """Improve the current choice within the limits; keep it if it is the best so far.
+
+        Joint moves wait for the end: they take the most time, and change little here.
+        """
+        self._begin_strict()
+        while self._fill():
+            self.search.resettle()
+        self.search.improve(lambda: True)
+        self._end_strict()
+
+    def finish(self) -> list[int] | None:
+        """Improve the best choice by all moves and return its picks; None if there is none."""
+        if self.best is None:
+            return None
+        self.search.start(self.best[1])
+        self._begin_strict()
+        self.search.improve()
+        self._end_strict()
+        return self.best[1]
+
+    def _begin_strict(self) -> None:
         search = self.search
         search.reweigh(self.problem.weight)
         search.budget = Budget.of(self.problem, self.deadline, fraction=self.fraction)
         search.strict = True
-        while self._fill():
-            search.resettle()
-        search.improve()
+
+    def _end_strict(self) -> None:
+        search = self.search
         search.strict = False
         if self.best is None or search.total < self.best[0]:
             self.best = search.total, list(search.pick)
@@ -172,8 +192,10 @@ class _Limited:
             if found.weight * run + found.shares * rise >= near.weight * run + near.shares * rise:
                 break
             near, far = (found, far) if fits else (near, found)
-        self.search.start(near.pick)
-        self.keep()
+        # The best choice so far has been improved already.
+        if self.best is None or near.pick != self.best[1]:
+            self.search.start(near.pick)
+            self.keep()
         self.search.start(far.pick)
         if self.repair():
             self.keep()
@@ -247,4 +269,4 @@ def within_limits(
     every = [r for r, limit in enumerate(problem.limits) if limit is not None]
     if limited.best is None and every != exceeded:
         limited.approach(every, start)
-    return None if limited.best is None else limited.best[1]
+    return limited.finish()

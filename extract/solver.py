@@ -7,7 +7,8 @@ a strongly connected component, classes have positions, each above those of its 
 
 The solver works on 64-bit integers. Weights with longer sums are first cut to their leading bits:
 the bound of that model is too low by less than one unit of the cut for each chosen node. A second
-model then decides by the trailing bits among the choices that are equal so far.
+model then decides by the trailing bits among the choices that are equal so far, unless these bits
+count changes alone.
 
 Workers are interleaved, and the solver's deterministic time measures their work. So a problem gives
 the same choice on any machine.
@@ -60,6 +61,8 @@ def solve(problem: Problem, nodes: list[int], weight: int | None, work: Work) ->
         return nodes, None
     bound = found.bound << cut
     if weight is None:
+        return nodes, bound
+    if cut <= work.changes:
         return nodes, bound
     slack = (weight >> cut) - found.bound
     trailing = [(literal, value & ((1 << cut) - 1)) for literal, value in model.weights]

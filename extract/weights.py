@@ -51,7 +51,7 @@ class Scale:
 
     The order of weights is the lexicographic order of (cost, tie, changes). A change is a chosen
     node that the initial choice lacks: of otherwise equal choices, the one with fewest changes is
-    lightest.
+    lightest. `change_base` is a power of 2, so the last bits of a weight count changes alone.
     """
 
     cost: Exact
@@ -64,7 +64,7 @@ class Scale:
         """Make the scale of a graph's costs and ties."""
         cost = Exact.from_floats("cost of node", [node.cost for node in graph.nodes], [term.cost for term in graph.terms])
         tie = Exact.from_floats("tie of node", [node.tie for node in graph.nodes])
-        return Scale(cost, tie, sum(value for value in tie.values if value > 0) + 1, len(graph.nodes) + 1 if counts_changes else 1)
+        return Scale(cost, tie, sum(value for value in tie.values if value > 0) + 1, 1 << len(graph.nodes).bit_length() if counts_changes else 1)
 
     def weights(self, kept: Collection[int] | None) -> list[int]:
         """Return the weight of each node, -1 for infinity; nodes outside `kept` are changes."""

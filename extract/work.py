@@ -21,6 +21,9 @@ class Work:
     # The weight that the results of all parts together may have above their bounds and count as
     # good enough.
     slack: int = 0
+    # The last bits of a weight that count changes alone: no proof about them is worth the solver's
+    # time.
+    changes: int = 0
 
     def enough(self, weight: int, bound: int) -> bool:
         """Tell whether a result of this weight needs no better one, given a lower bound."""

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from eqsat.choose.fusions import Fusions
 from eqsat.choose.groups import Group, added, allotted
@@ -25,7 +26,7 @@ from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
 from eqsat.runtime.worker import Worker
 from eqsat.terms.reading import buildable
-from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, LITERAL, PROJECTION, Term
+from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 
 _WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
 _QUICK = 0.0  # solver seconds where costs are predictions: a long proof is not worth its time
@@ -78,7 +79,7 @@ class _Solved:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Portion:
     """The problem of one group: the nodes of the graph that count are at `places`, their classes
     are `reached`. `before` is the cost of the `initial` choice.
@@ -89,6 +90,17 @@ class Portion:
     reached: set[int]
     initial: dict[int, int]
     before: float
+
+    @cached_property
+    def excerpt(self) -> tuple[Graph, dict[int, int]]:
+        """Returns the graph without the classes and nodes of other groups, and the initial choice
+        in it. They are numbered anew.
+        """
+        classes = {eclass: number for number, eclass in enumerate(sorted(self.reached))}
+        local = {place: number for number, place in enumerate(self.places)}
+        nodes = [_renumbered(self.graph.nodes[place], classes) for place in self.places]
+        known = {classes[eclass]: local[place] for eclass, place in self.initial.items() if place in local}
+        return Graph(len(classes), nodes, [classes[root] for root in self.graph.roots]), known
 
 
 class Chooser:
@@ -174,26 +186,29 @@ class Chooser:
         for place, node in enumerate(nodes):
             places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
+        twins = _twins(nodes)
         within = self._groups_of_ways(nodes, groups)
         spent = 0.0
         portions: list[Portion] = []
         for number, group in enumerate(groups):
             reached = _reached(group.roots, places_of, nodes, within, number)
-            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1)
-            graph = Graph(classes, nodes, group.roots)
             initial = self._initial(group, reached)
+            hidden = twins.difference(initial.values())
+            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1 and place not in hidden)
+            graph = Graph(classes, nodes, group.roots)
             before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
             portions.append(Portion(graph, places, reached, initial, before))
 
         def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
             nonlocal spent
             portion = portions[number]
-            graph = replace(portion.graph, limits=(stored, self._fold_limit / 2)[: 1 + folding])
+            limits = (stored, self._fold_limit / 2)[: 1 + folding]
+            graph = replace(portion.graph, limits=limits)
             solved = known.get(number)
             if solved is None or not solved.serves(graph, portion.places):
                 left = None if time_limit is None else max(0.0, time_limit - spent)
                 clock = time.perf_counter()
-                solved = known[number] = _Solved(graph, portion.places, self._extracted(replace(portion, graph=graph), left, method))
+                solved = known[number] = _Solved(graph, portion.places, self._extracted(portion, limits, left, method))
                 spent += time.perf_counter() - clock
             return solved.choice
 
@@ -221,7 +236,8 @@ class Chooser:
         Regions share classes of small constants, and each may compute them from its own inputs. No
         region has to look at the ways of the others.
         """
-        readable = [sum(1 << number for number, group in enumerate(groups) if group.has(way)) for way in self.ways]
+        everywhere = (1 << len(groups)) - 1
+        readable = [sum([1 << number for number, group in enumerate(groups) if group.has(way)]) if way.head == INPUT else everywhere for way in self.ways]
         users: dict[int, list[int]] = {}
         for place, node in enumerate(nodes):
             for child in dict.fromkeys(node.children):
@@ -249,25 +265,22 @@ class Chooser:
         own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
-    def _extracted(self, portion: Portion, time_limit: float | None, method: Method) -> Choice:
-        """Returns the best choice found for a portion. A fusion can make a choice dearer than its
+    def _extracted(self, portion: Portion, limits: tuple[float, ...], time_limit: float | None, method: Method) -> Choice:
+        """Returns the best choice found for a portion within limits. A fusion can make a choice dearer than its
         nodes. In that case the first node of the fusion gets the extra cost, and extraction starts
         again.
         """
         graph, places = portion.graph, portion.places
         work, gap = self.bounds
-        # The extractor sees no other class and node of the graph: one graph may have many groups.
-        classes = {eclass: number for number, eclass in enumerate(sorted(portion.reached))}
+        small, known = portion.excerpt
         local = {place: number for number, place in enumerate(places)}
-        nodes = [_renumbered(graph.nodes[place], classes) for place in places]
-        known = {classes[eclass]: local[place] for eclass, place in portion.initial.items() if place in local}
-        small = Graph(len(classes), nodes, [classes[root] for root in graph.roots], graph.limits)
+        nodes = list(small.nodes)
         found: list[tuple[float, int, Choice]] = []
         dearer: dict[int, float] = {}
         for turn in range(ROUNDS):
             for place in dearer:
                 nodes[local[place]] = replace(nodes[local[place]], cost=graph.nodes[place].cost + dearer[place])
-            choice = extract(small, method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
+            choice = extract(Graph(small.classes, nodes, small.roots, limits), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
             picks = {graph.nodes[places[number]].eclass: places[number] for number in choice.nodes.values()}
             forced = self.fusions.penalties(picks)
             cost = math.fsum([*(graph.nodes[place].cost for place in picks.values()), *forced.values()])
@@ -312,6 +325,14 @@ def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes
             reached.add(eclass)
             stack += [child for place in places_of.get(eclass, ()) if within[place] >> group & 1 for child in nodes[place].children]
     return reached
+
+
+def _twins(nodes: Sequence[Node]) -> set[int]:
+    """Returns the places of nodes without children that equal one before them. Each region has its
+    own constants, and equal integers of all regions are in one class.
+    """
+    first: dict[Node, int] = {}
+    return {place for place, node in enumerate(nodes) if not node.children and first.setdefault(node, place) != place}
 
 
 def _renumbered(node: Node, classes: Mapping[int, int]) -> Node:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 from onnx import defs, helper
 
+from eqsat.choose.originals import Originals
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
 from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
@@ -57,6 +58,7 @@ class _Decoder:
         fresh: FreshNames,
         place: Place,
         opset: int,
+        originals: Originals | None,
     ) -> None:
         self.encoding = encoding
         self.egraph = egraph
@@ -66,18 +68,12 @@ class _Decoder:
         self.place = place
         self.source: Graph = encoding.graph
         self.out = Decoded(begin(encoding.graph))
-        self.names_of: dict[int, list[str]] = {}
-        for name, reference in encoding.values.items():
-            self.names_of.setdefault(egraph.class_of[reference], []).append(name)
-        self.origins = self._origins()
-        self.nodes_of: dict[int, list[Node]] = {}
-        for reference, node in encoding.nodes.items():
-            self.nodes_of.setdefault(egraph.class_of[reference], []).append(node)
+        self.originals = Originals(encoding, egraph) if originals is None else originals
+        self.origins = self.originals.origins(terms)
         self.projections: dict[int, list[tuple[int, int]]] = {}
         for value, term in self.terms.items():
             if term.head == PROJECTION:
                 self.projections.setdefault(term.children[0], []).append((value, term.data[0]))
-        self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
         self.name: dict[int, str] = {}
         self.outputs = set(self.source.outputs)
         self.inputs = set(self.source.inputs)
@@ -85,25 +81,7 @@ class _Decoder:
         # The opset's spelling of each term that the original lacks. A spelling may turn inputs into
         # attributes.
         self.written = {eclass: self._written(term) for eclass, term in self.terms.items() if term.head >= 0 and eclass not in self.origins}
-        self.producer = {name: node for node in self.source.nodes for name in node.outputs if name}
         self.extra: dict[Literal, str] = {}
-        self.own = {*self.source.inputs, *self.source.constants, *self.source.sparse}
-        for node in self.source.nodes:
-            self.own.update(node.outputs)
-
-    def _origins(self) -> dict[int, int]:
-        """Returns the reference of its first node for each class whose chosen term is the
-        original's.
-        """
-        class_of = self.egraph.class_of
-        origins: dict[int, int] = {}
-        for entry in self.encoding.entries:
-            eclass = class_of[entry.eclass]
-            term = self.terms.get(eclass)
-            if entry.head >= 0 and eclass not in origins and term is not None and (term.head, term.data) == (entry.head, entry.data):
-                if term.children == tuple(class_of[child] for child in entry.children):
-                    origins[eclass] = entry.eclass
-        return origins
 
     def decode(self) -> Decoded:
         graph = self.out.graph
@@ -174,7 +152,7 @@ class _Decoder:
         return {name: self.name[class_of[reference]] for name, reference in self.encoding.values.items() if class_of[reference] in self.name}
 
     def _name(self, eclass: int, term: Term) -> str:
-        names = self.names_of.get(eclass, [])
+        names = self.originals.names_of.get(eclass, [])
         if term.head == INPUT:
             # An outer value or an input cannot be renamed, so an output of the same value needs a
             # node of its own.
@@ -186,7 +164,7 @@ class _Decoder:
             own = [name for name in names if name in self.source.constants and name not in self.inputs]
             outputs = [name for name in names if name in self.outputs]
             return next(iter([*(name for name in outputs if name in own), *outputs, *own, *names, stored]))
-        names = [name for name in names if name in self.own and name not in self.inputs]
+        names = [name for name in names if name in self.originals.own and name not in self.inputs]
         outputs = [name for name in names if name in self.outputs]
         if outputs:
             return outputs[0]
@@ -205,7 +183,7 @@ class _Decoder:
             term = self.terms[eclass]
             if term.head < 0:
                 return -1
-            return self.rank[self.origins[eclass]] if eclass in self.origins else len(self.rank)
+            return self.originals.rank[self.origins[eclass]] if eclass in self.origins else len(self.originals.rank)
 
         for eclass, term in self.terms.items():
             needed = set(term.children)
@@ -246,7 +224,7 @@ class _Decoder:
         store_array(graph, nodes, self.place, name, array)
 
     def _identity(self, eclass: int, given: str, name: str) -> onnx.NodeProto:
-        node = self.producer.get(name)
+        node = self.originals.producer.get(name)
         if node is not None and node.operator.name == "Identity" and node.operator.standard:
             copy = onnx.NodeProto()
             copy.CopyFrom(node.proto)
@@ -371,7 +349,9 @@ class _Decoder:
         assert isinstance(spelled, Written)
         operator = spelled.operator
         proto.op_type, proto.domain = operator.name, operator.domain
-        lender = next((node for node in self.nodes_of.get(eclass, ()) if (node.operator.domain, node.operator.name) == (operator.domain, operator.name)), None)
+        lender = next(
+            (node for node in self.originals.nodes_of.get(eclass, ()) if (node.operator.domain, node.operator.name) == (operator.domain, operator.name)), None
+        )
         if lender is not None:
             proto.name, proto.doc_string = lender.proto.name, lender.proto.doc_string
             proto.metadata_props.extend(lender.proto.metadata_props)
@@ -388,9 +368,16 @@ def _required(operator: Operator, index: int) -> bool:
 
 
 def decode(
-    encoding: Encoding, egraph: EGraph, terms: Mapping[int, Term], folded: Mapping[int, np.ndarray[Any, Any]], fresh: FreshNames, place: Place, opset: int
+    encoding: Encoding,
+    egraph: EGraph,
+    terms: Mapping[int, Term],
+    folded: Mapping[int, np.ndarray[Any, Any]],
+    fresh: FreshNames,
+    place: Place,
+    opset: int,
+    originals: Originals | None = None,
 ) -> Decoded:
     """Returns the graph of the chosen terms in `opset`. `folded` has the elements of the classes to
-    store.
+    store. Several choices from one e-graph may share its `originals`.
     """
-    return _Decoder(encoding, egraph, terms, folded, fresh, place, opset).decode()
+    return _Decoder(encoding, egraph, terms, folded, fresh, place, opset, originals).decode()

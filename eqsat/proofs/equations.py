@@ -15,7 +15,7 @@ from eqsat.facts.fact import Fact
 from eqsat.greedy.drafts import DraftIndex
 from eqsat.greedy.right_side import RightSide
 from eqsat.language.compile import Compiled
-from eqsat.language.construction import Existing
+from eqsat.language.construction import Construction, Existing, Reference, Value
 from eqsat.language.firing import Firing
 from eqsat.language.query import MappedAtom, NodeAtom, OutputAtom
 from eqsat.terms.terms import PROJECTION, Term, Terms
@@ -82,7 +82,9 @@ class Matcher:
             pattern = firing.compiled.pattern
             for number, root in enumerate(pattern.roots):
                 search = Assignments(pattern, tables, budget, share, root)
-                self._places.setdefault(tables.terms.signature(search.root.signature), []).append(_Place(search, firing, not number))
+                made = firing.compiled.construction.roots[root]
+                place = _Place(search, firing, not number, _made(tables.terms, firing.compiled.construction, made))
+                self._places.setdefault(tables.terms.signature(search.root.signature), []).append(place)
 
     @property
     def cut(self) -> bool:
@@ -98,7 +100,7 @@ class Matcher:
         heads |= {(node.head, output.data[0]): None for output in outputs for node in self._tables.made(output.children[0]) if node.head >= 0}
         for head, output in heads:
             for place in self._places.get(head, ()):
-                if place.output == output and wanted(place.firing.compiled.rule.name):
+                if place.output == output and (place.makes is None or place.makes in heads) and wanted(place.firing.compiled.rule.name):
                     yield from self._matches(place, eclass)
 
     def all(self) -> Iterator[Equation]:
@@ -132,13 +134,22 @@ class Matcher:
 class _Place:
     """A root of a direction of a rule, where a search for its matches begins."""
 
-    def __init__(self, search: Assignments, firing: Firing, first: bool) -> None:
+    def __init__(self, search: Assignments, firing: Firing, first: bool, makes: tuple[int, int | None] | None) -> None:
         self.search = search
         self.firing = firing
         self.first = first
         """Whether it is the first root of its rule."""
+        self.makes = makes
+        """The head of the node that takes the root's place, and which output of it; None if no node
+        does. Without such a term in the class there is no equation.
+        """
         self.output = None if search.root.variable == search.anchor else search.output
         """Which output of its node the root is; None if it is the node's value itself."""
+
+
+def _made(terms: Terms, construction: Construction, root: Reference) -> tuple[int, int | None] | None:
+    """Returns the head of the node that a reference names, and which output of it it is."""
+    return (terms.signature(construction.nodes[root.node].signature), root.output) if isinstance(root, Value) else None
 
 
 def _equation(search: Assignments, compiled: Compiled, bindings: Mapping[str, int]) -> Equation:

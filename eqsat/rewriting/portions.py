@@ -15,6 +15,7 @@ from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, decode
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
+from eqsat.choose.originals import Originals
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.egraph.encode import Encoding
@@ -109,10 +110,11 @@ class Regions:
         excerpt, graph = self.excerpt, self.encoding.graph
         found: dict[int, Solution] = {}
         hollow = hollowed(self.encoding)
+        originals = Originals(hollow, egraph)
         chosen: list[tuple[Solution, dict[str, int]]] = []
         for outputs, names, terms in zip(excerpt.outputs, excerpt.names, choice.terms, strict=True):
             there = replace(hollow, graph=replace(hollow.graph, outputs=tuple(outputs)))
-            decoded = decode(there, egraph, terms, folded, self.fresh, Place(), self.opset)
+            decoded = decode(there, egraph, terms, folded, self.fresh, Place(), self.opset, originals)
             # Equal small constants of several kinds are one class, whose name comes from one of the
             # kinds.
             constants = {name: own for name, own in decoded.constants.items() if own in names}

@@ -177,6 +177,26 @@ def test_the_solver_alone_finds_and_proves_the_best_from_the_worst(kind: str) ->
     assert solved > 120
 
 
+def test_costs_and_ties_are_proved_where_the_solver_does_not_see_all_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = seed("changes")
+    solved = 0
+    for _ in range(150):
+        graph, choices = choices_of(draw, draw.choice(sorted(FAMILIES)), "integers", ties=True)
+        problem, scale, _ = prepare(graph, draw.choice(choices))
+        if not problem.free:
+            continue
+        changes = scale.change_base.bit_length() - 1
+        total = sum(max(problem.weight[n] for n in row) for row in problem.nodes_of if row)
+        monkeypatch.setattr("eqsat.extract.solver.BITS", total.bit_length() - draw.randint(1, changes))
+        start = list(heaviest(graph, choices).values())
+        nodes, bound = solve(problem, start, problem.weigh(start), Work(None, 5.0, changes=changes))
+        weight, best = problem.weigh(nodes), min(exact for exact, _ in lawful(graph, choices))
+        assert weight is not None and bound is not None and bound <= weight, graph
+        assert scale.costs(weight) == scale.costs(bound) == floats(best), graph
+        solved += 1
+    assert solved > 120
+
+
 def test_the_solver_is_honest_about_weights_it_can_not_hold() -> None:
     draw = seed("wide")
     for _ in range(60):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ import pytest
 
 import eqsat
 from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.extract import Choice, Graph, extract
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.tensors import ContentIndex
@@ -166,3 +168,23 @@ def test_a_value_that_becomes_an_output_needs_no_copy(target: str) -> None:
     result = eqsat.optimize(parse(text, HEADER), phases=PLAN, target=target)
     assert operators(result.model) == {"Tanh": 2, "Sin": 2, "Cos": 1, "Exp": 1}
     assert result.report["verify"]["status"] == "equal"
+
+
+def test_a_region_sees_no_twins_of_constants(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One e-graph holds all regions, and equal constants of theirs are in one class."""
+    lines = ["x0 = Identity (x)"]
+    constants: dict[str, Any] = {"k": np.int64(1)}
+    for layer in range(4):
+        lines += [f"p{layer} = MatMul (x{layer}, w{layer})", f"s{layer} = CumSum (p{layer}, k)", f"x{layer + 1} = Tanh (s{layer})"]
+        constants[f"w{layer}"] = weights(16 + layer, 17 + layer)
+    model = weighted(f"g (float[1, 8, 16] x) => (float[1, 8, 20] y) {{ {' '.join(lines)} y = Relu (x4) }}", **constants)
+    seen: list[Graph] = []
+
+    def watched(graph: Graph, **settings: Any) -> Choice:
+        seen.append(graph)
+        return extract(graph, **settings)
+
+    monkeypatch.setattr("eqsat.choose.choose.extract", watched)
+    eqsat.optimize(model, phases=PLAN, verify=False)
+    leaves = [[node for node in graph.nodes if not node.children] for graph in seen]
+    assert len(leaves) > 4 and all(len(set(nodes)) == len(nodes) for nodes in leaves)
