@@ -15,6 +15,7 @@ from eqsat.cost.workload import (
     broadcast_runs,
     element_size,
     integer,
+    integers,
     largest,
     length,
     moved,
@@ -74,15 +75,15 @@ def reduction(operations: float) -> Counter:
         output = at(node.outputs, 0)
         elements = float(source.elements)
         results = float(output.elements) if output is not None else 1.0
-        axes = node.attributes.get("axes", ())
+        axes = integers(node, "axes") or ()
         rank = len(source.shape) if source.shape is not None else 0
         kind = "reduction"
-        if isinstance(axes, tuple) and axes and rank and -1 not in axes and rank - 1 not in axes:
+        if axes and rank and -1 not in axes and rank - 1 not in axes:
             kind = "reduction_outer"
         elif not axes and output is not None and source.shape and output.shape and output.elements > 1 and output.shape[-1] == source.shape[-1] > 1:
             kind = "reduction_outer"
         if kind == "reduction_outer" and source.shape:
-            first = _first_reduced(source.shape, axes if isinstance(axes, tuple) else (), output)
+            first = _first_reduced(source.shape, axes, output)
             kind = "reduction_single" if first and size_of(source.shape[:first]) == 1 else kind
         return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, results)
 
