@@ -22,7 +22,7 @@ from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL
 
 _NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
-_PATIENCE = 1 / 8  # of the time limit of a call, as for draws at edges
+_PATIENCE = 1 / 4  # of the time limit of a call
 _ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value made wrong
 _NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
 
