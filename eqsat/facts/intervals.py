@@ -72,6 +72,15 @@ def limits(dtype: int) -> Ends | None:
 
 
 @functools.cache
+def finite_limits(dtype: int) -> Ends:
+    """Return the least and the greatest finite number of a data type that has limits."""
+    if dtype in _FLOATS:
+        information = _INFO(helper.tensor_dtype_to_np_dtype(dtype))
+        return float(information.min), float(information.max)
+    return limits(dtype) or (0, 0)
+
+
+@functools.cache
 def everything(dtype: int) -> Range | None:
     """Return the range that says nothing; None for a data type without numbers."""
     ends = limits(dtype)

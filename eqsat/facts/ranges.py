@@ -18,7 +18,7 @@ from eqsat.facts.dims import Dim, bounds
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.element_ranges import ELEMENT_RANGES, is_finite, kernel_margin, mean, signs, truth, within
 from eqsat.facts.fact import Fact, from_tensor
-from eqsat.facts.intervals import BOOL, Ends, Range, apply, everything, hull, is_floating, limits, made, meet, outward
+from eqsat.facts.intervals import BOOL, Ends, Range, apply, everything, finite_limits, hull, is_floating, limits, made, meet, outward
 from eqsat.facts.node import Node
 
 # The most floats of a constant whose range is read. Regions of a graph know no elements of larger
@@ -276,17 +276,18 @@ def _clipped(node: Node, facts: tuple[Fact, ...]) -> Range | None:
     whole = everything(dtype)
     if x is None or whole is None or not {"min", "max"}.isdisjoint(node.attributes):
         return None  # the normal form has inputs
-    # An absent bound cuts nothing off, or what is beyond the finite numbers.
-    absent = [Range(end, end, end, end, False) for end in whole.real]
-    low, high = (absent[place - 1] if node.fact(place) is None else _of(node, place) for place in (1, 2))
-    if low is None or high is None or low.nan or high.nan:
+    # An absent bound cuts nothing off, or what is beyond the finite numbers: runtimes differ.
+    (low, high), (least, most) = whole.real, finite_limits(dtype)
+    absent = [Range(low, least, low, least, False), Range(most, high, most, high, False)]
+    minimum, maximum = (absent[place - 1] if node.fact(place) is None else _of(node, place) for place in (1, 2))
+    if minimum is None or maximum is None or minimum.nan or maximum.nan:
         return None
 
     def transfer(ends: Sequence[Ends]) -> Ends:
         (a, b), (c, d), (e, f) = ends
         return min(max(a, c), e), min(max(b, d), f)
 
-    return apply(dtype, transfer, [x, low, high], x.nan)
+    return apply(dtype, transfer, [x, minimum, maximum], x.nan)
 
 
 def _hard_sigmoid(node: Node, facts: tuple[Fact, ...]) -> Range | None:

@@ -29,9 +29,10 @@ _AT_ONCE = 4  # nudges between two looks whether any changes something
 class _Different(Exception):
     """The optimized model differs from the original: the reason, and the output if there is one."""
 
-    def __init__(self, reason: str, output: str = "") -> None:
+    def __init__(self, reason: str, output: str = "", relative: float | None = None) -> None:
         super().__init__(reason)
         self.output = output
+        self.relative = relative
 
 
 def judge(request: Request) -> Judgement:
@@ -49,7 +50,8 @@ def judge(request: Request) -> Judgement:
         try:
             comparison.run()
         except _Different as error:
-            judgement.status, judgement.reason, judgement.output, judgement.draw = DIFFERENT, str(error), error.output, comparison.draw
+            judgement.status, judgement.reason, judgement.output, judgement.relative = DIFFERENT, str(error), error.output, error.relative
+            judgement.draw = comparison.draw
             return judgement
         except _OutOfMemory as error:
             judgement.reason = str(error)
@@ -212,7 +214,8 @@ class _Comparison:
                 output.near_ties += finding.near_ties
                 if finding.unexplained:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
-                    raise _Different(f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}", output.name)
+                    reason = f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}"
+                    raise _Different(reason, output.name, finding.relative if error else None)
 
     def _nudge(self, nudges: Iterable[Nudge], open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], always: bool) -> bool:
         """Runs nudges and notes the changes. Tells whether they explain the differences.

@@ -131,6 +131,11 @@ class Cut:
         self._partition()
         return True
 
+    def computed(self, number: int) -> frozenset[str]:
+        """Returns the values that the nodes of a region compute in both models."""
+        a, b = ({name for place in places for name in side.outputs[place]} for side, places in zip(self._sides, self._regions[number][0], strict=True))
+        return frozenset(a & b)
+
     def border(self, number: int) -> list[str]:
         """Returns the values that a region reads if they are all given."""
         return self._chosen(number, GIVEN)[1]

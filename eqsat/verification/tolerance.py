@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -243,7 +244,13 @@ class Difference:
         unexplained = (broken & ~flips) | (error > tolerance)
         jumps = (broken & flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
         largest = None if broken.any() else float(error.max(initial=0.0))
-        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()))
+        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()), self._relative(error))
+
+    def _relative(self, error: np.ndarray) -> float:
+        """Returns the length of the vector of errors over that of the original's elements."""
+        with np.errstate(all="ignore"):
+            length = float(np.linalg.norm(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64)))
+            return float(np.linalg.norm(error)) / length if length else math.inf
 
     @cached_property
     def _suspects(self) -> _Suspects:
@@ -310,13 +317,14 @@ class _Suspects(NamedTuple):
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
-    An error of None is not a finite number.
+    An error of None is not a finite number. `relative` is the error of the whole array.
     """
 
     unexplained: int
     max_error: float | None
     tolerance: float
     near_ties: int
+    relative: float = math.inf
 
 
 def digest(value: Any) -> tuple[str, bytes, bytes | None]:

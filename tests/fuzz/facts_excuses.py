@@ -116,6 +116,11 @@ def _unfit(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
     return _any_empty(node, values) or len(batches) > 1 or keys[lengths] != rows[lengths] or mask[-2] not in (1, queries[lengths])
 
 
+def _spread(node: onnx.NodeProto, values: Mapping[str, Any]) -> bool:
+    padded = _attribute(node, "auto_pad", b"NOTSET") != b"NOTSET"
+    return _outgrown(node, values) or (padded and any(step != 1 for step in _attribute(node, "dilations", [])))
+
+
 _WINDOWS = "AveragePool Conv ConvInteger LpPool MaxPool QLinearConv"
 
 RUNTIME: dict[str, Excuse] = {
@@ -137,6 +142,8 @@ REFERENCE: dict[str, Excuse] = {
     # The reference reads the pads of a pool in another order, and ignores those of one axis. With
     # ceil_mode it counts them twice, and for SAME_LOWER it rounds sizes down.
     "MaxPool": _padded,
+    # The reference ignores dilations if it pads by itself, with VALID too.
+    "LpPool": _spread,
     # The reference assumes planes.
     "GlobalMaxPool": lambda node, values: len(_shape(node, values)) != 4,
     # The reference accepts parameters, states and regions of lengths that do not fit the data. No

@@ -1,7 +1,9 @@
 """Programs of bounded values, for the fuzzer of facts.
 
 A program computes with tensors whose inputs hold NaN, infinities, zeros of both signs and numbers
-of all magnitudes, so that a range that is too narrow meets an element outside of it.
+of all magnitudes, so that a range that is too narrow meets an element outside of it. Most programs
+begin with values of which much is known: floats made of integers are never NaN, and clipped ones
+have bounds away from zero, at which many elements lie.
 """
 
 from __future__ import annotations
@@ -15,37 +17,60 @@ from .facts_draw import BOOL, FLOAT, INT64, Draw
 from .facts_models import Drawn
 
 DOUBLE, FLOAT16 = int(TensorProto.DOUBLE), int(TensorProto.FLOAT16)
-_FLOATS = (FLOAT, FLOAT, FLOAT, DOUBLE, FLOAT16)
+_FLOATS = (FLOAT, FLOAT, FLOAT, DOUBLE, FLOAT16, FLOAT16)
 _INTEGERS = (INT64, int(TensorProto.INT32), int(TensorProto.INT8), int(TensorProto.UINT8))
 _KINDS = {FLOAT: np.float32, DOUBLE: np.float64, FLOAT16: np.float16, INT64: np.int64, _INTEGERS[1]: np.int32, _INTEGERS[2]: np.int8, _INTEGERS[3]: np.uint8}
 _NUMBERS = (-3, -1, -0.5, 0, 0.25, 1, 2, 6)
+# Numbers that are rounded, vanish or overflow.
+_ODD = (0.1, 0.3, 0.7, 2.7, -0.1, 1e-6, -1e-6, 3e4, -3e4, 3e38, -3e38, np.inf, -np.inf)
+_LOWER = (0.1, 0.3, 0.7, 1, -0.3, -0.1)  # lower bounds of clipped values
 _UNARY = """
+    AveragePool Sign Sign
     Abs Acos Acosh Ceil Cos Cosh Erf Exp Floor HardSigmoid LogSoftmax Neg Reciprocal Relu Round Sigmoid Sign Sin Softmax Softplus Sqrt Tanh
     ReduceL2 ReduceMean ReduceSum ReduceProd ReduceMax ReduceMin Clip Cast Cast Pow Pad MaxPool AveragePool GlobalMaxPool GlobalAveragePool
 """.split()
 _WHOLE = "Abs Neg Sign Clip Relu Cast Cast ReduceMax ReduceMin Mod Div".split()
-_BINARY = "Add Add Sub Mul Mul Div Max Min Mean Sum".split()
+_BINARY = "Add Add Sub Mul Mul Mul Div".split()
+_VARIADIC = "Max Min Mean Mean Sum".split()
 _COMPARED = "Less LessOrEqual Greater GreaterOrEqual Equal".split()
 
 
 def ranged_program(drawn: Drawn, draw: Draw) -> None:
     """Adds inputs, and nodes whose results have ranges."""
     values: dict[str, int] = {}
-    for _ in range(draw.number(1, 2)):
+    for _ in range(draw.number(1, 3)):
         name = drawn.fresh("x")
-        dtype = draw.pick(*_FLOATS, *_INTEGERS)
+        dtype = draw.pick(*_FLOATS) if draw.chance() else draw.pick(*_INTEGERS)
         drawn.inputs[name] = dtype, ["N", 3, 4, 4]
         drawn.bounds[name] = (-4, 4) if dtype in _INTEGERS else (-draw.pick(4, 30), 30)
         drawn.wild.add(name)
         values[name] = dtype
+        if draw.chance(0.7):
+            _bound(drawn, draw, name, values)
     drawn.base["N"] = draw.number(1, 5)
-    for _ in range(draw.number(2, 9)):
+    for _ in range(draw.number(4, 14)):
         _node(drawn, draw, values)
+
+
+def _bound(drawn: Drawn, draw: Draw, x: str, values: dict[str, int]) -> None:
+    """Adds a float of which much is known: it is made of an integer, or infinite or clipped."""
+    dtype = values[x]
+    if dtype in _INTEGERS:
+        dtype = draw.pick(*_FLOATS)
+        x = drawn.add("Cast", [x], {"to": dtype})[0]
+        values[x] = dtype
+    if draw.chance(0.4):  # an overflow makes infinities without NaN
+        huge = drawn.constant(np.array(np.finfo(_KINDS[dtype]).max / 2, _KINDS[dtype]))
+        values[drawn.add("Mul", [x, huge])[0]] = dtype
+    if draw.chance():
+        low = draw.pick(*_LOWER)
+        ends = [drawn.constant(np.array(end).astype(_KINDS[dtype])) for end in (low, low + draw.pick(0.2, 0.4, 3))]
+        values[drawn.add("Clip", [x, *ends])[0]] = dtype
 
 
 def _node(drawn: Drawn, draw: Draw, values: dict[str, int]) -> None:
     # Later values are more likely, so that programs are deep.
-    x = list(values)[-1] if draw.chance(0.6) else draw.pick(*values)
+    x = list(values)[-1] if draw.chance(0.4) else draw.pick(*values)
     dtype = values[x]
     if dtype == BOOL:
         _condition(drawn, draw, values, x)
@@ -53,12 +78,21 @@ def _node(drawn: Drawn, draw: Draw, values: dict[str, int]) -> None:
         name = draw.pick(*(_UNARY if dtype in _FLOATS else _WHOLE))
         found, values[found] = _SPECIAL.get(name, _plain(name))(drawn, draw, x, dtype)
     else:
-        other = draw.pick(*(name for name, own in values.items() if own == dtype)) if draw.chance() else _constant(drawn, draw, dtype)
-        name = draw.pick(*(_BINARY if dtype in _FLOATS else _BINARY[:-4]), *_COMPARED)
-        if name == "Div" and dtype not in _FLOATS:
-            name = "Max"  # a divisor may be 0
-        found = drawn.add(name, [x, other])[0]
+        many = draw.chance(0.3)
+        others = [_other(drawn, draw, values, dtype) for _ in range(draw.number(0, 3) if many else 1)]
+        if many and draw.chance(0.4):
+            others = [x] * len(others)  # at a bound, all of them are
+        if dtype in _FLOATS:
+            name = draw.pick(*_VARIADIC) if many else draw.pick(*_BINARY, *_COMPARED)
+            name = "Sum" if name == "Mean" and dtype == DOUBLE else name  # the runtime has no kernel
+        else:
+            name = draw.pick("Max", "Min") if many else draw.pick(*_BINARY[:-1], *_COMPARED)  # a divisor may be 0
+        found = drawn.add(name, [x, *others])[0]
         values[found] = BOOL if name in _COMPARED else dtype
+
+
+def _other(drawn: Drawn, draw: Draw, values: dict[str, int], dtype: int) -> str:
+    return draw.pick(*(name for name, own in values.items() if own == dtype)) if draw.chance(0.6) else _constant(drawn, draw, dtype)
 
 
 def _condition(drawn: Drawn, draw: Draw, values: dict[str, int], x: str) -> None:
@@ -75,7 +109,9 @@ def _condition(drawn: Drawn, draw: Draw, values: dict[str, int], x: str) -> None
 
 
 def _constant(drawn: Drawn, draw: Draw, dtype: int) -> str:
-    return drawn.constant(np.array(abs(draw.pick(*_NUMBERS)) if dtype == _INTEGERS[3] else draw.pick(*_NUMBERS)).astype(_KINDS[dtype]))
+    number = draw.pick(*_ODD) if dtype in _FLOATS and draw.chance(0.4) else draw.pick(*_NUMBERS)
+    with np.errstate(over="ignore"):
+        return drawn.constant(np.array(abs(number) if dtype == _INTEGERS[3] else number).astype(_KINDS[dtype]))
 
 
 Made = tuple[str, int]

@@ -140,8 +140,10 @@ def joined(s: Scope, x: Value, operator: str) -> list[Value] | None:
     new = s.chance.number(0, 1)
     axis = s.chance.number(-rank, rank - 1 + new) if rank else 0
     others = {part.shape if new else (part.shape[: axis % rank], part.shape[axis % rank + 1 :]) for part in sequence.data if part.ndim == rank and rank}
-    # The runtime accepts empty parts of other sizes, and leaves some of the result unwritten.
-    return s.node(operator, [sequence], axis=axis, new_axis=new) if len(others) == 1 else None
+    # The runtime accepts empty parts of other sizes and ranks, and leaves some of the result
+    # unwritten.
+    alike = len(others) == 1 and all(part.ndim == rank for part in sequence.data)
+    return s.node(operator, [sequence], axis=axis, new_axis=new) if alike else None
 
 
 def parted(s: Scope, x: Value, operator: str) -> list[Value] | None:

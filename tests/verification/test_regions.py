@@ -251,7 +251,7 @@ def test_changes_are_judged_first_if_asked_for() -> None:
 
 
 def test_whole_models_run_where_regions_do_not_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stage, "_by_regions", lambda *_: Verdict(UNVERIFIED, "no region tells", regions=1))
+    monkeypatch.setattr(stage, "by_regions", lambda *_: Verdict(UNVERIFIED, "no region tells", regions=1))
     verdict = verify(small("n = Neg(x) y = Neg(n)"), small("y = Identity(x)"), proved=set())
     assert (verdict.status, verdict.regions) == (EQUAL, None) and verdict.notes[-1].endswith("did not tell: no region tells")
 

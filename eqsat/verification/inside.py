@@ -1,0 +1,71 @@
+"""The inside of two models: a wrong value whose error the outputs hide.
+
+The input is two models whose outputs agree. The output is the first value inside that both models
+name and that they compute differently, with the reason. Normalizations, gates and small weights
+shrink an error until the outputs round it away, on the inputs that were drawn. Where a value is
+made, the error is as large as it ever is, so values are compared there, region by region.
+
+A value is wrong only if it differs on values that really arise, from the models' inputs on. Two
+models may also have one name for two values. These are not nearly the same, and the region with the
+nodes that read them is equal, on arbitrary values. Such a name is given up.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from eqsat.verification.examiner import Examiner
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.region_by_region import one_region
+from eqsat.verification.regions import Cut
+from eqsat.verification.request import DIFFERENT, EQUAL
+
+_NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
+_PATIENCE = 1 / 4  # of the time limit of a call
+_ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value made wrong
+_NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
+
+
+@dataclass(frozen=True)
+class Inside:
+    """The reason why models differ inside, empty if they do not, and remarks for the reader."""
+
+    reason: str = ""
+    notes: list[str] = field(default_factory=list[str])
+
+
+def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: Examiner) -> Inside:
+    """Returns how two models differ inside. No region begins after a share of the time limit."""
+    cut = Cut(original, optimized)
+    results = {value.name for value in original.proto.graph.output}
+    end = time.monotonic() + examiner.time_limit * _PATIENCE
+    reasons: dict[str, str] = {}
+    judged: set[object] = set()
+    number = 0
+    while number < len(cut):
+        if time.monotonic() > end:
+            return Inside(notes=[f"{len(cut) - number} of {len(cut)} regions were not compared inside: running takes long"])
+        if cut.key(number) in judged:
+            number += 1
+            continue
+        part, closed, depth = one_region(cut, number, examiner)
+        judged.add(cut.key(number))
+        given_up = [name for name in cut.computed(number) if name in reasons]
+        if part.status == EQUAL and given_up and depth > _NEAR:
+            return _hidden(reasons[given_up[0]])
+        # The outputs of the models are judged already.
+        if part.status == DIFFERENT and closed and part.output and part.output not in results:
+            reasons[part.output] = part.reason
+            almost = part.relative is not None and part.relative < _ALMOST
+            if almost or len(given_up) >= _NAMES_GIVEN_UP:
+                return _hidden(reasons[given_up[0] if given_up else part.output])
+            cut.uncut(part.output)
+            number = 0
+            continue
+        number += 1
+    return Inside()
+
+
+def _hidden(reason: str) -> Inside:
+    return Inside(f"inside the models, which their outputs hide: {reason}")

@@ -1,0 +1,115 @@
+"""Whole models: two models run as they are, on the same inputs, and their outputs are compared.
+
+The input is two models and a plan for drawing inputs. The output is a `Verdict`. A region of two
+models is a pair of models too (eqsat/verification/regions.py), and runs in the same way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from eqsat.facts.dims import render
+from eqsat.verification.examiner import Examiner
+from eqsat.verification.interface import defaults
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.model_verdict import Verdict
+from eqsat.verification.regions import Cut, Region
+from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
+from eqsat.verification.samples import Edge, Plan, make_plan
+
+COPIES = 3
+"""A weight is in memory as the file's bytes, as a tensor, and perhaps in a kernel's packed form."""
+
+
+class TooMuch(Exception):
+    """The models cannot run as a whole; the text says why."""
+
+
+def whole(
+    original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, plan: Plan, examiner: Examiner, region: Region | None = None
+) -> Verdict:
+    """Returns the verdict on two models that run whole; `region` tells if they are a region."""
+    try:
+        request = examiner.request(original, optimized, plan, inputs, region is None or region.closed)
+    except ValueError:  # protobuf raises it for a message over its limit
+        raise TooMuch("the model is too large to be handed to the runtime in one piece") from None
+    judgement = examiner.ask(request)
+    related = examiner.at_related_sizes(original, request) if region is None and inputs is None and _fits_ones_alone(judgement) else None
+    if related is not None:
+        request, judgement = related, examiner.ask(related)
+        judgement.notes += [f"ran where {name} is {render(size)}" for name, size in related.plan.computed.items()]
+    if judgement.late:
+        raise TooMuch(judgement.reason)
+    verdict = Verdict(
+        judgement.status,
+        judgement.reason,
+        judgement.output,
+        judgement.engine,
+        judgement.outputs,
+        judgement.runs,
+        judgement.edges,
+        judgement.sizes,
+        judgement.notes,
+        draw=judgement.draw,
+        relative=judgement.relative,
+    )
+    still = [output.name for output in verdict.outputs if output.exercised is False]
+    if still:
+        verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
+    if verdict.status == EQUAL and region is None and judgement.costly:
+        _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), examiner)
+    if verdict.status == EQUAL and inputs is None and defaults(original.proto):
+        _with_defaults_replaced(verdict, original, request, examiner)
+    return verdict
+
+
+def _fits_ones_alone(judgement: Judgement) -> bool:
+    """Tells whether the original ran at no usual sizes, or at sizes that are all 1: at these, what
+    has to be equal broadcasts.
+    """
+    usual = judgement.runs - judgement.edges
+    return not judgement.late and judgement.status != DIFFERENT and all(size == 1 for column in judgement.sizes.values() for size in column[:usual])
+
+
+def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner) -> None:
+    """Tries sizes at which whole models take long, first on the regions that differ.
+
+    The whole models run only if a region shows a difference.
+    """
+    cut, end = Cut(original, optimized), time.monotonic() + request.patience
+    sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
+    for number in range(len(cut)):
+        region = cut.region(number, 0, examiner.memory_limit // COPIES)
+        if isinstance(region, str) or time.monotonic() > end:
+            verdict.notes.append(f"sizes of {sizes[0]} were not tried everywhere: {region if isinstance(region, str) else 'running takes long'}")
+            return
+        try:
+            plan = make_plan(region.original.proto)
+        except NotImplementedError as reason:
+            verdict.notes.append(f"sizes of {sizes[0]} were not tried in region {region.name}: {reason}")
+            continue
+        part = examiner.ask(replace(examiner.request(region.original, region.optimized, plan, closed=False), edges=(Edge(plan.symbols, sizes),)))
+        if part.status != DIFFERENT:
+            continue
+        whole = examiner.ask(replace(request, work=0, only_edges=True))
+        if whole.status == DIFFERENT:
+            verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, whole.reason, whole.output, whole.draw
+        elif not whole.edges:
+            verdict.status, verdict.reason = UNVERIFIED, f"region of {region.name}: {part.reason} (on arbitrary values; the whole is too large to tell)"
+        return
+
+
+def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
+    """Runs another trial that also feeds the inputs with a default value."""
+    judgement = examiner.ask(replace(request, plan=make_plan(original.proto, overridable=True), edges=()))
+    if judgement.status == DIFFERENT:
+        verdict.status = DIFFERENT
+        verdict.reason = f"with other values for the inputs that have a default: {judgement.reason}"
+    elif judgement.status == UNVERIFIED:
+        verdict.notes.append(f"inputs that have a default value were left at it: {judgement.reason}")
+    else:
+        verdict.runs += judgement.runs

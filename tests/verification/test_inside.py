@@ -1,0 +1,96 @@
+"""The inside of two models: an error that the outputs hide is found, and equal models stay equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper, parser
+
+import eqsat
+from eqsat.examples.bert import bert
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict, verify
+from tests.support.planted import BIAS, GELU, SWAP, Plant, plants
+
+BIASES = np.array([0.5, -1, 2, 1.5, 0.25, -0.75, 1, -2], np.float32)
+HIDING = "t = Mul(h, tiny) y = Add(t, one)"
+
+
+def model(nodes: str, b: np.ndarray[Any, Any] = BIASES) -> LoadedModel:
+    proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g (float[N, 8] x) => (float[N, 8] y) {{ {nodes} }}')
+    weights = {"b": b, "tiny": np.float32(1e-12), "one": np.float32(1)}
+    used = {name for node in proto.graph.node for name in node.input}
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items() if name in used)
+    return LoadedModel(proto)
+
+
+def check(before: str, after: str, b: np.ndarray[Any, Any] = BIASES, **options: Any) -> Verdict:
+    return verify(model(before), model(after, b), **options)
+
+
+def test_an_error_that_the_outputs_hide_is_found() -> None:
+    other = BIASES.copy()
+    other[3] *= 1.05
+    text = f"s = Sin(x) h = Add(s, b) {HIDING}"
+    verdict = check(text, text, other)
+    assert (verdict.status, verdict.output) == (DIFFERENT, "") and verdict.max_error == 0
+    assert verdict.reason.startswith("inside the models, which their outputs hide: region of h: output 'h' differs")
+    assert check(text, text).status == EQUAL
+
+
+def test_an_error_that_is_hidden_far_behind_is_found() -> None:
+    # Hardly any element is nearly the same, and no region on the way shows that it does not matter.
+    steps = " ".join(f"{after} = Sin({before})" for before, after in zip("hijkl", "ijklm", strict=True))
+    before, after = (f"s = Cos(x) h = {operator}(s) {steps} t = Mul(m, tiny) y = Add(t, one)" for operator in ("Neg", "Exp"))
+    assert check(before, after).status == DIFFERENT
+
+
+def test_an_error_that_only_real_values_hide_is_found() -> None:
+    # No real element exceeds the bound; arbitrary ones do.
+    steps = "a = Sin(x) c = Neg(a) d = Neg(c) e = Neg(d) f = Neg(e) k = Neg(f)"
+    verdict = check(f"{steps} h = Neg(k) y = Max(h, one)", f"{steps} h = Mul(k, k) y = Max(h, one)")
+    assert verdict.status == DIFFERENT and "region of h" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("s = Sin(x) n = Neg(s) h = Neg(n) t = Mul(h, h) y = Add(t, b)", "s = Sin(x) h = Neg(s) t = Mul(h, h) y = Add(t, b)"),
+        ("s = Sin(x) h = Abs(s) t = Relu(h) y = Neg(t)", "s = Sin(x) h = Abs(s) y = Neg(h)"),
+        (f"s = Sin(x) h = Add(s, b) {HIDING}", f"s = Sin(x) h = Add(b, s) {HIDING}"),
+    ],
+)
+def test_equal_models_are_equal_inside(before: str, after: str) -> None:
+    verdict = check(before, after)
+    assert (verdict.status, verdict.reason) == (EQUAL, "")
+
+
+def test_given_inputs_are_compared_at_the_outputs_alone() -> None:
+    text = f"s = Sin(x) h = Add(s, b) {HIDING}"
+    assert check(text, text, BIASES * 2, inputs={"x": np.ones((2, 8), np.float32)}).status == EQUAL
+
+
+def test_regions_that_are_not_reached_in_time_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eqsat.verification.inside.time.monotonic", iter(range(0, 10_000, 1000)).__next__)
+    verdict = check(f"s = Sin(x) h = Add(s, b) {HIDING}", f"s = Sin(x) h = Add(b, s) {HIDING}")
+    assert verdict.status == EQUAL and "1 of 1 regions were not compared inside" in verdict.notes[-1]
+
+
+@pytest.mark.slow
+def test_errors_planted_in_a_transformer_are_found() -> None:
+    """`python -m tests.benchmarks.sensitivity` does the same to any model."""
+    original = bert()
+    result = eqsat.optimize(original, verify=False).model
+    assert eqsat.verify(original, result).status == EQUAL
+    planted = list(plants(result, 2))
+    assert {BIAS, SWAP, GELU} <= {plant.kind for plant in planted}
+    # No drawn token is one of the two whose rows are swapped.
+    missed = [f"{plant.kind} at {plant.place}" for plant in planted if not _is_found(original, plant)]
+    assert missed == ["channels swapped at bert.embeddings.word_embeddings.weight"]
+
+
+def _is_found(original: onnx.ModelProto, plant: Plant) -> bool:
+    return eqsat.verify(original, plant.model).status == DIFFERENT
