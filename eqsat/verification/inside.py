@@ -22,7 +22,8 @@ from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL
 
 _NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
-_PATIENCE = 1 / 4  # of the time limit of a call
+_SECONDS = 1.5  # for looking inside, if the whole models did not take as many
+_PATIENCE = 1 / 4  # the most, of the time limit of a call
 _ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value made wrong
 _NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
 
@@ -35,26 +36,37 @@ class Inside:
     notes: list[str] = field(default_factory=list[str])
 
 
-def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: Examiner) -> Inside:
-    """Returns how two models differ inside. No region begins after a share of the time limit."""
+def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: Examiner, seconds: float) -> Inside:
+    """Returns how two models differ inside, which ran whole in so many seconds. No region begins
+    after about as long again, and none that would take longer than that.
+    """
     cut = Cut(original, optimized)
     results = {value.name for value in original.proto.graph.output}
-    end = time.monotonic() + examiner.time_limit * _PATIENCE
+    patience = min(max(_SECONDS, seconds / 2), examiner.time_limit * _PATIENCE)
+    end = time.monotonic() + patience
+    late = 0
     reasons: dict[str, str] = {}
     judged: set[object] = set()
     number = 0
     while number < len(cut):
         if time.monotonic() > end:
-            return Inside(notes=[f"{len(cut) - number} of {len(cut)} regions were not compared inside: running takes long"])
+            late += len(cut) - number
+            break
         if cut.key(number) in judged:
             number += 1
             continue
+        given_up = [name for name in cut.computed(number) if name in reasons]
+        if not given_up and results.issuperset(cut.outputs(number)):
+            number += 1  # the outputs of the models are judged already
+            continue
+        if seconds * cut.share(number) > patience:
+            judged.add(cut.key(number))
+            late += 1
+            continue
         part, closed, depth = one_region(cut, number, examiner)
         judged.add(cut.key(number))
-        given_up = [name for name in cut.computed(number) if name in reasons]
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])
-        # The outputs of the models are judged already.
         if part.status == DIFFERENT and closed and part.output and part.output not in results:
             reasons[part.output] = part.reason
             almost = part.relative is not None and part.relative < _ALMOST
@@ -64,7 +76,7 @@ def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: E
             number = 0
             continue
         number += 1
-    return Inside()
+    return Inside(notes=[f"{late} of {len(cut)} regions were not compared inside: running takes long"] if late else [])
 
 
 def _hidden(reason: str) -> Inside:

@@ -131,6 +131,15 @@ class Cut:
         self._partition()
         return True
 
+    def outputs(self, number: int) -> list[str]:
+        """Returns the values of a region that are compared."""
+        return self._regions[number][1]
+
+    def share(self, number: int) -> float:
+        """Returns the share of the original's nodes that a region holds."""
+        side = self._sides[0]
+        return len(self._regions[number][0][0]) / max(len(side.keys), 1)
+
     def computed(self, number: int) -> frozenset[str]:
         """Returns the values that the nodes of a region compute in both models."""
         a, b = ({name for place in places for name in side.outputs[place]} for side, places in zip(self._sides, self._regions[number][0], strict=True))

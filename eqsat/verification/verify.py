@@ -138,6 +138,7 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         if verdict.status == EQUAL:
             return verdict
         doubt = verdict.reason
+    begun = time.monotonic()
     try:
         verdict = whole(original, optimized, inputs, plan, examiner)
     except TooMuch as reason:
@@ -149,13 +150,15 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     if doubt:
         verdict.notes.append(f"the whole models ran, for their regions did not tell: {doubt}")
     if verdict.status == EQUAL and inputs is None:
-        _look_inside(verdict, original, optimized, examiner)
+        _look_inside(verdict, original, optimized, examiner, time.monotonic() - begun)
     return verdict
 
 
-def _look_inside(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, examiner: Examiner) -> None:
-    """Judges equal models different if a value inside is wrong, which their outputs hide."""
-    found = difference_inside(original, optimized, examiner)
+def _look_inside(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, examiner: Examiner, seconds: float) -> None:
+    """Judges equal models, which ran in so many seconds, different if a value inside is wrong, which
+    their outputs hide.
+    """
+    found = difference_inside(original, optimized, examiner, seconds)
     verdict.notes += found.notes
     if found.reason:
         verdict.status, verdict.reason = DIFFERENT, found.reason
