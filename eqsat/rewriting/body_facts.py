@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from onnx import TensorProto
 
 from eqsat.egraph.encode import Encoding, Outer, encode
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
@@ -41,6 +42,14 @@ class GraphFacts:
         except Contradiction:
             return (UNKNOWN,) * len(body.outputs)
         return tuple(encoding.fact(name) for name in body.outputs)
+
+
+def has_halves(encoding: Encoding) -> bool:
+    """Tells whether a value has 16-bit floats. ONNX Runtime lacks kernels for them, so it computes
+    a run of such nodes in 32 bits and rounds only at its ends.
+    """
+    known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
+    return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
 
 
 def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:

@@ -33,7 +33,7 @@ from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
 from eqsat.model.read import normalize
-from eqsat.rewriting.body_facts import GraphFacts
+from eqsat.rewriting.body_facts import GraphFacts, has_halves
 from eqsat.rewriting.valuation import Valuation
 
 _OPENS = BODIES | {"SplitToSequence"}
@@ -57,12 +57,29 @@ def opened(
     calls are inlined if `flat`, and results keep every bit if `exact`. Nodes that compute a value in
     `kept` stay as they are, and with them all functions.
     """
+    if exact and may_open(model.proto) and _rounds_seldom(model):
+        return model.proto
     flattened = model.proto if kept else inlined(model.proto, everything=flat)
     try:
         return _opened(model, simplify(flattened, kept), _Aim(valuation.of_parts(), deadline, kept, exact), room)
     except InputError:
         # A function may hold nodes that are illegal outside of it.
         return simplify(model.proto, kept)
+
+
+def _rounds_seldom(model: Model) -> bool:
+    """Tells whether bits depend on which nodes are neighbors, so that none may move out of a body."""
+    facts = GraphFacts()
+
+    def is_half(graph: Graph, outer: Outer) -> bool:
+        encoding, around = facts.of(graph, outer)
+        inside = ((body, around.get(id(node.proto), Outer())) for node in graph.nodes for body in node.bodies.values())
+        return has_halves(encoding) or any(is_half(body, seen.only(body.captured())) for body, seen in inside)
+
+    try:
+        return is_half(model.graph, Outer(main=True))
+    except Contradiction:
+        return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,9 +134,10 @@ class Regions:
                 solution, wanted = chosen[kind]
                 if all(eclass in arrays for eclass in wanted.values()):
                     own = {name: arrays[eclass] for name, eclass in wanted.items()}
-                    nodes = self.definitions.encoding.nodes
-                    titles = {nodes[reference].proto.name: nodes[other].proto for reference, other in there[kind].items() if reference in nodes}
-                    found[id(excerpt.kinds[kind][copy])] = replace(solution, originals=values[kind], folded=own, titles=titles)
+                    nodes, same = self.definitions.encoding.nodes, excerpt.kinds[kind]
+                    pairs = zip(same[0].references, same[copy].references, strict=True)
+                    titles = {nodes[reference].proto.name: nodes[other].proto for reference, other in pairs if reference in nodes}
+                    found[id(same[copy])] = replace(solution, originals=values[kind], folded=own, titles=titles)
         return found
 
     def _evaluated(self, values: Mapping[int, Mapping[str, int]], classes: Sequence[int], egraph: EGraph, chooser: Chooser) -> dict[int, Array]:

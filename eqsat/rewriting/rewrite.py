@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-from onnx import TensorProto
 
 from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, Undecodable
@@ -48,7 +47,7 @@ from eqsat.model.names import FreshNames, NameClash, captures
 from eqsat.model.tensors import ContentIndex
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
-from eqsat.rewriting.body_facts import control_flow_facts
+from eqsat.rewriting.body_facts import control_flow_facts, has_halves
 from eqsat.rewriting.portions import Regions, Whole, stored_by
 from eqsat.rewriting.solved import Solved
 from eqsat.rewriting.trace import Trace
@@ -108,14 +107,6 @@ class _Fused(Exception):
     """The bits of a graph's results depend on which nodes are neighbors."""
 
 
-def _has_halves(encoding: Encoding) -> bool:
-    """Tells whether a value has 16-bit floats. ONNX Runtime lacks kernels for them, so it computes
-    a run of such nodes in 32 bits and rounds only at its ends.
-    """
-    known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
-    return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
-
-
 class Rewriter:
     """Rewrites the graphs of one model."""
 
@@ -157,7 +148,7 @@ class Rewriter:
         # Bodies are rewritten while the graph around them is encoded. Their time counts in their
         # own stages.
         clock = self.trace.clock("encode", clock + sum(self.trace.seconds.values()) - inside)
-        if self._options.ruleset.least is Label.EXACT and _has_halves(encoding):
+        if self._options.ruleset.least is Label.EXACT and has_halves(encoding):
             raise _Fused("floats of 16 bits: ONNX Runtime rounds between some neighbors and not between others, so no rewrite keeps every bit")
         opset = standard_opset(opsets)
         part = self._in_regions(encoding, place, opset, opsets) if outer.main else None

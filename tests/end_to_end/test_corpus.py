@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
+from tests.fuzz.trial import dearer
 from tests.support.parameters import spread
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"
@@ -51,9 +52,8 @@ def fault(name: str, runnable: bool) -> str | None:
         return None if name in UNREADABLE | MALFORMED else f"InputError: {error}"
     if name in UNREADABLE | MALFORMED:
         return "read, although it has no meaning"
-    before, after = eqsat.count_nodes(original), eqsat.count_nodes(result.model)
-    if after > before:
-        return f"{before} nodes became {after}"
+    if wrong := dearer(result.report):
+        return wrong
     if is_valid(original) and not is_valid(result.model):
         return "valid before, not valid after"
     status = result.report["verify"]["status"]

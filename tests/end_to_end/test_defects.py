@@ -503,3 +503,16 @@ def test_the_runtime_cuts_sums_of_integers_off_where_others_wrap(nodes: str, eng
     for seed in range(20):
         feeds = {"x": np.random.default_rng(seed).choice(extremes, (2, 3, 4))}
         assert_same(model, optimize(model, engine=engine, target="launches"), feeds)
+
+
+def test_exact_leaves_bodies_alone_where_bits_depend_on_neighbors() -> None:
+    """ONNX Runtime computes neighbors of 16 bits in 32, and rounds at the border of a body."""
+    model = parse(
+        """g (float16[2] x, float16[2] w) => (float16[2] y) <int64 once = {1}> {
+            s = Sub (x, w)
+            y = Loop (once, "", s) <body = b (int64 i, bool go, float16[2] v) => (bool on, float16[2] each) { on = Identity (go)  each = Add (v, v) }>
+        }""",
+        header='<ir_version: 10, opset_import: ["": 21]>',
+    )
+    assert operators(optimize(model, exact=True)) == operators(model)
+    assert "Loop" not in operators(optimize(model))

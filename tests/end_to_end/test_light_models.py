@@ -12,6 +12,7 @@ import pytest
 
 import eqsat
 from eqsat.settings import Settings
+from tests.fuzz.trial import dearer
 
 LIGHT = sorted((Path(onnx.backend.test.__file__).parent / "data" / "light").glob("light_*.onnx"))
 QUICK = "light_squeezenet"
@@ -32,7 +33,7 @@ def test_light_model(path: Path, tmp_path: Path) -> None:
     assert result.report["verify"]["status"] == "equal", result.report["verify"]
     assert output.stat().st_size <= path.stat().st_size + Settings().growth(path.stat().st_size)
     assert list(tmp_path.iterdir()) == [output], "no external data appear"
-    assert eqsat.count_nodes(result.model) <= eqsat.count_nodes(onnx.load(path))
+    assert not dearer(result.report)
     onnx.checker.check_model(onnx.load(output))
     if path.stem in LEFT:
         assert eqsat.count_nodes(result.model) == pytest.approx(LEFT[path.stem], rel=0.05)
