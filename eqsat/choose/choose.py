@@ -266,9 +266,9 @@ class Chooser:
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
     def _extracted(self, portion: Portion, limits: tuple[float, ...], time_limit: float | None, method: Method) -> Choice:
-        """Returns the best choice found for a portion within limits. A fusion can make a choice dearer than its
-        nodes. In that case the first node of the fusion gets the extra cost, and extraction starts
-        again.
+        """Returns the best choice found for a portion within limits. A fusion can make a choice
+        dearer than its nodes. In that case the first node of the fusion gets the extra cost, and
+        extraction starts again.
         """
         graph, places = portion.graph, portion.places
         work, gap = self.bounds

@@ -45,3 +45,11 @@ def test_a_target_of_ones_own_may_name_one(tmp_path: Path) -> None:
 def test_other_opsets_are_refused(wanted: str | int) -> None:
     with pytest.raises(InputError, match="opset"):
         opset(17, wanted)
+
+
+@pytest.mark.parametrize(("at", "wanted"), [(17, 12), (14, 13)])
+def test_the_operator_that_cannot_be_converted_is_named(at: int, wanted: int) -> None:
+    with pytest.raises(InputError) as caught:
+        opset(at, wanted)
+    assert str(caught.value).endswith("; another --opset may do, and without it the model keeps its own")
+    assert str(caught.value).startswith(f"the model can not be converted to opset {wanted}: onnx converts no Relu from opset 14;")
