@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from eqsat.facts.dims import Dim, Poly, add, bounds, exact_divide, floordiv, minimum, mul, nonnegative, product, sub
 from eqsat.facts.node import Node, Shape, broadcast
@@ -47,11 +48,21 @@ def reshape(node: Node) -> list[Shape] | None:
     if -1 not in sizes:
         return [tuple(sizes)]
     inferred = floordiv(product(remaining.elements()), product(divisors))
-    if not zero_copies and not all(map(_positive, (*remaining.elements(), *divisors))) and not all(_positive(size) for size in sizes if size != -1):
-        # With `allowzero`, ONNX forbids a size of 0 beside a -1. ONNX Runtime accepts it and infers
-        # the -1 from the nonzero sizes.
+    if not zero_copies and not _right_beside_zero(sizes, list(remaining.elements()), divisors):
         inferred = None
     return [tuple(inferred if size == -1 else size for size in sizes)]
+
+
+def _right_beside_zero(sizes: Sequence[Dim], remaining: Sequence[Dim], divisors: Sequence[Dim]) -> bool:
+    """Tell whether a -1 is inferred as the quotient where a size beside it is 0, with `allowzero`.
+
+    ONNX forbids such a 0. ONNX Runtime accepts it, and infers the -1 from the nonzero sizes. If no
+    divisor is 0, that is the quotient, unless two sizes of the input are 0 at once. We assume, and
+    document, that a named size beside a -1 does not bring that about.
+    """
+    if all(map(_positive, (*remaining, *divisors))) or all(_positive(size) for size in sizes if size != -1):
+        return True
+    return 0 not in sizes and all(map(_positive, divisors))
 
 
 def _may_copy(size: Dim, axis: int, data: Shape, wanted: Shape) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from eqsat.facts.dims import Dim, equal, precision
+from eqsat.facts.dims import Dim, equal, minimum, precision
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Fact
 from eqsat.operators import Attributes, Operator
@@ -120,4 +120,5 @@ def _broadcast_dim(dims: list[Dim]) -> Dim:
     fixed = [dim for dim in others if equal(dim, 1) is False]
     if fixed:
         return alike(*fixed)
-    return others[0] if len(others) == 1 else None
+    # Sizes that are 1 at the same values of their names never stretch one another: S and min(256, S).
+    return alike(*others) if len(others) == 1 or len({minimum(dim, 2) for dim in others}) == 1 else None

@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, defs, helper, numpy_helper
 
 from eqsat.contributed import DOMAINS, contributed_names
-from eqsat.facts.dims import Dim, add, evaluate, floordiv, mul, product, sub, symbol
+from eqsat.facts.dims import Dim, add, evaluate, floordiv, minimum, mul, product, sub, symbol
 from eqsat.facts.fact import Fact, from_array
 from eqsat.facts.inference import infer
 from eqsat.facts.shapes import SHAPES
@@ -120,7 +120,7 @@ def check(case: Case, sizes: Sequence[dict[str, int]] = SIZES) -> int:
     running = session(model(case))
     runs = 0
     for chosen in sizes:
-        if case.positive and 0 in chosen.values():
+        if (case.positive and 0 in chosen.values()) or forbidden(case, chosen):
             continue
         try:
             found = running.run(None, {f"i{position}": given.value(chosen) for position, given in enumerate(case.inputs) if given is not None})
@@ -137,6 +137,17 @@ def check(case: Case, sizes: Sequence[dict[str, int]] = SIZES) -> int:
             if fact.uniform is not None:
                 assert from_array(array).uniform == fact.uniform
     return runs
+
+
+def forbidden(case: Case, chosen: dict[str, int]) -> bool:
+    """Tells whether a Reshape has a 0 beside a -1, which ONNX forbids, and more sizes of 0.
+
+    ONNX Runtime then infers another size than the quotient that we assume.
+    """
+    if case.name != "Reshape" or case.attributes.get("allowzero", 0) == 0:
+        return False
+    data, wanted = (None if given is None else given.value(chosen) for given in case.inputs)
+    return data is not None and wanted is not None and -1 in wanted and 0 in wanted and data.shape.count(0) > 1
 
 
 def agrees(dims: Sequence[Dim], actual: Sequence[int], sizes: dict[str, int]) -> None:
@@ -244,7 +255,11 @@ CASES = [
     # With `allowzero`, ONNX forbids a size of 0 beside a -1. ONNX Runtime accepts it, and infers
     # the -1 from the nonzero sizes.
     case("Reshape", of(N, 12), hold(N, -1, 6), allowzero=1),
-    case("Reshape", of(N, M), hold(N, -1), allowzero=1, partial=True),
+    case("Reshape", of(N, M), hold(N, -1), allowzero=1),
+    case("Reshape", of(N, M), hold(-1, M), allowzero=1),
+    case("Reshape", of(N, 4, M, 6), hold(-1, M, 8), allowzero=1),
+    case("Reshape", of(N, 0, M), hold(N, 0, -1), allowzero=1, partial=True),
+    case("Reshape", of(N, M), hold(H, -1), allowzero=1, partial=True),
     case("Reshape", of(0, N, M, 4), hold(N, N, -1, M, M), allowzero=1, partial=True),
     case("Reshape", of(0, N, M), hold(3, -1, 4), allowzero=1),
     case("Reshape", of(mul(N, 4), M), hold(-1, mul(M, 2))),
@@ -299,6 +314,10 @@ CASES = [
     case("Add", of(N, 1), of(M)),
     case("Add", of(N, M), of(4), partial=False),
     case("Add", of(N), of(M), partial=True),
+    case("Add", of(N, M), of(1, minimum(3, M))),
+    case("Sum", of(M), of(minimum(2, M)), of(minimum(3, M))),
+    case("Add", of(M), of(minimum(1, M)), partial=True),
+    case("Add", of(M), of(minimum(N, M)), partial=True),
     case("Add", of(add(N, 2)), of(M)),
     case("Mul", of(N, M, H), of(M, 1), opset=7),
     case("Where", of(N, 1, dtype=9), of(1, M), of(2, 1, 1)),
