@@ -338,6 +338,14 @@ EXAMPLES = {
         "transpose-matrices",
         (9,),
     ),
+    "a size of its own beside a -1, with allowzero": Example(
+        """g (float[B, S, 8] x) => (float[B, T, 8] y) <int64[1] none = {-1}, int64[1] eight = {8}> {
+            b = Shape<start = 0, end = 1>(x)  t = Concat<axis = 0>(b, none, eight)  u = Reshape<allowzero = 1>(x, t)  v = Exp(u)
+            n = Shape<start = 1, end = 2>(x)  w = Concat<axis = 0>(none, n, eight)  y = Reshape<allowzero = 1>(v, w) }""",
+        {"Exp": 1},
+        "reshape-nothing",
+        (15, 21),
+    ),
     "rows of a symbolic number, all of them in order": Example(
         """g (float[N, 4] x) => (float[N, 4] y) <int64 zero = {0}, int64 one = {1}, int64 first = {0}> {
             s = Shape(x)  n = Gather<axis = 0>(s, first)  r = Range(zero, n, one)  g = Gather<axis = 0>(x, r)  y = Exp(g) }""",
