@@ -116,9 +116,12 @@ def _right_at_zero(size: Poly, axis: int, data: Shape, wanted: Shape) -> bool:
         # only where a second size is 0 too, and the tensor is empty either way. We assume, and
         # document, that the tensor then has the requested sizes.
         return True
+    others = [other for position, other in enumerate(wanted) if position != axis]
+    if -1 in others and all(other != 0 for other in others) and exact_divide(total, product(other for other in wanted if other != -1)) is not None:
+        # The same holds of sizes beside a -1 that divide the number of elements for all names.
+        return True
     # A copied nonzero size asks for elements that the empty input lacks. The node fails if all
     # other sizes are positive.
-    others = [other for position, other in enumerate(wanted) if position != axis]
     return exact_divide(total, part) is not None and all(isinstance(other, int) and other > 0 for other in others)
 
 
