@@ -24,7 +24,7 @@ _TO_MEASURE = 120.0  # seconds, for all runs of a model
 ZEROS = "zeros"
 """The name of an external file of zeros, which stands for weights if only their types matter."""
 
-_SMALL = 1024  # the most bytes of an initializer that may decide a shape
+_SMALL = 1024  # the most bytes of a constant that may decide a shape
 _WEIGHTS = "weights"
 _KERNEL = "_kernel_time"
 
@@ -130,11 +130,14 @@ def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, A
     return means
 
 
-def _session(model: bytes, folder: str | None, library: str | None, writes: str | None = None, apart: bool = False, profile: str | None = None) -> Any:
+def _session(
+    model: bytes, folder: str | None, library: str | None, writes: str | None = None, apart: bool = False, profile: str | None = None, folds: bool = False
+) -> Any:
     """Returns a session on one thread.
 
     If it `writes` its graph, with the large weights `apart`, it optimizes the model as users'
-    sessions do. Otherwise it runs the graph as it is.
+    sessions do. If it `folds`, it computes small constants, and so knows the sizes that a model
+    computes from others. Otherwise it runs the graph as it is.
     """
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -145,7 +148,10 @@ def _session(model: bytes, folder: str | None, library: str | None, writes: str 
         options.enable_profiling, options.profile_file_prefix = True, profile
     else:
         options.add_session_config_entry("session.disable_prepacking", "1")  # no kernel runs
-    if writes is None:
+    if folds:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.add_session_config_entry("optimization.constant_folding_max_output_size_in_bytes", str(_SMALL))
+    elif writes is None:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     else:
         options.optimized_model_filepath = writes
@@ -197,7 +203,7 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
     found: list[onnx.ValueInfoProto] = []
     if not graph.output:
         return found  # a graph without nodes
-    for value in _session(asked.SerializeToString(), None, library).get_outputs():
+    for value in _session(asked.SerializeToString(), None, library, folds=True).get_outputs():
         dtype = _DTYPES.get(value.type)
         if dtype is not None:
             # ONNX Runtime shows an unknown rank as it shows a scalar.

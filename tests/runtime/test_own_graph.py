@@ -48,6 +48,24 @@ def test_small_constants_decide_shapes() -> None:
     assert [5, 2, 3] in shapes(graph).values()
 
 
+def test_sizes_are_followed_through_the_arithmetic_of_an_exporter() -> None:
+    """As MobileViT computes the size of its images, by floats. The inputs' sizes decide it, not the
+    runtime's own propagation of shapes."""
+    graph = asked(
+        parse("""g (float[N, 4, H, 6] x) => (float[A, B, C] y) <float two = {2}, int64[1] none = {-1}, int64[1] second = {2}> {
+            s = Shape (x)  h = Gather (s, second)  f = Cast <to = 1> (h)  d = Div (f, two)  c = Ceil (d)  i = Cast <to = 7> (c)
+            n = Shape <start = 0, end = 1> (x)  t = Concat <axis = 0> (n, none, i)  r = Reshape (x, t)  y = Relu (r) }"""),
+        N=5,
+        H=3,
+    )
+    assert [5, 36, 2] in shapes(graph).values()
+
+
+def test_large_constants_are_not_computed_for_their_sizes() -> None:
+    graph = asked(parse("g (float[N, M, L] x) => (float[A, B, C] y) { s = Shape (x)  c = ConstantOfShape (s)  y = Exp (c) }"), N=1 << 14, M=1 << 14, L=1 << 14)
+    assert [1 << 14] * 3 in shapes(graph).values()
+
+
 def test_no_shape_is_claimed_where_the_rank_is_unknown() -> None:
     """ONNX Runtime shows scalars and values of unknown rank alike."""
     graph = asked(parse("g (float[2, 6] x, int64[A] s) => (float B, float C) { r = Reshape (x, s)  B = ReduceSum <keepdims = 0> (r)  C = Exp (B) }"), A=3)
