@@ -2,8 +2,9 @@
 
 Two regions are alike if their terms and the facts of all their values are the same, apart from the
 elements of weights. Then any result of rules and prices for one region holds for the other. The
-facts in an excerpt do not have those elements, so no rule sees them. They have no ranges either,
-which drift from layer to layer; laws infer those that follow within a region.
+facts in an excerpt do not have those elements, so no rule sees them. Of ranges they have only those
+of a single number, since others drift from layer to layer; laws infer those that follow within a
+region.
 """
 
 from __future__ import annotations
@@ -197,7 +198,7 @@ def _writing(node: Node) -> Hashable:
 
 
 def _blurred(fact: Fact) -> Fact:
-    if fact.range is not None:
+    if fact.range is not None and fact.range.least != fact.range.most:
         fact = fact._replace(range=None)
     if fact.floats is None or fact.uniform is not None:
         return fact

@@ -64,6 +64,24 @@ EXAMPLES = {
         "known-comparison[Greater] certain-comparison[LessOrEqual] where-true where-false",
         BOTH,
     ),
+    "a mask of a computed size that hides nothing": Example(
+        """g (float[N, 3, 5, 4] x, float[N, 3, 4, 5] k, float[N, 3, 5, 2] v) => (float[N, 3, 5, 2] y, float[N, 3, 5, 5] z)
+        <bool[1, 1, 5, 1] all = {1, 1, 1, 1, 1}, bool[5, 1] no = {0, 0, 0, 0, 0}, float zero = {0}, float low = {-1000}, float one = {1},
+         int64[3] rest = {1, 5, 5}, int64[1] first = {0}> {
+            s = Shape(x)  n = Gather(s, first)  t = Concat<axis = 0>(n, rest)  c = Expand(all, t)  w = Where(c, zero, low)
+            m = MatMul(x, k)  a = Add(m, w)  p = Softmax<axis = -1>(a)  q = MatMul(p, v)  i = IsNaN(q)  y = Where(i, zero, q)
+            d = Expand(no, t)  f = Where(d, low, one)  e = Exp(m)  z = Mul(e, f) }""",
+        {"MatMul": 2, "Softmax": 1, "Exp": 1},
+        "where-true-wide where-false-wide softmax-guard-product",
+        (13, 21),
+    ),
+    "a term of zeros and a factor of ones, by their bounds": Example(
+        """g (float[N, 4] x, bool[N, 1] c) => (float[N, 4] y) <float one = {1}> {
+            f = Cast<to = 1>(c)  n = Neg(f)  r = Relu(n)  a = Add(x, r)  s = Abs(a)  m = Max(f, one)  y = Mul(s, m) }""",
+        {"Abs": 1},
+        "zero-term[Add] unit-factor[Mul]",
+        (13, 21),
+    ),
     "what follows from a known comparison": Example(
         """g (int64[N, 4] i, bool[N, 4] c, float[N, 4] x) => (bool[N, 4] a, float[N, 4] y) <int64 zero = {0}> {
             s = Abs(x)  k = ArgMax<axis = 1, keepdims = 1>(s)  f = Less(k, zero)  g = And(c, f)  n = Not(g)  a = And(c, n)
