@@ -9,7 +9,8 @@ _WEIGHTS = "t = Transpose<perm = [0, 1, 3, 2]>(ks)  s = MatMul(q, t)  c = Mul(s,
 
 EXAMPLES = {
     "a condition of minus infinity is a mask": Example(
-        f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y) <float f = {{0.35}}, float n = {{-inf}}> {{
+        f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y)
+            <float f = {{0.35}}, float n = {{-inf}}> {{
             {_WEIGHTS}  a = Where(m, c, n)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }}""",
         {"Attention": 1, "Where": 1, "ReduceMax": 1, "Sub": 1},
         "attention-where attention-scale",
@@ -32,7 +33,8 @@ EXAMPLES = {
         (23,),
     ),
     "a mask of a large number stays": Example(
-        f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y) <float f = {{0.35}}, float n = {{-1e9}}> {{
+        f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y)
+            <float f = {{0.35}}, float n = {{-1e9}}> {{
             {_WEIGHTS}  a = Where(m, c, n)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }}""",
         {"MatMul": 2, "Mul": 1, "Softmax": 1, "Transpose": 1, "Where": 1},
         "",
