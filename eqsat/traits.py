@@ -35,6 +35,9 @@ PARAMETERS: Final[dict[str, dict[int, int]]] = {
     **{name: {1: 1} for name in members("reduction")},
 }
 
+# By operator and output, the input beside which ONNX Runtime computes only if the output has a name.
+NAMED_BESIDE: Final[dict[str, dict[int, int]]] = {"Attention": {1: 4, 2: 5}}
+
 # Attributes whose integers are data types.
 DTYPE_ATTRIBUTES: Final = frozenset(
     {

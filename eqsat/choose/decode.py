@@ -28,6 +28,7 @@ from eqsat.operators import Operator, find_operator, to_attributes
 from eqsat.terms.forms import Definition, Source, Written
 from eqsat.terms.reading import term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, PROJECTION, Literal, Signature, Term
+from eqsat.traits import NAMED_BESIDE
 
 
 class Undecodable(Exception):
@@ -297,7 +298,7 @@ class _Decoder:
             inputs.pop()
         del proto.input[:]
         proto.input.extend(inputs)
-        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node)
+        outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node, inputs)
         del proto.output[:]
         proto.output.extend(outputs)
         return proto
@@ -320,19 +321,21 @@ class _Decoder:
             for graph in (attribute.g, *attribute.graphs) if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) else ():
                 rename_captures(graph, mapping)
 
-    def _outputs(self, eclass: int, signature: Signature, term: Term, node: Node | None) -> list[str]:
+    def _outputs(self, eclass: int, signature: Signature, term: Term, node: Node | None, inputs: Sequence[str] = ()) -> list[str]:
         used: dict[int, str] = {}
         for value, index in self.projections.get(eclass, ()):
             used[index] = self.name[value]
         # If a node's meaning depends on its named outputs, all of them stay, even unused ones.
         kept = term_outputs(self.encoding.terms, term.head, term.data) or ()
         written = node.outputs if node is not None else ()
-        count = max([index + 1 for index in used] + [len(written), len(kept)])
+        beside = NAMED_BESIDE.get(signature.operator.name, {}) if signature.operator.standard else {}
+        asked = {index for index, place in beside.items() if any(inputs[place : place + 1])}
+        count = max([index + 1 for index in {*used, *asked}] + [len(written), len(kept)])
         names: list[str] = []
         for index in range(count):
             if index in used:
                 names.append(used[index])
-            elif kept[index : index + 1] == (1,) or _required(signature.operator, index):
+            elif kept[index : index + 1] == (1,) or index in asked or _required(signature.operator, index):
                 # The value is unused, or another node provides it under its own name.
                 names.append(self.fresh.make(f"{(written[index] if index < len(written) else '') or 'value'}_unused"))
             else:

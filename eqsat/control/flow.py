@@ -19,7 +19,8 @@ from eqsat.control.bodies import BODIES, Destination, Graph, Node, count_of, eve
 from eqsat.control.containers import READS, constant_node, unpacked
 from eqsat.control.splitting import divided, part_sizes
 from eqsat.control.surroundings import Scope
-from eqsat.control.unrolling import loop_trips, starts, unrolled
+from eqsat.control.trips import loop_trips, starts
+from eqsat.control.unrolling import unrolled
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import attribute_graphs, function_key
 from eqsat.model.names import FreshNames, NameClash, all_names, captures, defined_names

@@ -16,7 +16,7 @@ from onnx import helper
 
 from eqsat.control.bodies import Destination, Graph, Node, count_of, everywhere, rename, replace_nodes
 from eqsat.control.containers import constant_node, joined_rows
-from eqsat.control.surroundings import Scope
+from eqsat.control.trips import declared_sizes
 from eqsat.model.model import FunctionKey, attribute_graphs, function_key
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
 
@@ -29,28 +29,6 @@ Sizes = Callable[[Sequence[Node], Sequence[str]], Sequence[int] | None]
 
 def no_sizes(nodes: Sequence[Node], names: Sequence[str]) -> None:
     """Know no sizes."""
-
-
-def starts(node: Node, scope: Scope) -> bool:
-    """Tell whether a Loop runs at least once."""
-    trips, going = scope.integer(node.input[0]), scope.integer(node.input[1])
-    return (not node.input[0] or (trips is not None and trips > 0)) and (not node.input[1] or going == 1)
-
-
-def loop_trips(node: Node, scope: Scope) -> int | None:
-    """Return how often the body of a Loop runs, if that is known."""
-    body = dict(attribute_graphs(node))["body"]
-    trips, going = scope.integer(node.input[0]), 1 if not node.input[1] else scope.integer(node.input[1])
-    if going == 0 or (trips is not None and trips <= 0):
-        return 0
-    if going is None:
-        return None
-    inner, returned = scope.inside(body), body.output[0].name
-    stops = inner.integer(returned)
-    if stops == 0 or trips == 1:
-        return 1 if starts(node, scope) else None
-    goes_on = stops == 1 or inner.origin(returned) == body.input[1].name
-    return trips if goes_on else None
 
 
 def scan_axes(node: Node) -> list[int]:
@@ -149,8 +127,8 @@ def _is_constant(node: Node) -> bool:
 def _given(node: Node, body: Graph, state: Sequence[str], trip: int, trips: int, into: Destination) -> tuple[list[Node], list[str]]:
     """Return the names of what the body is given in a trip, and the nodes that make some of it."""
     if node.op_type == "Loop":
-        number = constant_node(np.full(_declared(body.input[0]), trip, np.int64), into.fresh.make("iteration"))
-        going = constant_node(np.ones(_declared(body.input[1]), np.bool_), into.fresh.make("condition"))
+        number = constant_node(np.full(declared_sizes(body.input[0]), trip, np.int64), into.fresh.make("iteration"))
+        going = constant_node(np.ones(declared_sizes(body.input[1]), np.bool_), into.fresh.make("condition"))
         return [number, going], [number.output[0], going.output[0], *state]
     made: list[Node] = []
     names = list(state)
@@ -179,8 +157,3 @@ def _stacked(node: Node, stack: _Stack, into: Destination, sizes: Sequence[int] 
 def _integers(node: Node, name: str, count: int) -> list[int]:
     """Return a list of integers of a node, by default `count` times 0."""
     return next((list(item.ints) for item in node.attribute if item.name == name), [0] * count)
-
-
-def _declared(info: onnx.ValueInfoProto) -> tuple[int, ...]:
-    """Return the shape of one number as declared: a scalar, or a list of one."""
-    return (1,) * min(1, len(info.type.tensor_type.shape.dim))

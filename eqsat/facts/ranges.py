@@ -1,4 +1,4 @@
-"""The ranges of values: what is known of one from its fact, and of a node's results from its inputs.
+"""The ranges of a node's results, from those of its inputs.
 
 A fact stores a range only if it says more than the data type and the known elements do, and none
 for a constant, which is folded anyway. So a graph without bounded values stores none. The tables
@@ -7,67 +7,21 @@ have a function for each operator with a range; other operators have none.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
 from onnx import AttributeProto, TensorProto
 
 from eqsat.facts.dims import Dim, bounds
-from eqsat.facts.element_bytes import decoded
 from eqsat.facts.element_ranges import ELEMENT_RANGES, is_finite, kernel_margin, mean, signs, truth, within
 from eqsat.facts.fact import Fact, from_tensor
-from eqsat.facts.intervals import BOOL, Ends, Range, apply, everything, finite_limits, hull, is_floating, limits, made, meet, outward
+from eqsat.facts.intervals import BOOL, Ends, Range, apply, everything, finite_limits, hull, is_floating, limits, made, outward
+from eqsat.facts.known_ranges import input_ranges, known_range, range_of
 from eqsat.facts.node import Node
-
-# The most floats of a constant whose range is read. Regions of a graph know no elements of larger
-# constants, and their ranges must not make regions differ.
-_FEW = 8
+from eqsat.facts.product_ranges import conv, gemm, matmul
+from eqsat.facts.quantized_ranges import dequantized, quantized
 
 RangeFunction = Callable[[Node, tuple[Fact, ...]], Range | None]
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def known_range(fact: Fact) -> Range | None:
-    """Return the range of a value, as far as its fact tells; None if its elements are no numbers."""
-    whole = everything(fact.dtype) if fact.dtype else None
-    if whole is None:
-        return None
-    found = fact.range or whole
-    if fact.ints:
-        found = meet(found, _of_integers(fact.dtype, fact.ints) or whole)
-    elements = fact.uniform
-    if elements is None and fact.floats is not None and len(fact.floats) <= _FEW * 8:
-        elements = fact.floats
-    if elements and is_floating(fact.dtype):
-        found = meet(found, _of_floats(elements, fact.dtype) or whole)
-    elif elements and fact.ints is None:
-        number = int(decoded(elements, fact.dtype)[0])
-        found = Range(number, number, number, number, False)
-    # Bounds that contradict each other tell of a tensor without elements, so they are of no use.
-    return found if found.low <= found.high and found.least <= found.most else whole
-
-
-def _of_integers(dtype: int, elements: tuple[Dim, ...]) -> Range | None:
-    lows, highs = zip(*map(bounds, elements), strict=True)
-    whole = limits(dtype)
-    if whole is None:
-        return None
-    low = max(whole[0], min(whole[0] if low is None else low for low in lows))
-    high = min(whole[1], max(whole[1] if high is None else high for high in highs))
-    return made(dtype, (low, high), (low, high), False)
-
-
-def _of_floats(elements: bytes, dtype: int) -> Range | None:
-    numbers = decoded(elements, dtype).astype(np.float64)
-    if len(numbers) > _FEW:
-        return None
-    known = numbers[~np.isnan(numbers)]
-    if not known.size:
-        return None
-    ends = float(known.min()), float(known.max())
-    return Range(*ends, *ends, known.size < numbers.size)
 
 
 def with_ranges(node: Node, facts: Sequence[Fact]) -> list[Fact]:
@@ -77,7 +31,7 @@ def with_ranges(node: Node, facts: Sequence[Fact]) -> list[Fact]:
     if not facts or not facts[0].dtype:
         return facts
     if name in ELEMENT_RANGES:
-        inputs = _inputs(node)
+        inputs = input_ranges(node)
         found = None if inputs is None else ELEMENT_RANGES[name](facts[0].dtype, inputs)
     elif name in RANGES:
         found = RANGES[name](node, tuple(facts))
@@ -92,18 +46,6 @@ def _ranged(fact: Fact, found: Range | None) -> Fact:
     return fact if silent else fact._replace(range=found)
 
 
-def _inputs(node: Node) -> list[Range] | None:
-    """Return the ranges of all inputs; None if one of them is absent or no numbers."""
-    found = [_of(node, position) for position in range(len(node.inputs))]
-    known = [one for one in found if one is not None]
-    return known if known and len(known) == len(found) else None
-
-
-def _of(node: Node, position: int) -> Range | None:
-    fact = node.fact(position)
-    return None if fact is None else known_range(fact)
-
-
 # --- operators that move elements ---
 
 
@@ -111,7 +53,7 @@ def _joined(*positions: int) -> RangeFunction:
     """Return the function of an operator that takes its elements from these inputs, or from all."""
 
     def function(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-        inputs = [_of(node, position) for position in positions or range(len(node.inputs))]
+        inputs = [range_of(node, position) for position in positions or range(len(node.inputs))]
         known = [one for one in inputs if one is not None]
         return hull(facts[0].dtype, known) if len(known) == len(inputs) else None
 
@@ -124,12 +66,12 @@ def _zero(dtype: int) -> Range:
 
 
 def _with_zero(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     return None if x is None else hull(facts[0].dtype, [x, _zero(facts[0].dtype)])
 
 
 def _chosen(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    condition = _of(node, 0)
+    condition = range_of(node, 0)
     if condition is not None and condition.low == condition.high:
         return _joined(1 if condition.low else 2)(node, facts)
     return _joined(1, 2)(node, facts)
@@ -183,7 +125,7 @@ def _place(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _stepped(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    inputs = _inputs(node)
+    inputs = input_ranges(node)
     if inputs is None or is_floating(facts[0].dtype) or inputs[2].low <= 0:
         return None
     # A result without elements has any range.
@@ -208,7 +150,7 @@ def _extreme(high: bool, spatial: bool = False) -> RangeFunction:
     """Return the function of a greatest or a least element; of none, it is an infinity."""
 
     def function(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-        x = _of(node, 0)
+        x = range_of(node, 0)
         whole = limits(facts[0].dtype)
         if x is None or whole is None:
             return None
@@ -221,7 +163,7 @@ def _extreme(high: bool, spatial: bool = False) -> RangeFunction:
 
 
 def _pooled(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     whole = limits(facts[0].dtype)
     if x is None or whole is None:
         return None
@@ -234,7 +176,7 @@ def _pooled(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _averaged(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     if x is None or not is_floating(facts[0].dtype):
         return None
     found = mean(facts[0].dtype, [x])
@@ -243,12 +185,12 @@ def _averaged(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _summed(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     return None if x is None or not is_floating(facts[0].dtype) else made(facts[0].dtype, signs(x.real), signs(x.rounded), True)
 
 
 def _multiplied(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     if x is None or not is_floating(facts[0].dtype) or x.least < 0 or x.low < 0:
         return None
     return made(facts[0].dtype, (0.0, math.inf), (0.0, math.inf), True)
@@ -260,7 +202,7 @@ def _sized(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _shared(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x = _of(node, 0)
+    x = range_of(node, 0)
     return None if x is None else within(0.0, 1.0, is_finite)(facts[0].dtype, [x])
 
 
@@ -272,14 +214,14 @@ def _logarithms(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _clipped(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x, dtype = _of(node, 0), facts[0].dtype
+    x, dtype = range_of(node, 0), facts[0].dtype
     whole = everything(dtype)
     if x is None or whole is None or not {"min", "max"}.isdisjoint(node.attributes):
         return None  # the normal form has inputs
     # An absent bound cuts nothing off, or what is beyond the finite numbers: runtimes differ.
     (low, high), (least, most) = whole.real, finite_limits(dtype)
     absent = [Range(low, least, low, least, False), Range(most, high, most, high, False)]
-    minimum, maximum = (absent[place - 1] if node.fact(place) is None else _of(node, place) for place in (1, 2))
+    minimum, maximum = (absent[place - 1] if node.fact(place) is None else range_of(node, place) for place in (1, 2))
     if minimum is None or maximum is None or minimum.nan or maximum.nan:
         return None
 
@@ -291,7 +233,7 @@ def _clipped(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _hard_sigmoid(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x, dtype = _of(node, 0), facts[0].dtype
+    x, dtype = range_of(node, 0), facts[0].dtype
     slope, shift = (node.attributes.get(name, default) for name, default in (("alpha", 0.2), ("beta", 0.5)))
     if x is None or not is_floating(dtype) or not isinstance(slope, float) or not isinstance(shift, float):
         return None
@@ -308,7 +250,7 @@ def _hard_sigmoid(node: Node, facts: tuple[Fact, ...]) -> Range | None:
 
 
 def _cast(node: Node, facts: tuple[Fact, ...]) -> Range | None:
-    x, target = _of(node, 0), facts[0].dtype
+    x, target = range_of(node, 0), facts[0].dtype
     source = node.dtype(0)
     if x is None or limits(target) is None:
         return None
@@ -347,14 +289,19 @@ RANGES: dict[str, RangeFunction] = {
     **dict.fromkeys("CumSum ReduceSum".split(), _summed),
     "Clip": _clipped,
     "Concat": _joined(),
+    "Conv": lambda node, facts: conv(node, facts[0].dtype),
     "ConstantOfShape": _filled,
+    "DequantizeLinear": lambda node, facts: dequantized(node, facts[0].dtype),
     "EyeLike": lambda node, facts: hull(facts[0].dtype, [_zero(facts[0].dtype), truth(True) or _zero(facts[0].dtype)]),
+    "Gemm": lambda node, facts: gemm(node, facts[0].dtype),
     "GlobalMaxPool": _extreme(high=True, spatial=True),
     "HardSigmoid": _hard_sigmoid,
     "LogSoftmax": _logarithms,
+    "MatMul": lambda node, facts: matmul(node, facts[0].dtype),
     "MaxPool": _pooled,
     "OneHot": _joined(2),
     "Pad": _padded,
+    "QuantizeLinear": lambda node, facts: quantized(node, facts[0].dtype),
     "Range": _stepped,
     "ReduceMax": _extreme(high=True),
     "ReduceMin": _extreme(high=False),

@@ -193,7 +193,7 @@ class Builder(Transformer[Any, "syntax.Rule | syntax.FileDefinition"]):
     def float(self, children: Children) -> syntax.Number:
         digits = str(children[0])
         value = float(digits)
-        if math.isinf(value) or (value == 0 and any(digit in "123456789" for digit in digits.lower().partition("e")[0])):
+        if (math.isinf(value) and digits != "inf") or (value == 0 and any(digit in "123456789" for digit in digits.lower().partition("e")[0])):
             raise TokenError(_place(children[0]), "the number does not fit into double precision")
         return syntax.Number(value, digits, _place(children[0]))
 

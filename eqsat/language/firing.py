@@ -8,17 +8,18 @@ same columns always give the same answer, so every answer is kept.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from eqsat.facts.fact import INTEGERS, Fact
 from eqsat.language.building import Building, Columns, Wrong
 from eqsat.language.compile import Compiled
 from eqsat.language.expressions import Unevaluable, evaluate
 from eqsat.language.matching import Environment, Refusal, match
-from eqsat.language.query import MappedAtom
-from eqsat.language.syntax import Label, Rule
+from eqsat.language.query import MappedAtom, MatchNumber
+from eqsat.language.syntax import Expression, Label, Number, Rule
 from eqsat.language.values import Value
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Knowledge, Terms, literal_of
@@ -74,6 +75,9 @@ class Firing:
         self._roots = [] if trial else [compiled.pattern.facts[root] for root in compiled.pattern.roots.values()]
         self._least = least
         self._special = special
+        # A rule that writes an infinity on its left side promises its equation for that infinity.
+        infinite = {step.source for step in compiled.pattern.steps if isinstance(step, MatchNumber) and _is_infinite(step.value)}
+        self._unnamed = [source for source in compiled.pattern.tensors if source not in infinite]
         self._known: dict[tuple[int, ...], int] = {}
 
     def __call__(self, *handles: int) -> int:
@@ -122,17 +126,18 @@ class Firing:
         except Wrong as error:
             self.wrong = str(error)
             return Refusal(compiled.rule.place, f"the right side is of another type than the left: {error}")
-        reason = self._objection(building.dtypes, self._facts(handles), environment)
+        reason = self._objection(building.dtypes, handles, environment)
         return columns if reason is None else Refusal(compiled.rule.place, reason)
 
-    def _objection(self, made: set[int], facts: list[Fact], environment: Environment) -> str | None:
+    def _objection(self, made: set[int], handles: tuple[int, ...], environment: Environment) -> str | None:
         """The reason why the rule promises too little for these values; None if it may fire."""
+        facts = self._facts(handles, self.compiled.pattern.tensors)
         # Integers are finite and wrap, so every rule keeps their bits.
         integers = made.union(fact.dtype for fact in facts) <= INTEGERS
         label = Label.EXACT if integers else promised(self.compiled.rule, environment)
         if not label.covers(self._least):
             return f"a rule that is {label} here, where {self._least} ones are asked for"
-        if label is Label.FINITE and any(map(self._special, facts)):
+        if label is Label.FINITE and any(map(self._special, self._facts(handles, self._unnamed))):
             return "a rule of finite numbers, where a constant holds a NaN or an infinity"
         return None
 
@@ -142,10 +147,14 @@ class Firing:
         """
         return isinstance(fact, Fact) and ((fact.const and self.compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
 
-    def _facts(self, handles: tuple[int, ...]) -> list[Fact]:
-        found = [handles[source] for source in self.compiled.pattern.tensors]
+    def _facts(self, handles: tuple[int, ...], sources: Iterable[int]) -> list[Fact]:
+        found = [handles[source] for source in sources]
         facts = [self._terms.facts.get(item) for handle in found for item in (handle, *self._terms.chain(handle))]
         return [fact for fact in facts if isinstance(fact, Fact)]
+
+
+def _is_infinite(value: Expression) -> bool:
+    return isinstance(value, Number) and math.isinf(value.value)
 
 
 def promised(rule: Rule, environment: Mapping[str, Value | None]) -> Label:

@@ -160,8 +160,9 @@ class _Left:
         found += [None] * (signature.inputs - len(found))
         broadcasts = operator.name in BROADCASTING
         steps: list[Step] = []
+        constants = {variable for variable, _, _ in numbers}  # one number may be as large as another
         for variable, value, near in numbers:
-            others = tuple(self.out.facts[v] for v in found if v != variable and v in self.out.facts) if broadcasts else ()
+            others = tuple(self.out.facts[v] for v in found if v not in constants and v in self.out.facts) if broadcasts else ()
             steps.append(MatchNumber(self.out.facts[variable], value, near, others, value.place))
         return found, rest, steps
 

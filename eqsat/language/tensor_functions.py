@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 from eqsat.facts import dims
 from eqsat.facts.dims import Dim, Known
 from eqsat.facts.fact import Array, element_count, packed_bytes
-from eqsat.facts.ranges import known_range
+from eqsat.facts.known_ranges import known_range
 from eqsat.language.values import DType, List, NoValue, Tensor, Value, concrete
 from eqsat.traits import ELEMENTWISE, POSITIONLESS
 

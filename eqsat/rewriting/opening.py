@@ -22,13 +22,14 @@ from eqsat.control.flow import simplify
 from eqsat.control.selection import Branch, selected
 from eqsat.control.splitting import divided
 from eqsat.control.surroundings import Scope
-from eqsat.control.unrolling import loop_trips, repeatable, scan_axes, unrolled
+from eqsat.control.trips import loop_trips, stored
+from eqsat.control.unrolling import repeatable, scan_axes, unrolled
 from eqsat.cost.sizing import split_sizes
 from eqsat.deadline import Deadline
 from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
-from eqsat.facts.fact import INTEGERS, Contradiction, to_type
+from eqsat.facts.fact import INTEGERS, Contradiction, Fact, to_type
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
@@ -114,6 +115,10 @@ class _Here:
     around: Mapping[int, Outer]  # what the bodies of a node see
     used: frozenset[str]  # values that something reads
 
+    def known(self, name: str) -> Fact:
+        """Returns what is known of a value that a body may capture."""
+        return self.encoding.fact(name) if name in self.encoding.values else stored(self.scope, name)
+
 
 class _Pass:
     """One pass over the bodies of a model's main graph, innermost first."""
@@ -188,7 +193,7 @@ class _Pass:
             branches = {name: self._branch(body, seen) for name, body in source.bodies.items()}
             return selected(node, here.encoding.fact(node.input[0]), branches, into)
         body = source.bodies["body"]
-        trips = loop_trips(node, here.scope) if node.op_type == "Loop" else self._scan_trips(node, here)
+        trips = loop_trips(node, here.scope, here.known) if node.op_type == "Loop" else self._scan_trips(node, here)
         copies = 0 if trips is None else trips * len(body.nodes)
         if trips is None or not 0 < trips <= _MOST_TRIPS or copies > _MOST_COPIES or not repeatable(body.proto, here.scope.opset, self._functions):
             return None

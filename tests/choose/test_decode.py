@@ -23,6 +23,14 @@ def test_allowzero_stays_where_a_size_is_zero() -> None:
     assert _attributes(reshape) == ["allowzero"]
 
 
+def test_outputs_that_nobody_reads_stay_where_the_runtime_fails_without_them() -> None:
+    given = "float[1, 2, 1, 4] q, float[1, 2, 1, 4] k, float[1, 2, 1, 4] v, float[1, 2, 3, 4] i, float[1, 2, 3, 4] j"
+    text = f"g ({given}) => (float[1, 2, 1, 4] z) {{ y, a, b = Attention(q, k, v, , i, j)  n = Relu(y)  z = Relu(n) }}"
+    result = eqsat.optimize(parse(text, '<ir_version: 10, opset_import: ["" : 24]>'))
+    assert result.report["verify"]["status"] == "equal"
+    assert [len([name for name in node.output if name]) for node in result.model.graph.node] == [3, 1]
+
+
 def _reshapes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
     return [node for node in model.graph.node if node.op_type == "Reshape"]
 

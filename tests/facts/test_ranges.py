@@ -12,16 +12,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto
 
-from eqsat.facts import inference
+from eqsat.facts import inference, product_ranges, quantized_ranges
 from eqsat.facts.element_ranges import ELEMENT_RANGES
 from eqsat.facts.fact import Fact, from_array, merge
 from eqsat.facts.intervals import Range, add, everything, hull, made, meet, multiply, outward
+from eqsat.facts.known_ranges import known_range
 from eqsat.facts.node import Node
-from eqsat.facts.ranges import RANGES, known_range
+from eqsat.facts.ranges import RANGES
 from tests.fuzz import facts
 from tests.fuzz.facts import stated
 from tests.fuzz.facts_draw import Draw
 from tests.fuzz.facts_models import Drawn
+from tests.fuzz.facts_products import product_program
 from tests.fuzz.facts_ranges import ranged_program
 from tests.support.models import parse, run
 
@@ -157,13 +159,13 @@ def test_a_window_whose_gaps_are_where_the_tensor_is_has_the_least_number() -> N
         assert bounds is None or bounds.least <= value.item() <= bounds.most, name
 
 
-def programs(seeds: range, monkeypatch: pytest.MonkeyPatch) -> facts.Tally:
-    """Fuzzes programs of bounded values alone."""
+def programs(seeds: range, monkeypatch: pytest.MonkeyPatch, program: Callable[[Drawn, Draw], None] = ranged_program) -> facts.Tally:
+    """Fuzzes programs of one kind alone: of bounded values, or of sums of products."""
 
     def drawn(seed: int, names: object = ()) -> tuple[Drawn, Draw]:
         draw = Draw([seed])
-        found = Drawn(draw.number(18, 26))
-        ranged_program(found, draw)
+        found = Drawn(draw.number(19 if program is product_program else 18, 26))
+        program(found, draw)
         return found, draw
 
     monkeypatch.setattr(facts, "draw_graph", drawn)
@@ -226,5 +228,63 @@ def test_a_wrong_range_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(table, name, lie)
     try:
         assert programs(range(first, first + 3), monkeypatch).wrong
+    finally:
+        inference.forget()
+
+
+def test_sums_of_products_have_the_bounds_of_their_coefficients() -> None:
+    found = ranges(
+        """g (float[N, 2] x, float[1, 1, 4, 4] i, uint8[N, 2] q) => (float[N, 3] y)
+        <float[2, 3] w = {1, -2, 0, 3, 4, -0.5}, float[3] b = {1, 2, 3}, float[1, 1, 2, 2] k = {1, 1, 1, -1}, float s = {0.5}, uint8 z = {4}> {
+        t = Sigmoid(x)  y = MatMul(t, w)  g = Gemm<alpha = 2.0>(t, w, b)  u = Sigmoid(i)  c = Conv(u, k)  p = Conv<pads = [1, 0, 0, 0]>(c, k)
+        d = DequantizeLinear(q, s, z)  m = MatMul(t, d)  l = QuantizeLinear(t, s, z) }"""
+    )
+    real = {name: None if bounds is None else bounds.real for name, bounds in found.items()}
+    assert real["y"] == (-2.0, 4.0) and real["g"] == (-3.0, 11.0)
+    assert real["c"] == (-1.0, 3.0) and real["p"] == (-6.0, 10.0)
+    assert real["d"] == (-2.0, 125.5) and found["d"] is not None and not found["d"].nan
+    assert real["l"] == (0, 255)  # a Sigmoid may be NaN, which becomes any integer
+    assert found["y"] is not None and -2.1 < found["y"].least < -2.0 and found["y"].nan
+
+
+def test_a_sum_that_may_overflow_or_meet_an_infinity_has_no_bounds_of_what_is_computed() -> None:
+    found = ranges(
+        """g (int8[N, 2] i, float[N, 2] x) => (float[N, 1] y) <float[2, 1] w = {3e38, -3e38}, float[2, 1] v = {1, 1}> {
+        c = Cast<to = 1>(i)  y = MatMul(c, w)  r = Relu(x)  z = MatMul(r, v)  s = MatMul(c, v) }"""
+    )
+    assert found["y"] is None or (found["y"].nan and found["y"].rounded == (-INF, INF))
+    assert found["z"] is not None and found["z"].nan and found["z"].rounded == (-INF, INF)
+    assert found["s"] is not None and not found["s"].nan and found["s"].real == (-256.0, 254.0)
+
+
+@pytest.mark.slow
+def test_no_sum_of_products_is_outside_of_its_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    tally = programs(range(60_000, 60_300), monkeypatch, product_program)
+    assert not tally.wrong, "\n\n".join(f"seed {wrong.seed}: {wrong.text}\n{wrong.model}" for wrong in tally.wrong)
+    assert tally.ran["the runtime"] > 280
+
+
+NUMBERS = Range(-INF, INF, -INF, INF, False)
+
+# By name: the seed of a program that shows the lie, the module, its function, and the lie.
+LIES_OF_PRODUCTS: dict[str, tuple[int, object, str, Callable[..., object]]] = {
+    "signs": (1, product_ranges, "_weighted", lambda weights, ends: (ends[0] * float(weights.sums[0][0]), ends[1] * float(weights.sums[0][0]))),
+    "padding": (13, product_ranges, "_with_zero", lambda ends: ends),
+    "term": (2, product_ranges, "_term", lambda node, position: Range(0.0, 0.0, 0.0, 0.0, False)),
+    "NaN": (14, product_ranges, "_with_margin", lambda dtype, real, *rest: (made(dtype, real, None, True) or NUMBERS)._replace(nan=False)),
+    "margin": (86, product_ranges, "_with_margin", lambda dtype, real, rounded, size, terms, finite: made(dtype, real, real, not finite)),
+    "length": (7, product_ranges, "_length", lambda fact, axis: 1),
+    "zero point": (2, quantized_ranges, "_zero_point", lambda node: Range(0, 0, 0, 0, False)),
+    "rounding": (391, quantized_ranges, "_rounded", lambda end, scale, margin: int(end / scale)),
+}
+
+
+@pytest.mark.parametrize("name", LIES_OF_PRODUCTS)
+def test_a_wrong_range_of_products_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seed, module, function, lie = LIES_OF_PRODUCTS[name]
+    inference.forget()
+    monkeypatch.setattr(module, function, lie)
+    try:
+        assert programs(range(seed, seed + 1), monkeypatch, product_program).wrong
     finally:
         inference.forget()

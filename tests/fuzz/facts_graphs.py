@@ -1,7 +1,7 @@
 """The graph of a seed, for the fuzzer of facts.
 
-It begins with a node of the tables, a computation with sizes or with bounded values, or nodes that
-fill and empty a sequence.
+It begins with a node of the tables, a computation with sizes, with bounded values or with sums of
+products, or nodes that fill and empty a sequence.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .facts_elements import ELEMENTS
 from .facts_layers import LAYERS
 from .facts_models import Drawn, parameter, place_node
 from .facts_moves import MOVES
+from .facts_products import product_program
 from .facts_programs import followers, move, shape_program, tensor
 from .facts_ranges import ranged_program
 
@@ -39,6 +40,10 @@ def draw_graph(seed: int, names: Sequence[str] = ()) -> tuple[Drawn, Draw]:
     if not names and draw.chance(0.15):
         drawn = Drawn(draw.number(18, NEWEST))
         ranged_program(drawn, draw)
+        return drawn, draw
+    if not names and draw.chance(0.06):
+        drawn = Drawn(draw.number(19, NEWEST))
+        product_program(drawn, draw)
         return drawn, draw
     operators = names or tuple(TABLE)
     while True:

@@ -144,3 +144,24 @@ exact rule start:
     model = parse("g (uint64[1] x) => (uint64[1] y) <uint64[1] c = {18446744073709551615}> { y = Mul(x, c) }")
     assert rule.rule.name == "start"
     assert operators(eqsat.optimize(model, rules=[rules], only=["start"], verify=False, target="launches").model) == {"Mul": 1}
+
+
+CHOICE = """
+# A choice of two numbers.
+exact rule choice:
+    y = Where(c, 1, 0)
+ => y = Cast<to = T>(c)
+    where y: T
+    test c: bool[2, 3]
+"""
+
+
+@pytest.mark.parametrize(("rank", "fires"), [(0, True), (1, True), (2, False)])
+def test_two_numbers_keep_the_sizes_of_what_is_no_number(rank: int, fires: bool) -> None:
+    """Numbers of more axes than the condition enlarge the choice."""
+    shape = "float[1, 3]" if rank > 1 else "float[3]"
+    model = parse(f"g (bool[3] c) => ({shape} y) {{ y = Where(c, one, zero) }}")
+    model.graph.initializer.extend(numpy_helper.from_array(np.full([1] * rank, number, np.float32), name) for name, number in (("one", 1), ("zero", 0)))
+    result = eqsat.optimize(model, rules=[CHOICE], only=["choice"], verify=False, target="launches")
+    assert operators(result.model) == {"Cast" if fires else "Where": 1}
+    assert not result.report["notes"]  # that the rule is wrong

@@ -58,6 +58,41 @@ LOOPS = {
     "a carried value": (loop("d = Identity(c) w = Mul(v, k)"), {"Mul": 3}),
     "a condition that always holds": (loop("d = Constant<value = bool {1}>() w = Mul(v, k)"), {"Mul": 3}),
     "a condition that passes through two copies": (loop("e = Identity(c) d = Identity(e) w = Mul(v, k)"), {"Mul": 3}),
+    "a condition on the number of the iteration": (
+        loop("one = Constant<value = int64 {1}>() n = Constant<value = int64 {3}>() j = Add(i, one) d = Less(j, n) w = Mul(v, k)", trips=100),
+        {"Mul": 3},
+    ),
+    "a condition that ends after the first trip": (loop("n = Constant<value = int64 {1}>() d = Less(n, i) w = Mul(v, k)", trips=100), {"Less": 1, "Mul": 1}),
+    "a condition that holds for each number of the iteration": (
+        loop("n = Constant<value = int64 {100}>() e = Less(i, n) d = And(e, c) w = Mul(v, k)"),
+        {"Mul": 3},
+    ),
+    "a condition of sizes": (
+        loop("n = Constant<value = int64 {0}>() h = Shape(v) e = ReduceProd<keepdims = 0>(h) d = Greater(e, n) w = Mul(v, k)"),
+        {"Mul": 3},
+    ),
+    "a condition of bounds": (
+        loop("one = Constant<value = float {1.5}>() h = Cast<to = 1>(i) r = Sin(h) d = Less(r, one) w = Mul(v, k)"),
+        {"Mul": 3},
+    ),
+    "a counter that the loop carries, without a number of trips": (
+        """g (float[2] s, float[2] k) => (float[2] y) <bool go = {1}, int64 zero = {0}, int64 six = {6}> { t, y = Loop("", go, zero, s) <
+            body = b (int64 i, bool c, int64 n, float[2] v) => (bool d, int64 q, float[2] w) <int64 two = {2}> {
+                q = Add(n, two) d = Less(q, six) w = Mul(v, k) }> }""",
+        {"Mul": 3},
+    ),
+    "a counter of floats": (
+        """g (float[2] s, float[2] k) => (float[2] y) <bool go = {1}, float zero = {0}, float end = {1.4}> { t, y = Loop("", go, zero, s) <
+            body = b (int64 i, bool c, float n, float[2] v) => (bool d, float q, float[2] w) <float half = {0.5}> {
+                q = Add(n, half) d = Less(q, end) w = Mul(v, k) }> }""",
+        {"Mul": 3},
+    ),
+    "a limit that is computed around the loop": (
+        """g (float[2] s, float[3, 2] k) => (float[2] y) <bool go = {1}, int64 zero = {0}> { h = Shape(k) n = Gather(h, zero) y = Loop("", go, s) <
+            body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <int64 one = {1}> {
+                q = Add(i, one) d = Less(q, n) u = Gather(k, i) w = Mul(v, u) }> }""",
+        {"Shape": 1, "Gather": 4, "Mul": 3},
+    ),
     "the number of the iteration": (loop("d = Identity(c) f = Cast<to = 1>(i) w = Add(v, f)"), {"Cast": 3, "Add": 3}),
     "the number of the iteration as a result": (
         loop("d = Identity(c) w = Mul(v, k)", ", int64 i", "y, n", "float[2] y, int64[t] n"),
@@ -149,6 +184,15 @@ STAYS = {
     "a condition that is computed": loop("e = ReduceSum<keepdims = 0>(v) d = Cast<to = 9>(e) w = Mul(v, k)"),
     "the condition of another Loop": """g (float[2] s, bool free) => (float[2] y) <int64 m = {2}, bool go = {1}> {
         y = Loop(m, free, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) { d = Identity(c) w = Exp(v) }> }""",
+    "a condition that ends too late": loop("n = Constant<value = int64 {40}>() d = Less(i, n) w = Mul(v, k)", trips=100),
+    "a condition that never ends a loop without a number of trips": """g (float[2] s, float[2] k) => (float[2] y) <bool go = {1}> {
+        y = Loop("", go, s) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) <int64 n = {50}> { d = GreaterOrEqual(n, i) w = Mul(v, k) }> }""",
+    "a condition on a counter that starts anywhere": """g (float[2] s, float[2] k, int64 start) => (float[2] y) <bool go = {1}, int64 six = {6}> {
+        t, y = Loop("", go, start, s) <body = b (int64 i, bool c, int64 n, float[2] v) => (bool d, int64 q, float[2] w) <int64 two = {2}> {
+            q = Add(n, two) d = Less(q, six) w = Mul(v, k) }> }""",
+    "a condition on an inner value of the name of an outer one": """g (float[2] s, float[2] k) => (float[2] y) <bool go = {1}, float n = {2}> {
+        t = Mul(s, n) y = Loop("", go, t) <body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w) {
+            w = Mul(v, k) n = ReduceSum<keepdims = 0>(w) f = Cast<to = 1>(i) d = Less(f, n) }> }""",
     "numbers that are drawn": loop("d = Identity(c) r = RandomUniformLike<seed = 1.0>(v) w = Mul(v, r)"),
     "an axis of which the size is not known": """g (float[2] s, float[N, 2] x) => (float[2] y) {
         y = Scan<num_scan_inputs = 1, body = b (float[2] v, float[2] e) => (float[2] w) { w = Add(v, e) }>(s, x) }""",

@@ -110,4 +110,31 @@ EXAMPLES = {
         "cast-cast-range",
         BOTH,
     ),
+    "no number below zero behind sums of products": Example(
+        """g (float[1, 2, 4, 4] x, float[N, 3] z) => (float[1, 2, 4, 4] a, float[N, 2] b, float[N, 2] c)
+        <float[2, 1, 3, 3] w = {0.1, 0.2, 0.1, 0, 1, 0, 0.1, 0.2, 0.1, 1, 1, 1, 2, 2, 2, 1, 1, 1}, float[2] s = {0, 0.5},
+        float[3, 2] m = {1, -1, 0.5, -2, 0, -1}> {
+            u = Relu(x)  v = Conv<group = 2, pads = [1, 1, 1, 1]>(u, w, s)  a = Relu(v)
+            t = Sigmoid(z)  p = MatMul(t, m)  o = Constant<value = float {1.5}>()  k = Constant<value = float {-4.0}>()  b = Clip(p, k, o)
+            q = Gemm(t, m, s)  l = Constant<value = float {-4.0}>()  n = Constant<value = float {2}>()  c = Clip(q, l, n) }""",
+        {"Relu": 1, "Conv": 1, "Sigmoid": 1, "MatMul": 1, "Add": 1},
+        "nonnegative[Relu] needless-clip",
+        BOTH,
+    ),
+    "a bound that the least sum passes": Example(
+        """g (float[N, 3] z) => (float[N, 2] b) <float[3, 2] m = {1, -1, 0.5, -2, 0, -1}> {
+            t = Sigmoid(z)  p = MatMul(t, m)  k = Constant<value = float {-3.9}>()  b = Max(p, k) }""",
+        {"Sigmoid": 1, "MatMul": 1, "Max": 1},
+        "",
+        BOTH,
+    ),
+    "restored integers without a sign": Example(
+        """g (uint8[N, 4] x, int8[N, 4] z) => (float[N, 4] a, float[N, 4] b, float[N, 4] c)
+        <float s = {0.5}, uint8 zero = {0}, int8 low = {-128}, int8 three = {3}, float top = {127.5}, float bottom = {0}> {
+            u = DequantizeLinear(x, s, zero)  a = Relu(u)  v = DequantizeLinear(z, s, low)  b = Clip(v, bottom, top)
+            w = DequantizeLinear(z, s, three)  c = Relu(w) }""",
+        {"DequantizeLinear": 3, "Clip": 1},
+        "nonnegative[Relu] needless-clip",
+        BOTH,
+    ),
 }

@@ -93,6 +93,24 @@ def test_a_pool_that_loses_its_border_may_show_a_nan() -> None:
     assert eqsat.optimize(source, target="launches").report["finite"] == ["maxpool-pad-relu"]
 
 
+MASKS = """
+# A masked Softmax adds its mask.
+finite rule mask:
+    Softmax<axis = a>(Where(c, x, -inf)) => Softmax<axis = a>(Add(x, Where(c, T(0), T(-inf))))
+    where x: T
+    test c: bool[2, 3], x: T[2, 3], a = 1
+"""
+
+
+@pytest.mark.parametrize(("bias", "fires"), [(0.5, True), (-np.inf, False)])
+def test_an_infinity_that_a_rule_names_is_no_obstacle_and_another_one_is(bias: float, fires: bool) -> None:
+    source = parser.parse_model("""<ir_version: 10, opset_import: ["" : 22]> g (bool[4, 8] c, float[4, 8] x) => (float[4, 8] y) <float low = {-inf}>
+    { z = Where(c, b, low) y = Softmax<axis = 1>(z) }""")
+    source.graph.initializer.append(numpy_helper.from_array(np.full((4, 8), bias, np.float32), "b"))
+    found = eqsat.optimize(source, rules=[MASKS], only=["mask"], verify=False).report["rules"]
+    assert bool(found) is fires
+
+
 def test_integers_are_finite() -> None:
     rules = """
 # A choice by a mask is a product by it.

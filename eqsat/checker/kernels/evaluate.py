@@ -67,7 +67,7 @@ class Run:
 
     outputs: list[Array]
     exact: bool = True  # every float is the result of real arithmetic
-    infinite: bool = False  # some float is an infinity
+    infinite: bool = False  # finite floats gave an infinity
     empty: bool = False  # some tensor has no elements
     vanished: bool = False  # some float may have underflowed
 
@@ -77,7 +77,6 @@ class Run:
             self.empty |= array.size == 0
             if is_float(array):
                 self.exact = self.exact and reference.is_short(array)
-                self.infinite |= bool(np.isinf(array).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +183,7 @@ class Program:
             results = [_as_real(x) for x in results]
             run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
             run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
+            run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
 
     @staticmethod
@@ -197,6 +197,11 @@ class Program:
             except (ValueError, IndexError) as error:
                 raise Illegal(str(error)) from None
         return foreign.compute(call if mode is Mode.BITS else _in_double(call))
+
+
+def _is_infinite(x: Array | None) -> bool:
+    """Tell whether some element is an infinity."""
+    return x is not None and is_float(x) and bool(np.isinf(x).any())
 
 
 def _typed(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -97,9 +97,10 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
         return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
     if name not in _NEVER_ZERO | _ZERO_OF_ZEROS:
         return False
-    of_zeros = [x == 0 for x in floats if name in _ZERO_OF_ZEROS]
+    # Zeros and infinities give zeros that nothing was lost of, as Exp of minus infinity.
+    whole = [np.isinf(x) | ((x == 0) & (name in _ZERO_OF_ZEROS)) for x in floats]
     # A NaN is not tiny: the comparison is false for it, where its negation would be true.
-    return any(bool(((np.abs(x) < _TINY) & ~functools.reduce(np.logical_or, of_zeros, np.zeros(x.shape, np.bool_))).any()) for x in results)
+    return any(bool(((np.abs(x) < _TINY) & ~functools.reduce(np.logical_or, whole, np.zeros(x.shape, np.bool_))).any()) for x in results)
 
 
 def is_short(array: Array) -> bool:
