@@ -228,7 +228,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            known = proto if closed else _opened(model, job, most, kept)
+            known = _opened(model, job, most, kept) if not closed and may_open(proto) else proto
             found.model, simple = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept, shifted)
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A branch can hold a node that no runtime accepts outside of it, such as a Range

@@ -24,6 +24,7 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
+from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
@@ -83,6 +84,8 @@ class Valuation:
     """
     _loads: bool = False  # whether the runtime has loaded a model
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
+    # What the runtime makes of a model, by the key of its form without names
+    _alike: dict[bytes, Totals | None] = field(default_factory=dict[bytes, "Totals | None"])
     _parts: Valuation | None = None
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
@@ -109,18 +112,31 @@ class Valuation:
         known = self._known.get(key)
         if known is not None and known.asked == self.asks:
             return known
+        stored = written_bytes(model.graph)
+        totals = self._totals(model, folder, message, zeros, stored)
+        found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
+        return found
+
+    def _totals(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> Totals | None:
+        """Returns the sums of a model's prices, or None if the runtime refuses it. Turns often lead
+        to models that differ in names alone. The runtime is asked about the first of them.
+        """
+        key = nameless_key(model) if self.asks else None
+        if key is not None and key in self._alike:
+            return self._alike[key]
         try:
-            totals, refused = Totals.of(row.price for row in self._prices(model, folder, message, zeros)), False
+            found = Totals.of(row.price for row in self._prices(model, folder, message, zeros, stored))
         except NoGraph:
-            totals, refused = Totals.of(()), True
-        found = self._known[key] = Figures(count_nodes(model), totals, written_bytes(model.graph), self.asks, refused)
+            found = None
+        if key is not None and self.asks:
+            self._alike[key] = found
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
-        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model))]
+        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model), written_bytes(model.graph))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
         """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
@@ -139,9 +155,11 @@ class Valuation:
         """Returns the arguments of a request to the runtime that are no part of the model."""
         return None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
-    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> list[NodePrice]:
-        """Returns the price of each node that runs. The message has stand-ins for large weights."""
-        if self.asks and written_bytes(model.graph) > self.memory // _COPIES:
+    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> list[NodePrice]:
+        """Returns the price of each node that runs. The message has stand-ins for large weights, and
+        the graph is `stored` in as many bytes.
+        """
+        if self.asks and stored > self.memory // _COPIES:
             self.asks = False
         if self.asks:
             try:
