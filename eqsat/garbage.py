@@ -2,7 +2,7 @@
 
 import gc
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 _OBJECTS = 100_000  # that are made between two runs of the cycle collector
@@ -24,7 +24,7 @@ class _Runs:
 
 
 @contextmanager
-def collecting_rarely() -> Iterator[None]:
+def collecting_rarely() -> Generator[None]:
     """Makes the cycle collector run rarely in a process that is somebody else's.
 
     The thresholds are as before once no run is left, in whatever order runs of several threads end.

@@ -34,7 +34,8 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
-_KEPT = 3  # other models whose peak is remembered
+_KEPT = 3  # other models whose peak or whose figures are remembered with the models themselves
+_SMALL = 1 << 26  # bytes of a model up to which it is kept to remember its figures
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
 SLIGHT = 0.1
@@ -86,6 +87,7 @@ class Valuation:
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
     # What the runtime makes of a model, by the key of its form without names
     _alike: dict[bytes, Totals | None] = field(default_factory=dict[bytes, "Totals | None"])
+    _recent: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _parts: Valuation | None = None
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
@@ -107,14 +109,18 @@ class Valuation:
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
+        for known, found in self._recent:
+            if known is model and found.asked == self.asks:
+                return found
         message, zeros = with_stand_ins(model)
         key = hashlib.blake2b(message, digest_size=16).digest()
-        known = self._known.get(key)
-        if known is not None and known.asked == self.asks:
-            return known
-        stored = written_bytes(model.graph)
-        totals = self._totals(model, folder, message, zeros, stored)
-        found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
+        found = self._known.get(key)
+        if found is None or found.asked != self.asks:
+            stored = written_bytes(model.graph)
+            totals = self._totals(model, folder, message, zeros, stored)
+            found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
+        if found.stored <= _SMALL:
+            self._recent = [*self._recent[-_KEPT:], (model, found)]
         return found
 
     def _totals(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> Totals | None:
