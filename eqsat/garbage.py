@@ -1,12 +1,45 @@
-"""How often Python looks for cycles of garbage in a process that is all eqsat's own."""
+"""How often Python looks for cycles of garbage while eqsat runs."""
 
 import gc
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 
 _OBJECTS = 100_000  # that are made between two runs of the cycle collector
 
 
 def collect_rarely() -> None:
-    """Makes the cycle collector run rarely: graphs and rules are many small objects, and few of
-    them are garbage.
+    """Makes the cycle collector run rarely in a process that is all eqsat's own: graphs and rules
+    are many small objects, and few of them are garbage.
     """
     gc.set_threshold(_OBJECTS)
+
+
+class _Runs:
+    """The runs under way in this process, and the thresholds that the process had before them."""
+
+    lock = threading.Lock()
+    count = 0
+    before = gc.get_threshold()
+
+
+@contextmanager
+def collecting_rarely() -> Generator[None]:
+    """Makes the cycle collector run rarely in a process that is somebody else's.
+
+    The thresholds are as before once no run is left, in whatever order runs of several threads end.
+    A collector that is off stays off.
+    """
+    with _Runs.lock:
+        if not _Runs.count:
+            _Runs.before = gc.get_threshold()
+            if _Runs.before[0]:
+                gc.set_threshold(max(_OBJECTS, _Runs.before[0]), *_Runs.before[1:])
+        _Runs.count += 1
+    try:
+        yield
+    finally:
+        with _Runs.lock:
+            _Runs.count -= 1
+            if not _Runs.count:
+                gc.set_threshold(*_Runs.before)

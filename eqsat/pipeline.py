@@ -21,6 +21,7 @@ from eqsat.cost.target import Target, load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
+from eqsat.garbage import collecting_rarely
 from eqsat.language.library import Library, built_in, of_domain, of_target
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
@@ -91,16 +92,17 @@ def run(source: Source, settings: Settings) -> Result:
 
     Raises `InputError` for mistakes of the caller, and nothing else on purpose.
     """
-    this = begin(source, settings)
-    with this.search():
-        with this.stage("optimize"):
-            found = attempt(this.original.model, this.job, this.library)
-        with this.stage("verify"):
-            this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
-    if settings.tune and this.deadline.hit != INTERRUPTED:
-        with this.stage("tune"):
-            _tune(this)
-    return _reported(this)
+    with collecting_rarely():
+        this = begin(source, settings)
+        with this.search():
+            with this.stage("optimize"):
+                found = attempt(this.original.model, this.job, this.library)
+            with this.stage("verify"):
+                this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+        if settings.tune and this.deadline.hit != INTERRUPTED:
+            with this.stage("tune"):
+                _tune(this)
+        return _reported(this)
 
 
 def begin(source: Source, settings: Settings) -> Run:

@@ -7,8 +7,8 @@ branches of an `If`, the dearest counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import onnx
 
@@ -79,18 +79,29 @@ class _Scope:
     opsets: Mapping[str, int]
     constants: Collection[str]
     trips: Mapping[str, int]
+    # Nodes of one operator with the same attributes and types have one price. Layers repeat them.
+    known: dict[Hashable, tuple[PricedNode, Price]] = field(default_factory=dict[Hashable, tuple[PricedNode, Price]])
+    kinds: dict[bytes, Shaped] = field(default_factory=dict[bytes, Shaped])  # by the message of a type
+
+    def shaped(self, kind: onnx.TypeProto) -> Shaped:
+        """Returns a declared type with numbers for its sizes."""
+        message = kind.SerializeToString()
+        known = self.kinds.get(message)
+        if known is None:
+            known = self.kinds[message] = _shaped(kind, self.sizes)
+        return known
 
 
 def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[NodePrice]:
     scope = replace(outer, types=dict(outer.types))
     for info in (*graph.input, *graph.output, *graph.value_info):  # a declared output may lack sizes
-        known = _shaped(info.type, scope.sizes)
+        known = scope.shaped(info.type)
         scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:
-        priced = replace(_node(node, scope), trips=_trips(node, scope)) if node.op_type in _REPEATS else _node(node, scope)
-        yield NodePrice(first_output(node), priced, price(priced, scope.target), inside, tuple(node.input), tuple(node.output))
+        priced, cost = _priced(node, scope)
+        yield NodePrice(first_output(node), priced, cost, inside, tuple(node.input), tuple(node.output))
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
@@ -122,6 +133,20 @@ def _seconds(rows: Sequence[NodePrice]) -> float:
     return sum(row.price.seconds for row in rows)
 
 
+def _priced(node: onnx.NodeProto, scope: _Scope) -> tuple[PricedNode, Price]:
+    """Returns a node as a price sees it, and its price."""
+    if node.op_type in _REPEATS:
+        priced = replace(_node(node, scope), trips=_trips(node, scope))
+        return priced, price(priced, scope.target)
+    attributes = tuple([item.SerializeToString() for item in node.attribute])
+    key = (node.domain, node.op_type, attributes, _known(node.input, scope), _known(node.output, scope))
+    known = scope.known.get(key)
+    if known is None:
+        priced = _node(node, scope)
+        known = scope.known[key] = priced, price(priced, scope.target)
+    return known
+
+
 def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:
     domain = normal_domain(node.domain)
     operator = find_operator(domain, node.op_type, scope.opsets.get(domain, 1))
@@ -130,7 +155,7 @@ def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:
 
 
 def _known(names: Sequence[str], scope: _Scope) -> tuple[Shaped | None, ...]:
-    return tuple(scope.types.get(name, _UNKNOWN) if name else None for name in names)
+    return tuple([scope.types.get(name, _UNKNOWN) if name else None for name in names])
 
 
 _UNKNOWN = Shaped(0, None)

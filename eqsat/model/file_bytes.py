@@ -12,11 +12,11 @@ from collections.abc import Iterator
 import onnx
 from onnx import TensorProto
 
-from eqsat.model.model import attribute_graphs, copy_fields
+from eqsat.model.model import bodies, copy_fields
 from eqsat.model.tensors import tensor_bytes
 
 _SMALL = 1 << 12  # bytes of a tensor up to which it is counted as it is
-_LARGE = 1 << 20  # bytes of weights from which counting takes longer than going through the tensors
+_LARGE = 1 << 23  # bytes of weights from which counting takes longer than going through the tensors
 
 
 def written_bytes(graph: onnx.GraphProto) -> int:
@@ -47,8 +47,7 @@ def _with_bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     while waiting:
         current = waiting.pop()
         yield current
-        for node in current.node:
-            waiting.extend(body for _, body in attribute_graphs(node))
+        waiting.extend(bodies(current.node))
 
 
 def _own_bytes(graph: onnx.GraphProto) -> int:

@@ -111,6 +111,20 @@ def attribute_graphs(node: onnx.NodeProto) -> Iterable[tuple[str, onnx.GraphProt
                 yield f"{attribute.name}.{index}", graph
 
 
+BODY_TYPES = frozenset({onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS})
+"""The types of attributes that hold bodies."""
+
+
+def bodies(nodes: Iterable[onnx.NodeProto]) -> list[onnx.GraphProto]:
+    """Return the bodies of all nodes of a list, without the bodies inside them."""
+    found: list[onnx.GraphProto] = []
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type in BODY_TYPES:
+                found += [attribute.g] if attribute.type == onnx.AttributeProto.GRAPH else attribute.graphs
+    return found
+
+
 def callees_first(functions: Mapping[FunctionKey, onnx.FunctionProto]) -> list[FunctionKey]:
     """Sort functions so that each comes after those it calls.
 

@@ -28,7 +28,7 @@ def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:
         return model.SerializeToString(), 0
     found = without_weights(model)
     for tensor in weights:
-        if _size(tensor) < _LARGE:
+        if not stands_in(tensor):
             found.graph.initializer.append(tensor)
             continue
         other = found.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL)
@@ -36,6 +36,11 @@ def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:
         for key, value in (("location", ZEROS), ("offset", "0"), ("length", str(_size(tensor)))):
             other.external_data.add(key=key, value=value)
     return found.SerializeToString(), largest
+
+
+def stands_in(tensor: TensorProto) -> bool:
+    """Tells whether a tensor is so large, and of such a type, that only its type matters."""
+    return _size(tensor) >= _LARGE
 
 
 def _size(tensor: TensorProto) -> int:

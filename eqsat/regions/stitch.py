@@ -125,7 +125,7 @@ class Stitcher:
 
     def _place_node(self, node: onnx.NodeProto, solution: Solution, scope: _Scope) -> None:
         """Writes a node of a region, unless the graph already has an equal one."""
-        if node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs:
+        if is_copy(node, solution):
             self._hold(scope, node.output[0], self._holder_in(scope, node.input[0]))
             return
         inputs = [self._holder_in(scope, name) for name in node.input]
@@ -264,6 +264,11 @@ class Stitcher:
             for _, body in attribute_graphs(node):
                 rename_captures(body, renamed)
         return renamed
+
+
+def is_copy(node: onnx.NodeProto, solution: Solution) -> bool:
+    """Tells whether a node only gives an output of a region its value, so that it is not written."""
+    return node.op_type == "Identity" and not node.domain and node.output[0] in solution.outputs
 
 
 def _small_constants(source: Graph) -> dict[bytes, str]:

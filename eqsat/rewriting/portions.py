@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import onnx
 
 from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, decode
@@ -24,7 +25,9 @@ from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.regions.excerpt import Excerpt, hollowed
+from eqsat.regions.sameness import is_region
 from eqsat.regions.stitch import Solution, Stitcher
+from eqsat.terms.terms import PROJECTION
 
 Array = np.ndarray[Any, Any]
 
@@ -52,6 +55,10 @@ class Whole:
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """Returns the chosen graph."""
         return decode(self.encoding, egraph, chosen.terms[0], folded, self.fresh, self.place, self.opset)
+
+
+class Unchanged(Exception):
+    """The best form of every region is the region as it stands."""
 
 
 @dataclass(slots=True)
@@ -93,8 +100,13 @@ class Regions:
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """Returns the graph in which each region is written as the first of its kind was chosen. A
         region whose constants cannot be evaluated stays as it is.
+
+        Raises `Unchanged` where the graph would be the same.
         """
-        solutions = self._solutions(egraph, chooser, chosen, folded)
+        kinds = self._kinds(egraph, chosen, folded)
+        if self._stays(kinds):
+            raise Unchanged
+        solutions = self._solutions(egraph, chooser, kinds, folded)
         stitcher = Stitcher(self.definitions, self.fresh, self.place)
         for piece in self.pieces:
             if isinstance(piece, Barrier):
@@ -105,10 +117,9 @@ class Regions:
                 stitcher.write(solution)
         return stitcher.graph()
 
-    def _solutions(self, egraph: EGraph, chooser: Chooser, choice: Chosen, folded: Mapping[int, Array]) -> dict[int, Solution]:
-        """Returns the solution of each region, by its identity."""
+    def _kinds(self, egraph: EGraph, choice: Chosen, folded: Mapping[int, Array]) -> list[tuple[Solution, dict[str, int]]]:
+        """Returns the solution of each kind, and the classes of its folded constants by name."""
         excerpt, graph = self.excerpt, self.encoding.graph
-        found: dict[int, Solution] = {}
         hollow = hollowed(self.encoding)
         originals = Originals(hollow, egraph)
         chosen: list[tuple[Solution, dict[str, int]]] = []
@@ -122,6 +133,40 @@ class Regions:
             made = [tensor for tensor in decoded.graph.initializer if tensor.name not in decoded.folded and tensor.name not in decoded.constants]
             solution = Solution(list(decoded.graph.node), outputs, constants, common + made, names, {}, decoded.became)
             chosen.append((solution, decoded.folded))
+        return chosen
+
+    def _stays(self, kinds: Sequence[tuple[Solution, Mapping[str, int]]]) -> bool:
+        """Tells whether the nodes of all solutions are those of their regions, up to names and order.
+        Bodies and functions may have changed by themselves.
+        """
+        whole = self.definitions.encoding.nodes
+        if any(folded for _, folded in kinds) or any(node.bodies or node.function for node in whole.values()):
+            return False
+        nodes, begin = self._written(), 0
+        for same, (solution, _) in zip(self.excerpt.kinds, kinds, strict=True):
+            end = begin + sum(reference in whole for reference in same[0].references)
+            if not is_region(solution, nodes[begin:end], self.encoding.graph.constants):
+                return False
+            begin = end
+        return True
+
+    def _written(self) -> list[onnx.NodeProto]:
+        """Returns the nodes of the excerpt in order, with the names that their outputs have in it."""
+        encoding = self.encoding
+        names = {reference: name for name, reference in encoding.values.items()}
+        given = {(term.children[0], term.data[0]): names[term.eclass] for term in encoding.entries if term.head == PROJECTION and term.eclass in names}
+        nodes: list[onnx.NodeProto] = []
+        for reference, node in encoding.nodes.items():
+            nodes.append(onnx.NodeProto.FromString(node.proto.SerializeToString()))
+            nodes[-1].output[:] = [name and given.get((reference, place), name) for place, name in enumerate(node.outputs)]
+        return nodes
+
+    def _solutions(
+        self, egraph: EGraph, chooser: Chooser, chosen: Sequence[tuple[Solution, dict[str, int]]], folded: Mapping[int, Array]
+    ) -> dict[int, Solution]:
+        """Returns the solution of each region, by its identity."""
+        excerpt = self.excerpt
+        found: dict[int, Solution] = {}
         for copy in range(max(map(len, excerpt.kinds))):
             kinds = [kind for kind, same in enumerate(excerpt.kinds) if copy < len(same)]
             there = {kind: excerpt.counterparts(kind, copy) for kind in kinds}

@@ -48,7 +48,7 @@ from eqsat.model.tensors import ContentIndex
 from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.body_facts import control_flow_facts, has_halves
-from eqsat.rewriting.portions import Regions, Whole, stored_by
+from eqsat.rewriting.portions import Regions, Unchanged, Whole, stored_by
 from eqsat.rewriting.solved import Solved
 from eqsat.rewriting.trace import Trace
 from eqsat.rewriting.uses import Solution
@@ -125,7 +125,9 @@ class Rewriter:
         self.trace = trace
 
     def graph(self, graph: Graph, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Decoded, tuple[Fact, ...]]:
-        """Returns the optimized form of `graph`, and the facts of its outputs."""
+        """Returns the optimized form of `graph`, and the facts of its outputs. Raises `Unchanged` where
+        nothing of the model has changed.
+        """
         folding = Folding(self._model, graph, outer.constants, opsets, self._worker, self._options.memory)
 
         def descend(node: Node, inner: Outer) -> tuple[Node, tuple[Fact, ...]]:
@@ -198,7 +200,7 @@ class Rewriter:
         try:
             decoded, _ = self._solved(*self._simplified)
             return decoded.graph, self.trace
-        except (Contradiction, ExtractionError, NameClash, Undecodable):
+        except (Contradiction, ExtractionError, NameClash, Unchanged, Undecodable):
             return None
         finally:
             self.trace, self._growth = trace, growth
@@ -220,7 +222,12 @@ class Rewriter:
             if outer.main and self._options.dump:
                 self.trace.dump = Dump(chosen.graph, operators(part.encoding, chooser.ways))
             clock = time.perf_counter()
-            decoded = part.decode(egraph, chooser, chosen, folded)
+            try:
+                decoded = part.decode(egraph, chooser, chosen, folded)
+            except Unchanged:
+                self.trace.choice, self.trace.bound = chosen.choice, 0.0
+                self.trace.became = {name: name for name in task.encoding.values}
+                raise
             self.trace.clock("decode", clock)
             grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
             if grown <= growth:

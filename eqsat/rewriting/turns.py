@@ -32,6 +32,7 @@ from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.regions.cut import Sizes
 from eqsat.rewriting.opening import may_open, opened
+from eqsat.rewriting.portions import Unchanged
 from eqsat.rewriting.rewrite import Options, Rewriter
 from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.trace import Trace, fired_rules, waiting_matches
@@ -222,14 +223,15 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
     """Rewrites the model once. The result may take at most `most` bytes."""
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
-    stayed = False
+    stayed = same = False
     try:
         simple: tuple[onnx.ModelProto, Trace] | None = None
         if proto.training_info:
             found.notes.append("the model holds training information, which refers to its values by name: it stays as it is")
         else:
-            known = proto if closed else _opened(model, job, most, kept)
+            known = _opened(model, job, most, kept) if not closed and may_open(proto) else proto
             found.model, simple = _rewrite(model if known is proto else normalize(known, model.folder, None), job, most, library, trace, kept, shifted)
+            same = found.model is proto
             if known is not proto and not is_typed(found.model) and is_typed(proto):
                 # A branch can hold a node that no runtime accepts outside of it, such as a Range
                 # with a limit that is no scalar.
@@ -250,7 +252,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         if simple is not None and plain is not None and _is_lawful(plain, proto) and job.valuation.is_better(plain, found.model, model.folder):
             found.model, found.trace = plain, simple[1]
             found.trace.looked(trace)
-        elif found.model is original:
+        elif found.model is original and not same:
             stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
             found.notes.append(f"the rewritten model was no better than the original, {stays}")
             stayed = True
@@ -290,8 +292,8 @@ def needed_rules(model: Model, job: Job, library: Library, found: Attempt, kept:
 def _rewrite(
     model: Model, job: Job, most: float, library: Library, trace: Trace, kept: frozenset[str], shifted: bool
 ) -> tuple[onnx.ModelProto, tuple[onnx.ModelProto, Trace] | None]:
-    """Returns the rewritten model. If extraction does not see the whole cost, also returns the
-    model after the first phase alone, with its record.
+    """Returns the rewritten model, or the model itself where nothing has changed. If extraction does
+    not see the whole cost, also returns the model after the first phase alone, with its record.
     """
     proto, settings = model.proto, job.settings
     ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
@@ -319,7 +321,10 @@ def _rewrite(
     )
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
-    decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
+    try:
+        decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
+    except Unchanged:
+        return proto, None
     called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))
     functions = [
         _function(function, rewriter, proto) if speaks_as_model(function.proto, proto) and not called else function.proto

@@ -24,6 +24,7 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
+from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
@@ -33,7 +34,8 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
-_KEPT = 3  # other models whose peak is remembered
+_KEPT = 3  # other models whose peak or whose figures are remembered with the models themselves
+_SMALL = 1 << 26  # bytes of a model up to which it is kept to remember its figures
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
 SLIGHT = 0.1
@@ -83,6 +85,9 @@ class Valuation:
     """
     _loads: bool = False  # whether the runtime has loaded a model
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
+    # What the runtime makes of a model, by the key of its form without names
+    _alike: dict[bytes, Totals | None] = field(default_factory=dict[bytes, "Totals | None"])
+    _recent: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _parts: Valuation | None = None
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
@@ -104,23 +109,40 @@ class Valuation:
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
+        for known, found in self._recent:
+            if known is model and found.asked == self.asks:
+                return found
         message, zeros = with_stand_ins(model)
         key = hashlib.blake2b(message, digest_size=16).digest()
-        known = self._known.get(key)
-        if known is not None and known.asked == self.asks:
-            return known
+        found = self._known.get(key)
+        if found is None or found.asked != self.asks:
+            stored = written_bytes(model.graph)
+            totals = self._totals(model, folder, message, zeros, stored)
+            found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
+        if found.stored <= _SMALL:
+            self._recent = [*self._recent[-_KEPT:], (model, found)]
+        return found
+
+    def _totals(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> Totals | None:
+        """Returns the sums of a model's prices, or None if the runtime refuses it. Turns often lead
+        to models that differ in names alone. The runtime is asked about the first of them.
+        """
+        key = nameless_key(model) if self.asks else None
+        if key is not None and key in self._alike:
+            return self._alike[key]
         try:
-            totals, refused = Totals.of(row.price for row in self._prices(model, folder, message, zeros)), False
+            found = Totals.of(row.price for row in self._prices(model, folder, message, zeros, stored))
         except NoGraph:
-            totals, refused = Totals.of(()), True
-        found = self._known[key] = Figures(count_nodes(model), totals, written_bytes(model.graph), self.asks, refused)
+            found = None
+        if key is not None and self.asks:
+            self._alike[key] = found
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
-        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model))]
+        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model), written_bytes(model.graph))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
         """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
@@ -139,9 +161,11 @@ class Valuation:
         """Returns the arguments of a request to the runtime that are no part of the model."""
         return None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
 
-    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> list[NodePrice]:
-        """Returns the price of each node that runs. The message has stand-ins for large weights."""
-        if self.asks and written_bytes(model.graph) > self.memory // _COPIES:
+    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> list[NodePrice]:
+        """Returns the price of each node that runs. The message has stand-ins for large weights, and
+        the graph is `stored` in as many bytes.
+        """
+        if self.asks and stored > self.memory // _COPIES:
             self.asks = False
         if self.asks:
             try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,7 +11,9 @@ import pytest
 
 import eqsat
 from eqsat.cost.target import load_target
+from eqsat.model.file_bytes import written_bytes
 from eqsat.rewriting.valuation import Valuation
+from eqsat.runtime.own_graph import own_graph
 from eqsat.runtime.worker import shared
 from tests.support.models import operators, parse, weighted
 
@@ -162,3 +165,28 @@ def test_a_kernel_that_the_target_lacks_is_not_used(tmp_path: Path) -> None:
     for missing, left in (("false", {"Gemm": 1}), ("true", {"MatMul": 1, "Add": 1})):
         target.write_text(f'base = "launches"\n[operators.Gemm]\nmissing = {missing}\n')
         assert operators(eqsat.optimize(model, target=target).model) == left
+
+
+def test_models_that_differ_in_names_alone_are_asked_about_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def counted(message: bytes, *rest: Any) -> bytes:
+        asked.append(message)
+        return own_graph(message, *rest)
+
+    monkeypatch.setattr("eqsat.rewriting.valuation.own_graph", counted)
+    one = parse("g (float[512] x) => (float[512] y) { h = Exp (x)  y = Tanh (h) }")
+    other = parse("g (float[512] u) => (float[512] longer_than_before) { v = Exp (u)  longer_than_before = Tanh (v) }")
+    dearer = parse("g (float[512] x) => (float[512] y) { h = Exp (x)  i = Exp (h)  y = Tanh (i) }")
+    of = valuation()
+    first, second, third = (of.figures(model, None) for model in (one, other, dearer))
+    assert len(asked) == 2
+    assert first.totals == second.totals != third.totals
+    assert first.stored == written_bytes(one.graph) < second.stored == written_bytes(other.graph)
+
+
+def test_a_refusal_holds_for_models_that_differ_in_names_alone() -> None:
+    of = valuation()
+    of.figures(PLAIN, None)
+    other = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] u) => (float[2] v) { v = nowhere.Strange (u) }""", "")
+    assert of.figures(STRANGE, None).refused and of.figures(other, None).refused

@@ -1,0 +1,57 @@
+"""The cycle collector of a process that uses eqsat as a library."""
+
+import gc
+from collections.abc import Iterator
+
+import onnx
+import pytest
+
+import eqsat
+from eqsat.garbage import collecting_rarely
+from tests.support.models import parse
+
+USUAL = (700, 10, 10)
+
+
+@pytest.fixture(autouse=True)
+def usual() -> Iterator[None]:
+    """Gives the collector Python's own thresholds, whatever the test process has."""
+    before = gc.get_threshold()
+    gc.set_threshold(*USUAL)
+    yield
+    gc.set_threshold(*before)
+
+
+def model() -> onnx.ModelProto:
+    return parse('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { a = Relu (x)  y = Relu (a) }')
+
+
+def test_a_run_collects_rarely_and_leaves_the_collector_as_it_was() -> None:
+    seen: list[tuple[int, int, int]] = []
+    eqsat.optimize(model(), verify=False, progress=lambda _: seen.append(gc.get_threshold()))
+    assert seen
+    assert {thresholds[0] for thresholds in seen} == {100_000}
+    assert gc.get_threshold() == USUAL
+
+
+def test_an_error_leaves_the_collector_as_it_was() -> None:
+    with pytest.raises(eqsat.InputError):
+        eqsat.optimize(model(), rules=["/nothing/there.rules"])
+    assert gc.get_threshold() == USUAL
+
+
+def test_the_first_of_two_runs_to_end_changes_nothing() -> None:
+    one, other = collecting_rarely(), collecting_rarely()
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert gc.get_threshold()[0] == 100_000
+    other.__exit__(None, None, None)
+    assert gc.get_threshold() == USUAL
+
+
+@pytest.mark.parametrize("own", [0, 1_000_000])
+def test_a_collector_that_runs_more_rarely_is_left_alone(own: int) -> None:
+    gc.set_threshold(own, 10, 10)
+    with collecting_rarely():
+        assert gc.get_threshold()[0] == own
