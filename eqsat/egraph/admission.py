@@ -87,22 +87,24 @@ class Admission:
         self._watch = watch
         self._finiteness = Finiteness(program.encoding)
         self._fired = Fired()
-        self._seen = (0, 0)  # the number of signatures and of edges when rules were last admitted
+        self._seen = (0, 0, 0)  # the number of signatures, forms and edges when rules were last admitted
         self._applied: set[int] = set()
         self._kinds = ruleset.kinds  # groups of one kind share their rulesets
 
     def admit(self) -> bool:
         """Lets in the rules whose needs are met. Tells whether any rule entered."""
         program, signature_of = self._program, self._program.encoding.terms.signatures
-        if (len(program.seen), len(program.edges)) == self._seen:
+        seen = len(program.seen), program.present.count, len(program.edges)
+        if seen == self._seen:
             return False
-        self._seen = len(program.seen), len(program.edges)
+        self._seen = seen
         signatures = {signature_of[index] for index in program.seen}
         operators = {signature.operator.name for signature in signatures}
         edges = {(signature_of[node].operator.name, signature_of[operand].operator.name) for node, operand in program.edges}
         # Names come before signatures, for which a rule has to be read.
-        rules, near = self._ruleset.rules, self._ruleset.may_match(operators, edges)
-        entering = [number for number in near if number not in self.firings and rules[number].compiled.pattern.signatures <= signatures]
+        near = (number for number in self._ruleset.may_match(operators, edges) if number not in self.firings)
+        patterns = ((number, self._ruleset.rules[number].compiled.pattern) for number in near)
+        entering = [number for number, pattern in patterns if pattern.signatures <= signatures and all(map(program.present.has, pattern.nodes))]
         for number in entering:
             self._enter(number)
         return bool(entering)

@@ -25,6 +25,8 @@ import weakref
 from collections.abc import Callable
 from typing import IO, Any, NoReturn
 
+from eqsat.garbage import collect_rarely
+
 _NEEDED_SOON = ("onnxruntime", "ml_dtypes", "onnx", "eqsat.verification.judge", "eqsat.verification.input_ranges")
 _LENGTH = struct.Struct("<Q")
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from eqsat.runtime.worker import serve; serve()"
@@ -225,6 +227,7 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
 
 def serve() -> NoReturn:
     """Answer requests until the parent ends."""
+    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
