@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -24,8 +25,6 @@ import threading
 import weakref
 from collections.abc import Callable
 from typing import IO, Any, NoReturn
-
-from eqsat.garbage import collect_rarely
 
 _NEEDED_SOON = ("onnxruntime", "ml_dtypes", "onnx", "eqsat.verification.judge", "eqsat.verification.input_ranges")
 _LENGTH = struct.Struct("<Q")
@@ -227,7 +226,6 @@ def _read_exactly(stream: IO[bytes], length: int) -> bytes:
 
 def serve() -> NoReturn:
     """Answer requests until the parent ends."""
-    collect_rarely()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the parent decides
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
@@ -237,9 +235,12 @@ def serve() -> NoReturn:
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, waiting.put), daemon=True).start()
     if waiting.empty():
+        gc.disable()  # loading makes many objects, and hardly any garbage
         with contextlib.suppress(ImportError):  # a call that needs a missing module reports that itself
             for module in _NEEDED_SOON:
                 importlib.import_module(module)
+        gc.freeze()
+        gc.enable()
     while True:
         _write(replies, _answer(waiting.get()))
 
