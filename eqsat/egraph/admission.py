@@ -10,8 +10,9 @@ first time.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from eqsat.egraph.candidates import Candidates
 from eqsat.egraph.emit import emit, emit_apply, emit_search
@@ -22,12 +23,13 @@ from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
 from eqsat.language.compile import Direction
 from eqsat.language.firing import Fired, Firing
+from eqsat.language.query import Needs
 from eqsat.language.syntax import Label
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleSet:
-    """The rules of a run.
+    """The rules of a run, or of many runs: graphs share what is known of all rules together.
 
     A rule may fire only if its label promises at least `least`. With `trial` each rule runs once,
     and no classes are joined.
@@ -43,6 +45,35 @@ class RuleSet:
     def group(self, number: int) -> str:
         return self.groups.get(self.rules[number].name, "")
 
+    @cached_property
+    def kinds(self) -> Mapping[str, int]:
+        """The kind of each group, in the order of the rules. Groups that all phases treat alike are
+        of one kind.
+        """
+        kinds: dict[tuple[tuple[bool, bool], ...], int] = {}
+        groups = dict.fromkeys(map(self.group, range(len(self.rules))))
+        return {group: kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in self.phases), len(kinds)) for group in groups}
+
+    @cached_property
+    def _by_operator(self) -> Mapping[str | None, list[tuple[int, Needs]]]:
+        """The rules by one of the operators that they need: that which the fewest rules need. Rules
+        that need none are under None.
+        """
+        counts = Counter(operator for rule in self.rules for operator in rule.needs.operators)
+        found: dict[str | None, list[tuple[int, Needs]]] = {}
+        for number, rule in enumerate(self.rules):
+            rarest = min(rule.needs.operators, key=lambda operator: (counts[operator], operator), default=None)
+            found.setdefault(rarest, []).append((number, rule.needs))
+        return found
+
+    def may_match(self, operators: Set[str], edges: Set[tuple[str, str]]) -> list[int]:
+        """Returns the rules that may match a graph with these operators and edges, in their order.
+
+        Names rule out most rules, and those of operators that a graph lacks are not even looked at.
+        """
+        near = (self._by_operator.get(operator, ()) for operator in (None, *operators))
+        return sorted(number for rules in near for number, needs in rules if needs.met(operators, edges))
+
 
 class Admission:
     """Lets the rules of a run into one program, each once its needs are met."""
@@ -56,33 +87,26 @@ class Admission:
         self._watch = watch
         self._finiteness = Finiteness(program.encoding)
         self._fired = Fired()
-        self._waiting = list(range(len(ruleset.rules)))
-        self._seen = (0, 0)  # the number of signatures and of edges when rules were last admitted
+        self._seen = (0, 0, 0)  # the number of signatures, forms and edges when rules were last admitted
         self._applied: set[int] = set()
-        # Groups that all phases treat alike share their rulesets.
-        kinds: dict[tuple[tuple[bool, bool], ...], int] = {}
-        self._kinds: dict[str, int] = {}
-        for number in self._waiting:
-            group = ruleset.group(number)
-            if group not in self._kinds:
-                self._kinds[group] = kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in ruleset.phases), len(kinds))
+        self._kinds = ruleset.kinds  # groups of one kind share their rulesets
 
     def admit(self) -> bool:
         """Lets in the rules whose needs are met. Tells whether any rule entered."""
         program, signature_of = self._program, self._program.encoding.terms.signatures
-        if (len(program.seen), len(program.edges)) == self._seen:
+        seen = len(program.seen), program.present.count, len(program.edges)
+        if seen == self._seen:
             return False
-        self._seen = len(program.seen), len(program.edges)
+        self._seen = seen
         signatures = {signature_of[index] for index in program.seen}
         operators = {signature.operator.name for signature in signatures}
         edges = {(signature_of[node].operator.name, signature_of[operand].operator.name) for node, operand in program.edges}
-        # Names rule out most rules cheaply, before signatures are compared.
-        rules = self._ruleset.rules
-        entering = [number for number in self._waiting if rules[number].needs.met(operators, edges) and rules[number].compiled.pattern.signatures <= signatures]
+        # Names come before signatures, for which a rule has to be read.
+        near = (number for number in self._ruleset.may_match(operators, edges) if number not in self.firings)
+        patterns = ((number, self._ruleset.rules[number].compiled.pattern) for number in near)
+        entering = [number for number, pattern in patterns if pattern.signatures <= signatures and all(map(program.present.has, pattern.nodes))]
         for number in entering:
             self._enter(number)
-        gone = set(entering)
-        self._waiting = [number for number in self._waiting if number not in gone]
         return bool(entering)
 
     def apply(self, number: int) -> None:

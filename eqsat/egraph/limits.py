@@ -10,7 +10,6 @@ import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from eqsat.deadline import Deadline
 
@@ -105,5 +104,11 @@ class Watch:
 
 def resident_bytes() -> int:
     """Returns the memory that this process holds now; 0 where the system does not report it."""
-    statistics = Path("/proc/self/statm")
-    return int(statistics.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if statistics.exists() else 0
+    try:
+        statistics = os.open("/proc/self/statm", os.O_RDONLY)
+    except OSError:
+        return 0
+    try:
+        return int(os.read(statistics, 256).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    finally:
+        os.close(statistics)

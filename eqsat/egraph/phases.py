@@ -8,6 +8,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
@@ -105,7 +106,16 @@ def load(effort: str = "normal", path: Path | None = None) -> Plan:
 
     Raises a one-line `InputError` for a bad file.
     """
-    source = BUILT_IN if path is None else path
+    return _built_in(effort) if path is None else _read(effort, path)
+
+
+@cache
+def _built_in(effort: str) -> Plan:
+    """Returns the project's own plan of an effort. Its file does not change while a process runs."""
+    return _read(effort, BUILT_IN)
+
+
+def _read(effort: str, source: Path) -> Plan:
     try:
         table = tomllib.loads(source.read_text(encoding="utf-8"))
     except OSError as error:

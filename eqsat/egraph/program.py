@@ -16,6 +16,7 @@ from pathlib import Path
 
 from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
+from eqsat.egraph.present import Present
 from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
@@ -73,6 +74,7 @@ class Program:
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
+        self.present = Present(encoding.terms)
         # Pairs of signatures: of a term, and of a term that is one of its single inputs.
         self.edges: set[tuple[int, int]] = set()
         self.changes = Changes(self.ruleset)
@@ -354,6 +356,7 @@ class Program:
 
         def derive(*columns: int) -> int:
             self.seen.add(index)
+            self.present.note(index, columns)
             return derivation.term(index, *columns)
 
         return derive

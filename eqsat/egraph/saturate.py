@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from eqsat.egraph.native import QUICK_INTEGERS, import_bindings
 from eqsat.egraph.program import Program
 from eqsat.egraph.record import Record
 from eqsat.egraph.schedule import Schedule
+from eqsat.egraph.scratch import scratch_folder
 from eqsat.egraph.tables import EGraph, read_egraph
 
 
@@ -30,7 +30,7 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
     bindings = import_bindings()
     record = Record()
     watch = Watch(limits, len(encoding.entries))
-    with tempfile.TemporaryDirectory(prefix="eqsat-") as folder, QUICK_INTEGERS:
+    with scratch_folder() as folder, QUICK_INTEGERS:
         program = Program(encoding, Path(folder), watch.watched)
         try:
             admission = Admission(program, ruleset, watch)

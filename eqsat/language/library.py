@@ -6,7 +6,7 @@ Loading reports all errors of all files at once. A name that no rule or group ha
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ class Entry:
         self.listed = listed
         self._read = read
 
-    @property
+    @functools.cached_property
     def names(self) -> frozenset[str]:
         """Its own name and the name of its family."""
         return frozenset((self.listed.name, self.listed.family))
@@ -159,9 +159,8 @@ class Library:
 
     def entry(self, name: str) -> Entry:
         """The rule, or the member of a family, with this name."""
-        for entry in self.entries:
-            if entry.listed.name == name:
-                return entry
+        if (entry := self._named.get(name)) is not None:
+            return entry
         raise InputError(f"there is no rule '{name}'{nearest(name, {name for entry in self.entries for name in entry.names})}")
 
     def rule(self, name: str) -> Resolved:
@@ -178,12 +177,20 @@ class Library:
         family = name.partition("[")[0]
         return next((group.file, rule) for group in self.groups for rule in group.file.rules if rule.name == family)
 
-    @property
-    def group_of(self) -> dict[str, str]:
+    @functools.cached_property
+    def _named(self) -> dict[str, Entry]:
+        """The entries by name; the first of a name stands for it."""
+        found: dict[str, Entry] = {}
+        for entry in self.entries:
+            found.setdefault(entry.listed.name, entry)
+        return found
+
+    @functools.cached_property
+    def group_of(self) -> Mapping[str, str]:
         """The name of each rule's group, by rule."""
         return {entry.listed.name: group.name for group in self.groups for entry in group.entries}
 
-    @property
+    @functools.cached_property
     def directions(self) -> tuple[Direction, ...]:
         """Every direction of every rule, as a run lists them."""
         return tuple(direction for entry in self.entries for direction in entry.directions)

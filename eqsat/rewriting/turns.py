@@ -8,6 +8,7 @@ become nodes that rules see, as far as enough is known of them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 import onnx
@@ -20,7 +21,7 @@ from eqsat.deadline import INTERRUPTED, Deadline
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
-from eqsat.egraph.phases import Plan
+from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
@@ -74,7 +75,7 @@ class Job:
         # An operator of a runtime's own may stand for what the opset lacks.
         useless = frozenset[str]() if self.settings.allow_domain else self.plan.useless(opset)
         out = () if self.settings.only else self.valuation.target.leaves_out | useless
-        return library.select((), tuple(group.name for group in library.groups if group.name in out))
+        return _without(library, frozenset(out))
 
     def cuts(self, model: onnx.ModelProto) -> bool:
         """Tells whether a model is so large that it is cut into regions."""
@@ -89,6 +90,18 @@ class Job:
     def least(self) -> Label:
         """Returns the weakest label that a rule may have."""
         return Label.EXACT if self.settings.exact else Label.REAL if self.settings.strict else Label.FINITE
+
+
+# Many models are optimized with the same rules. What follows from the whole library takes longer
+# than all that a small model needs of it.
+@lru_cache(maxsize=4)
+def _without(library: Library, groups: frozenset[str]) -> Library:
+    return library.select((), tuple(group.name for group in library.groups if group.name in groups))
+
+
+@lru_cache(maxsize=8)
+def _ruleset(library: Library, least: Label, phases: tuple[Phase, ...]) -> RuleSet:
+    return RuleSet(library.directions, least, groups=library.group_of, phases=phases)
 
 
 @dataclass(slots=True)
@@ -296,7 +309,7 @@ def _rewrite(
     not see the whole cost, also returns the model after the first phase alone, with its record.
     """
     proto, settings = model.proto, job.settings
-    ruleset = RuleSet(library.directions, job.least, groups=library.group_of, phases=job.plan.phases)
+    ruleset = _ruleset(library, job.least, job.plan.phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_bytes),
         most - model_bytes(proto),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import importlib
 import io
 import json
@@ -234,9 +235,12 @@ def serve() -> NoReturn:
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(requests, waiting.put), daemon=True).start()
     if waiting.empty():
+        gc.disable()  # loading makes many objects, and hardly any garbage
         with contextlib.suppress(ImportError):  # a call that needs a missing module reports that itself
             for module in _NEEDED_SOON:
                 importlib.import_module(module)
+        gc.freeze()
+        gc.enable()
     while True:
         _write(replies, _answer(waiting.get()))
 

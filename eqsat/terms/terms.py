@@ -61,6 +61,10 @@ class Handles(Generic[Item]):
             self._items.append(item)
         return handle
 
+    def find(self, key: Hashable) -> int | None:
+        """Return the handle of `key`, or None if it has none yet."""
+        return self._handles.get(key)
+
     def get(self, handle: int) -> Item:
         """Return the item behind a handle."""
         return self._items[handle]

@@ -41,6 +41,7 @@ MULTIPLE = 8
 ULPS = 4
 SPREAD = 4
 _LIKE = 3  # magnitudes are alike if their exponents differ in this many of the last bits alone
+_MARGIN = 1e-9  # by which a quick comparison of an error with a tolerance errs on the safe side
 _JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
@@ -198,17 +199,24 @@ class Difference:
             return True
         if self._float:
             with np.errstate(all="ignore"):
-                change = np.abs(np.subtract(c, self._a, dtype=np.float64)) * factor
-            if not np.isfinite(change).all():
+                change = np.asarray(np.subtract(c, self._a, dtype=np.float64))
+                np.abs(change, out=change)
+                change *= factor
+                total = change.sum()
+            flips = False
+            # A sum is finite only if all of its parts are, and takes no further array.
+            if not math.isfinite(total):
                 finite = np.isfinite(self._a) & np.isfinite(c)
-                self._flips |= ~finite & ~same(self._a, c)
+                flipped = ~finite & ~same(self._a, c)
+                self._flips |= flipped
+                flips = bool(flipped.any())
                 change = np.where(finite, change, 0)
             np.maximum(self._change, change, out=self._change)
-        else:
-            self._flips |= same(self._b, c)
-            if c.dtype.kind in "biu":
-                self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
-        return not self._float or not bool(same(self._a, c).all())
+            return flips or bool(change.any())
+        self._flips |= same(self._b, c)
+        if c.dtype.kind in "biu":
+            self._least, self._most = np.minimum(self._least, c), np.maximum(self._most, c)
+        return True
 
     def explained(self, decided: Decided = Decided.CHOSEN) -> bool:
         """Tells whether the noted changes explain the whole difference.
@@ -223,8 +231,7 @@ class Difference:
         open_ = suspects.error > np.take(self._change, self._places) + suspects.rounding
         for here, changes in self._peers(open_):
             error, rounding = suspects.error[here], suspects.rounding[here]
-            # The largest change is a quick bound of the typical one.
-            if not (error <= changes.max() + rounding).all() or not (error <= _typical(changes) + rounding).all():
+            if _exceeds(error, rounding, changes) or not (error <= _typical(changes) + rounding).all():
                 return False
         return True
 
@@ -244,7 +251,9 @@ class Difference:
         unexplained = (broken & ~flips) | (error > tolerance)
         jumps = (broken & flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
         largest = None if broken.any() else float(error.max(initial=0.0))
-        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()), self._relative(error))
+        count = int(unexplained.sum())
+        relative = self._relative(error) if count else math.inf
+        return Finding(count, largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()), relative)
 
     def _relative(self, error: np.ndarray) -> float:
         """Returns the length of the vector of errors over that of the original's elements."""
@@ -299,6 +308,17 @@ class Difference:
         return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
 
 
+def _exceeds(error: np.ndarray, rounding: np.ndarray, changes: np.ndarray) -> bool:
+    """Tells, without a median, that some error is larger than the typical change allows. In doubt
+    the answer is no.
+    """
+    largest = np.argmax(error - rounding)
+    # The margin is far above the rounding of these few operations.
+    least = (error[largest] - rounding[largest] - _MARGIN * (error[largest] + rounding[largest])) / SPREAD
+    # If fewer than half of the changes are as large, so is their median.
+    return math.isfinite(least) and 2 * int(np.count_nonzero(changes >= least)) < changes.size
+
+
 def _typical(changes: np.ndarray) -> float:
     """Returns the largest change without outliers, which an element may borrow from its peers."""
     return min(float(changes.max()), SPREAD * float(np.median(changes)))
@@ -317,7 +337,8 @@ class _Suspects(NamedTuple):
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
-    An error of None is not a finite number. `relative` is the error of the whole array.
+    An error of None is not a finite number. `relative` is the error of the whole array, known only
+    if some element is unexplained.
     """
 
     unexplained: int

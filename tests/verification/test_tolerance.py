@@ -1,0 +1,49 @@
+"""Differences: quick answers agree with the account of all elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from eqsat.verification.tolerance import SPREAD, Difference
+
+SIZES = (1, 2, 3, 8, 101)
+
+
+def drawn(seed: int) -> Difference:
+    """Returns a difference whose errors are close to what its changes allow, now above, now below."""
+    generator = np.random.default_rng(seed)
+    size = SIZES[seed % len(SIZES)]
+    a = generator.uniform(1, 2, size).astype(np.float32)
+    change = generator.choice([0, 1e-3, 2e-3, 4e-3], size)
+    error = SPREAD * float(np.median(change)) * generator.choice([0.5, 0.999, 1.0, 1.001, 2.0])
+    difference = Difference(a, (a + error * generator.integers(0, 2, size)).astype(np.float32))
+    difference.moved((a + change).astype(np.float32), 1)
+    return difference
+
+
+def test_a_quick_answer_is_that_of_the_account() -> None:
+    answers = {True: 0, False: 0}
+    for seed in range(400):
+        difference = drawn(seed)
+        if difference.any:
+            explained = difference.explained()
+            assert explained == (difference.judge().unexplained == 0), seed
+            answers[explained] += 1
+    assert min(answers.values()) > 50
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(("before", "after"), [(1.0, 2.0), (1.0, np.nan), (np.nan, 1.0), (np.inf, 1.0), (np.inf, -np.inf), (np.nan, np.inf)])
+def test_a_result_that_moves_is_noticed(before: float, after: float, dtype: type[np.floating]) -> None:
+    a, c = np.array([before, 3.0], dtype), np.array([after, 3.0], dtype)
+    assert Difference(a, a).moved(c, 1)
+    assert not Difference(a, a).moved(a.copy(), 1)
+    assert Difference(a[:1].reshape(()), a[:1].reshape(())).moved(c[:1].reshape(()), 8)
+
+
+def test_large_changes_do_not_make_one_element_another() -> None:
+    a = np.array([1e308, 1e308, 1.0])
+    difference = Difference(a, a)
+    assert difference.moved(np.array([-1e308, 1e308, 1.0]), 8)
+    assert not difference.moved(a, 8)
