@@ -244,7 +244,8 @@ class Difference:
         unexplained = (broken & ~flips) | (error > tolerance)
         jumps = (broken & flips) | ((error > peers * _JUMP + rounding) & ~unexplained)
         largest = None if broken.any() else float(error.max(initial=0.0))
-        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()), self._relative(error))
+        relative = self._relative(error) if unexplained.any() else math.inf  # of interest only where an element is wrong
+        return Finding(int(unexplained.sum()), largest, float(tolerance[np.argmax(error / tolerance)]), int(jumps.sum()), relative)
 
     def _relative(self, error: np.ndarray) -> float:
         """Returns the length of the vector of errors over that of the original's elements."""
@@ -317,7 +318,8 @@ class _Suspects(NamedTuple):
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
-    An error of None is not a finite number. `relative` is the error of the whole array.
+    An error of None is not a finite number. `relative` is the error of the whole array, if there are
+    unexplained elements.
     """
 
     unexplained: int
