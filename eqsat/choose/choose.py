@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from eqsat.choose.fusions import Fusions
-from eqsat.choose.groups import Group, added, allotted
+from eqsat.choose.groups import Group, added, allotted, joined
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
 from eqsat.choose.writable import unwritable
@@ -212,19 +212,39 @@ class Chooser:
                 spent += time.perf_counter() - clock
             return solved.choice
 
-        choices = [solve(self._free, number, math.inf) for number in range(len(groups))]
-        if added(groups, choices) > room:
-            limits = allotted(groups, [choice.resources[0] for choice in choices], room)
-            room = max(room, math.fsum(group.copies * (limit - group.stored) for group, limit in zip(groups, limits, strict=True)))
-            for number, limit in enumerate(limits):
-                if choices[number].resources[0] > limit:
-                    choices[number] = solve(self._limited, number, limit)
+        choices, room = self._within(groups, portions, room, solve, method == "exact")
         terms = [
             {eclass: self.ways[place] for eclass, place in self._taken(portion, choice).items()} for portion, choice in zip(portions, choices, strict=True)
         ]
         roots = list(dict.fromkeys(root for group in groups for root in group.roots))
         graph = Graph(classes, nodes, roots, (math.fsum(group.stored for group in groups) + room, self._fold_limit / 2)[: 1 + folding])
-        return Chosen(terms, _joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room, portions, choices)
+        return Chosen(terms, joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room, portions, choices)
+
+    def _within(
+        self, groups: Sequence[Group], portions: Sequence[Portion], room: float, solve: Callable[[dict[int, _Solved], int, float], Choice], sketches: bool
+    ) -> tuple[list[Choice], float]:
+        """Returns the choices for all groups, and the limit of the bytes that they store more than
+        now. Where that is sure to be exceeded and `sketches` are allowed, least trees tell which groups
+        want more than they get. Those are solved within the limit alone.
+        """
+        free: dict[int, Choice] = {}
+        over = -room - math.fsum(group.copies * group.stored for group in groups)
+        for number, group in enumerate(groups):
+            if over > 0 and sketches:
+                break  # even if all other groups stored nothing
+            free[number] = solve(self._free, number, math.inf)
+            over += group.copies * free[number].resources[0]
+        if len(free) == len(groups) and added(groups, found := list(free.values())) <= room:
+            return found, room
+        wanted = [free[number].resources[0] if number in free else _sketched(portion) for number, portion in enumerate(portions)]
+        for number, limit in enumerate(allotted(groups, wanted, room)):
+            if number not in free and wanted[number] <= limit:
+                free[number] = solve(self._free, number, math.inf)
+                wanted[number] = free[number].resources[0]
+        limits = allotted(groups, wanted, room)
+        room = max(room, math.fsum(group.copies * (limit - group.stored) for group, limit in zip(groups, limits, strict=True)))
+        fits = [number in free and free[number].resources[0] <= limit for number, limit in enumerate(limits)]
+        return [free[number] if fits[number] else solve(self._limited, number, limit) for number, limit in enumerate(limits)], room
 
     def _taken(self, portion: Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
@@ -315,6 +335,11 @@ class Chooser:
         return 0.0
 
 
+def _sketched(portion: Portion) -> float:
+    """Returns the bytes that the least trees of a group's roots store."""
+    return extract(portion.excerpt[0], method="tree").resources[0]
+
+
 def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:
     """Returns the classes that the roots of a group may need, those without a way included."""
     reached: set[int] = set()
@@ -337,21 +362,6 @@ def _twins(nodes: Sequence[Node]) -> set[int]:
 
 def _renumbered(node: Node, classes: Mapping[int, int]) -> Node:
     return Node(classes[node.eclass], node.cost, tuple([classes[child] for child in node.children]), node.resources, node.tie)
-
-
-def _joined(choices: Sequence[Choice]) -> Choice:
-    """Joins the choices of several groups into one."""
-    if len(choices) == 1:
-        return choices[0]
-    return Choice(
-        {eclass: place for choice in choices for eclass, place in choice.nodes.items()},
-        math.fsum(choice.cost for choice in choices),
-        math.fsum(choice.tie for choice in choices),
-        tuple(map(math.fsum, zip(*(choice.resources for choice in choices), strict=True))),
-        "optimal" if all(choice.status == "optimal" for choice in choices) else "feasible",
-        math.fsum(choice.bound for choice in choices),
-        "all choices" if all(choice.bound_for == "all choices" for choice in choices) else "choices within the limits",
-    )
 
 
 def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:

@@ -49,3 +49,18 @@ def allotted(groups: Sequence[Group], wanted: Sequence[float], room: float) -> l
 def added(groups: Sequence[Group], choices: Sequence[Choice]) -> float:
     """Returns the bytes that the copies of the groups store more than now."""
     return math.fsum(group.copies * (choice.resources[0] - group.stored) for group, choice in zip(groups, choices, strict=True))
+
+
+def joined(choices: Sequence[Choice]) -> Choice:
+    """Returns the choices of several groups as one."""
+    if len(choices) == 1:
+        return choices[0]
+    return Choice(
+        {eclass: place for choice in choices for eclass, place in choice.nodes.items()},
+        math.fsum(choice.cost for choice in choices),
+        math.fsum(choice.tie for choice in choices),
+        tuple(map(math.fsum, zip(*(choice.resources for choice in choices), strict=True))),
+        "optimal" if all(choice.status == "optimal" for choice in choices) else "feasible",
+        math.fsum(choice.bound for choice in choices),
+        "all choices" if all(choice.bound_for == "all choices" for choice in choices) else "choices within the limits",
+    )

@@ -93,11 +93,14 @@ def make_measured_graph(
 def _written(model: bytes, folder: str | None, library: str | None, place: str, apart: bool = False) -> onnx.ModelProto:
     """Returns the graph that ONNX Runtime writes for a model, by a file in the folder `place`.
 
-    If `apart`, the large weights stay in another file, which nobody reads.
+    If `apart`, the large weights go into another file, which nobody reads.
     """
     import onnx
 
     path = os.path.join(place, "graph.onnx")
+    if apart and os.name == "posix":
+        # Writing hundreds of megabytes takes longer than all the rest.
+        os.symlink(os.devnull, os.path.join(place, _WEIGHTS))
     with_known_versions(model, lambda known: _session(known, folder, library, writes=path, apart=apart))
     return onnx.load_model(path, load_external_data=not apart)  # pyright: ignore[reportUnknownMemberType]
 

@@ -274,24 +274,31 @@ class Cut:
         Those compute constants, integers (shapes, indices), values of unknown type, and, unless
         `depth` is 0, values of unknown size.
         """
-        a, b = self._sides
-        known = self._known_types() if depth != GIVEN else dict[str, onnx.TypeProto]()
-        constants = a.constants | b.constants  # a random draw would change them
-        if depth != GIVEN:
-            constants |= {name for name in a.fixed | b.fixed if _is_small(known.get(name))}
         level = {name for side in (0, 1) for place in chosen[side] for name in self._sides[side].inputs[place]}
         distance = 0
         while level:
             following: set[str] = set()
             for name in sorted(level):
-                if name not in self._common or distance < depth or name in constants or (depth != GIVEN and not _can_be_drawn(known.get(name), depth)):
-                    for side, names in enumerate((a, b)):
+                if name not in self._common or distance < depth or not self._may_be_given(name, depth):
+                    for side, names in enumerate(self._sides):
                         place = names.producer.get(name)
                         if place is not None and place not in chosen[side]:
                             chosen[side].add(place)
                             following.update(names.inputs[place])
             level = following
             distance += 1
+
+    def _may_be_given(self, name: str, depth: int) -> bool:
+        """Tells whether a region takes a value as an input. It computes constants, which a random
+        draw would change, unless drawing them takes less.
+        """
+        if any(name in side.constants for side in self._sides):
+            return False
+        if depth == GIVEN:
+            return True
+        kind = self._known_types().get(name)
+        made = any(name in side.uniform or (name in side.fixed and _is_small(kind)) for side in self._sides)
+        return not made and _can_be_drawn(kind, depth)
 
     def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
         """Returns the values that a region uses, but does not compute, in either model."""

@@ -14,6 +14,7 @@ from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures
 from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.verification.input_ranges import nodes_in_order
+from eqsat.verification.interface import defaults
 from eqsat.verification.loaded_model import tensor_bytes, weight_bytes
 
 _SMALL = 1024  # the most bytes of a constant that a region contains
@@ -34,6 +35,7 @@ class TopLevel:
         self.small = {name: tensor for name, tensor in inline if tensor_bytes(tensor) <= _SMALL}
         self.results = {value.name for value in graph.output}
         self.inputs_of_model = {value.name for value in graph.input}
+        self._defaults = set(defaults(proto))
         self.bytes: list[int] = []
         self.keys: list[tuple[list[int], bytes, bytes]] = []
         self.inputs: list[list[str]] = []
@@ -42,6 +44,8 @@ class TopLevel:
         self.consumers: dict[str, list[int]] = {}
         self.fixed: set[str] = set()
         """The values that nodes compute from stored constants alone."""
+        self.uniform: set[str] = set()
+        """Those of them whose elements are one number: making them takes less than drawing them."""
         self.nodes, self.twins = _merged(proto, versions)
         for place, node in enumerate(self.nodes):
             bare = onnx.NodeProto()
@@ -57,6 +61,8 @@ class TopLevel:
             self.outputs.append([name for name in node.output if name])
             if self._is_fixed(node, versions):
                 self.fixed.update(self.outputs[-1])
+                if node.op_type == "ConstantOfShape":
+                    self.uniform.update(self.outputs[-1])
             self.producer.update(dict.fromkeys(self.outputs[-1], place))
             for name in self.inputs[-1]:
                 self.consumers.setdefault(name, []).append(place)
@@ -65,7 +71,7 @@ class TopLevel:
 
     def _is_fixed(self, node: onnx.NodeProto, versions: Mapping[str, int]) -> bool:
         read = self.inputs[-1][: 1 if node.op_type == "CastLike" else None]  # its second input gives a type only
-        known = all(name in self.fixed or (name in self.stored and name not in self.inputs_of_model) for name in read)
+        known = all(name in self.fixed or (name in self.stored and name not in self._defaults) for name in read)
         return known and _is_pure(node, versions)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 
-from eqsat.runtime.own_graph import NoGraph, measured_graph, own_graph
+from eqsat.runtime.own_graph import NoGraph, make_own_graph, measured_graph, own_graph
 from eqsat.runtime.worker import Worker, shared
 from tests.support.models import parse, weighted
 
@@ -41,6 +43,22 @@ def test_weights_have_a_type_and_no_data() -> None:
     large = [tensor for tensor in graph.graph.initializer if np.prod(tensor.dims) >= WEIGHTS.size]
     assert len(large) == 1 and not large[0].raw_data and not large[0].float_data
     assert graph.ByteSize() < WEIGHTS.nbytes / 4
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the device that forgets what is written has another name")
+def test_weights_are_not_written_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+
+    class Kept:
+        def __enter__(self) -> str:
+            return str(tmp_path)
+
+        def __exit__(self, *error: object) -> None:
+            written.extend(path.stat().st_size for path in tmp_path.iterdir())
+
+    monkeypatch.setattr("eqsat.runtime.own_graph.tempfile.TemporaryDirectory", Kept)
+    make_own_graph(CONV.SerializeToString(), 0, None, None, {}, 64)
+    assert written and sum(written) < WEIGHTS.nbytes
 
 
 def test_small_constants_decide_shapes() -> None:

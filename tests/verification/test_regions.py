@@ -312,3 +312,17 @@ def test_a_region_knows_sizes_that_the_optimized_model_alone_tells() -> None:
     assert [size.dim_value for size in inputs["t"].dim] == [4, 2]
     # Here `t` is another size in the original: the region that computes it tells.
     assert verify(a, b, proved=set()).status == DIFFERENT
+
+
+@pytest.mark.parametrize("ir_version, given", [(3, {"s"}), (8, {"s", "w"})])
+def test_a_large_constant_of_equal_elements_is_not_drawn(ir_version: int, given: set[str]) -> None:
+    # Before IR version 4, the input `sizes` is no default that a caller may replace.
+    a, b = (
+        parser.parse_model(
+            f'<ir_version: {ir_version}, opset_import: ["": 18]> g (float[4, 256] x, int64[2] sizes) => (float[4, 256] y) <int64[2] sizes = {{256, 256}}> '
+            f"{{ s = Sin(x) w = ConstantOfShape<value = float[1] {{0.5}}>(sizes) {rest} }}"
+        )
+        for rest in ("p = Relu(w) q = Add(s, p) y = MatMul(q, w)", "q = Add(s, w) y = MatMul(q, w)")
+    )
+    region = Cut(LoadedModel(a), LoadedModel(b)).region(0, 0, 1 << 20)
+    assert isinstance(region, Region) and {info.name for info in region.original.proto.graph.input} == given
