@@ -46,6 +46,8 @@ class Original:
     """The object that the caller gave."""
     stripped: int = 0
     """The bytes of metadata that were dropped from the message."""
+    notes: list[str] = field(default_factory=list[str])
+    """Remarks on the model for the reader of the report."""
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def report_of(run: Run) -> Report:
         "verify": checked.verdict.to_json(),
         "tune": run.tuned,
         "limits": _limits(run),
-        "notes": found.notes,
+        "notes": [*run.original.notes, *found.notes],
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
     }
 
