@@ -28,7 +28,8 @@ RANDOM = frozenset(
 )
 
 # Operators with bodies are as pure as their bodies; the reader of the body decides.
-_STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
+STANDARD_DOMAINS = frozenset({"", "ai.onnx.ml", "ai.onnx.preview", "ai.onnx.preview.training"})
+"""The domains of onnx, whose schemas it has."""
 
 # ONNX Runtime's own operators that are pure functions of their inputs. The list lacks operators
 # that draw random numbers, run user code or use other devices.
@@ -106,7 +107,7 @@ class Operator:
     @property
     def contributed(self) -> bool:
         """Tell whether this is an operator of a runtime's own domain, as rules know it."""
-        return self.schema is not None and self.domain not in _STANDARD_DOMAINS
+        return self.schema is not None and self.domain not in STANDARD_DOMAINS
 
     @property
     def ruled(self) -> bool:
@@ -137,7 +138,7 @@ def find_operator(domain: str, name: str, opset: int) -> Operator:
     """Return the operator that `domain` and `name` mean in a model that imports `opset`."""
     domain = normal_domain(domain)
     schema = None
-    if domain in _STANDARD_DOMAINS:
+    if domain in STANDARD_DOMAINS:
         try:
             schema = defs.get_schema(name, max_inclusive_version=max(1, min(opset, _NEWEST)), domain=domain)
         except defs.SchemaError:

@@ -26,6 +26,7 @@ from eqsat.language.library import Library, built_in, of_domain, of_target
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.file_bytes import model_bytes
+from eqsat.model.known_versions import newer_ir
 from eqsat.model.metadata import strip_metadata
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
 from eqsat.model.read import normalize
@@ -143,12 +144,13 @@ def _read_model(source: Source, settings: Settings, target: Target) -> Original:
     """Returns the model in normal form, prepared as the settings ask."""
     path = path_of(source)
     proto, folder = load(source)
+    note = newer_ir(proto)
     stripped = _stripped(proto) if settings.strip_metadata else 0
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
     model = normalize(proto, folder, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset, target.latest)
-    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped)
+    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped, [note] if note else [])
 
 
 def _stripped(proto: onnx.ModelProto) -> int:

@@ -46,6 +46,8 @@ class Original:
     """The object that the caller gave."""
     stripped: int = 0
     """The bytes of metadata that were dropped from the message."""
+    notes: list[str] = field(default_factory=list[str])
+    """Remarks on the model for the reader of the report."""
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ def report_of(run: Run) -> Report:
         "verify": checked.verdict.to_json(),
         "tune": run.tuned,
         "limits": _limits(run),
-        "notes": found.notes,
+        "notes": [*run.original.notes, *found.notes],
         "seconds": {**trace.seconds, **run.seconds, "total": time.monotonic() - run.begun},
     }
 
@@ -146,7 +148,8 @@ def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, fol
         totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
     # Inferring the types of all values takes as long as encoding the model.
     peak = valuation.peak(model, folder) if valuation.objective == "memory" else None
-    return {**totals, "size": figures.stored, "memory": peak}
+    multiply_adds = None if valuation.target.counts else valuation.multiply_adds(model)
+    return {**totals, "multiply_adds": multiply_adds, "size": figures.stored, "memory": peak}
 
 
 def _rules(run: Run) -> list[dict[str, Any]]:

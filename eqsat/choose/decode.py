@@ -49,7 +49,11 @@ class Decoded:
     constants: dict[str, str] = field(default_factory=dict[str, str])
 
 
-class _Decoder:
+class Decoder:
+    """Writes the graph of the chosen terms in `opset`. `folded` has the elements of the classes to
+    store. Several choices from one e-graph may share its `originals`.
+    """
+
     def __init__(
         self,
         encoding: Encoding,
@@ -59,7 +63,7 @@ class _Decoder:
         fresh: FreshNames,
         place: Place,
         opset: int,
-        originals: Originals | None,
+        originals: Originals | None = None,
     ) -> None:
         self.encoding = encoding
         self.egraph = egraph
@@ -85,6 +89,7 @@ class _Decoder:
         self.extra: dict[Literal, str] = {}
 
     def decode(self) -> Decoded:
+        """Returns the graph. A decoder writes it once."""
         graph = self.out.graph
         for eclass, term in self.terms.items():
             if term.head not in (CONS, NIL, ABSENT) and (term.head < 0 or self.encoding.terms.signatures[term.head].single):
@@ -368,19 +373,3 @@ def _required(operator: Operator, index: int) -> bool:
         return True
     formal = schema.outputs[min(index, len(schema.outputs) - 1)]
     return formal.option != defs.OpSchema.FormalParameterOption.Optional
-
-
-def decode(
-    encoding: Encoding,
-    egraph: EGraph,
-    terms: Mapping[int, Term],
-    folded: Mapping[int, np.ndarray[Any, Any]],
-    fresh: FreshNames,
-    place: Place,
-    opset: int,
-    originals: Originals | None = None,
-) -> Decoded:
-    """Returns the graph of the chosen terms in `opset`. `folded` has the elements of the classes to
-    store. Several choices from one e-graph may share its `originals`.
-    """
-    return _Decoder(encoding, egraph, terms, folded, fresh, place, opset, originals).decode()

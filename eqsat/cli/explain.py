@@ -67,10 +67,10 @@ def _explain(options: argparse.Namespace) -> int:
             keep=None if files is None else files.keep,
         )
     record = {**found.to_json(), "files": [] if files is None else files.names}
-    if folder is not None:
-        (folder / "steps.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(json.dumps(record) if options.json else "\n".join(_lines(found, options.all, folder)))
-    if found.hit == "interrupted":
+    if files is not None:
+        (files.made() / "steps.json").write_text(json.dumps(record, indent=1) + "\n")
+    print(json.dumps(record) if options.json else "\n".join(_lines(found, options.all, files)))
+    if found.ended:
         print("eqsat: interrupted; this explains the best model that was found until then", file=sys.stderr)
         return INTERRUPTED
     return {"equal": DONE, "skipped": DONE if found.reached else DIFFERENT, "different": DIFFERENT}.get(found.status, UNVERIFIED)
@@ -95,21 +95,26 @@ class _Files:
 
     def __init__(self, folder: Path) -> None:
         self.names: list[str] = []
-        self._folder = folder
+        self.folder = folder
 
     def keep(self, index: int, model: onnx.ModelProto, data: Path | None) -> None:
         """Writes the model after a step; number 0 is the original."""
         from eqsat.model.write import has_external_data, save
 
-        try:
-            self._folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self._folder}: can not make the folder: {error.strerror}") from None
+        self.made()
         self.names.append(f"step-{index:03}.onnx")
-        save(model, data, self._folder / self.names[-1], None, has_external_data(model))
+        save(model, data, self.folder / self.names[-1], None, has_external_data(model))
+
+    def made(self) -> Path:
+        """Makes the folder, unless it is there, and returns it."""
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{self.folder}: can not make the folder: {error.strerror}") from None
+        return self.folder
 
 
-def _lines(found: Explanation, whole: bool, folder: Path | None) -> list[str]:
+def _lines(found: Explanation, whole: bool, files: _Files | None) -> list[str]:
     """The explanation for a person."""
     unit = _UNITS[found.unit]
     lines = [
@@ -118,12 +123,17 @@ def _lines(found: Explanation, whole: bool, folder: Path | None) -> list[str]:
         *_rules(found, unit),
         "",
     ]
-    lines += [line for step in found.steps for line in _step(step, unit)] if whole else _short(found.steps, unit)
+    if not found.steps:
+        lines.append("no step: Ctrl-C ended the run before the first" if found.ended else "no step: the result is the original")
+    elif whole:
+        lines += [line for step in found.steps for line in _step(step, unit)]
+    else:
+        lines += _short(found.steps, unit)
     lines += ["", f"chain   {_chain(found)}", f"verify  {verification(found.verdict.to_json())}", f"took    {found.seconds:.1f} s"]
-    if folder is not None:
-        lines.append(f"wrote   {len(found.steps) + 1} models and steps.json into {folder}")
+    if files is not None:
+        lines.append(f"wrote   {len(files.names)} models and steps.json into {files.folder}")
         if found.steps:
-            lines.append(f"check   eqsat verify {folder}/step-000.onnx {folder}/step-001.onnx, and so on")
+            lines.append(f"check   eqsat verify {files.folder}/step-000.onnx {files.folder}/step-001.onnx, and so on")
     return lines
 
 
@@ -152,7 +162,7 @@ def _short(steps: Sequence[Step], unit: str) -> list[str]:
     for step in steps:
         change = step.change
         alike.setdefault((change.kind, change.rules, change.laws, change.complete), []).append(step)
-    lines = [f"{'steps':>9}  {'gain':>9}  rule" if steps else "no step: the result is the original"]
+    lines = [f"{'steps':>9}  {'gain':>9}  rule"]
     for same in alike.values():
         numbers = ",".join(str(step.index) for step in same[:_NODES]) + ("..." if len(same) > _NODES else "")
         gain = sum(step.before - step.after for step in same)
@@ -197,6 +207,8 @@ def _chain(found: Explanation) -> str:
     text = f"{len(kinds)} steps: {', '.join(counts)}" if kinds else "0 steps"
     verdicts = [(step.index, step.verify) for step in found.steps if step.verify is not None]
     wrong = [f"step {index} is {verdict.status}: {verdict.reason}" for index, verdict in verdicts if verdict.status != "equal"]
+    if not found.reached and found.ended:
+        return f"{text}; Ctrl-C ended it before the result"
     if not found.reached:
         return f"{text}; it does NOT lead to the result, which is a defect of eqsat"
     if wrong:

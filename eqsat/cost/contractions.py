@@ -62,7 +62,7 @@ def _product(
     weights = size_of(batch) * inner * columns
     count = 2.0 * results * inner
     size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
-    return Work(kind, size, count, results, many * rows, weights, columns)
+    return Work(kind, size, count, results, many * rows, weights, columns, count / 2)
 
 
 def matmul(node: PricedNode) -> Work:
@@ -103,7 +103,8 @@ def blockwise_matmul(node: PricedNode) -> Work:
     inner, columns = max(integer(node, "K", USUAL_SIZE), 0), max(integer(node, "N", USUAL_SIZE), 0)
     first = at(node.inputs, 0)
     rows = (first.elements if first is not None else USUAL_SIZE) / max(inner, 1)
-    return Work("quantized_matmul", traffic(node), 2.0 * rows * inner * columns, rows * columns, rows, float(inner) * columns, columns)
+    products = float(rows) * inner * columns
+    return Work("quantized_matmul", traffic(node), 2.0 * products, rows * columns, rows, float(inner) * columns, columns, products)
 
 
 _LETTERS = re.compile(r"\.\.\.|[A-Za-z]")
@@ -134,13 +135,15 @@ def einsum(node: PricedNode) -> Work:
     else:
         flat = [letter for term in terms for letter in term]
         wanted = {letter for letter in flat if flat.count(letter) == 1 or letter == "..."}
-    operations = 0.0
+    operations = multiply_adds = 0.0
     current: set[str] = set(terms[0]) if terms else set()
     for index in range(1, max(len(terms), 1)):
         joined = current | set(terms[index])
         later = wanted.union(*terms[index + 1 :])
         summed = joined - later
-        operations += (2.0 if summed else 1.0) * math.prod(sizes.get(letter, USUAL_SIZE) for letter in joined)
+        products = math.prod(sizes.get(letter, USUAL_SIZE) for letter in joined)
+        operations += (2.0 if summed else 1.0) * products
+        multiply_adds += products if summed else 0.0
         current = joined & later
     if len(terms) == 1:
         operations = math.prod(sizes.get(letter, USUAL_SIZE) for letter in current) if current - wanted else 0.0
@@ -149,7 +152,7 @@ def einsum(node: PricedNode) -> Work:
     # Operands are brought into order, one by one, and so is the result.
     elements += sum(tensor.elements for tensor in node.inputs if tensor is not None)
     size = moved(node.inputs) + (moved(node.outputs) if at(node.outputs, 0) is not None else 4.0 * output)
-    return Work("einsum", size, float(operations), elements)
+    return Work("einsum", size, float(operations), elements, multiply_adds=float(multiply_adds))
 
 
 def _heads(shape: Shape | None, heads: int) -> tuple[int, int, int, int]:
@@ -164,7 +167,8 @@ def _heads(shape: Shape | None, heads: int) -> tuple[int, int, int, int]:
 def _scores(node: PricedNode, batch: float, heads: float, queries: float, keys: float, width: float, values: float) -> Work:
     scores = batch * heads * queries * keys
     # Softmax takes four operations per score: subtract the maximum, Exp, sum, divide.
-    return Work("attention", traffic(node), scores * (2.0 * width + 2.0 * values + 4.0), scores, batch * heads * queries)
+    products = scores * (float(width) + values)
+    return Work("attention", traffic(node), 2.0 * products + 4.0 * scores, scores, batch * heads * queries, multiply_adds=products)
 
 
 def attention(node: PricedNode) -> Work:
@@ -205,7 +209,8 @@ def projected_attention(node: PricedNode) -> Work:
     columns = weights[-1] if weights else 3 * inner
     width = columns // 3 // heads
     work = _scores(node, batch, heads, tokens, tokens, width, width)
-    return work._replace(operations=work.operations + 2.0 * batch * tokens * inner * columns, weights=float(inner) * columns)
+    projections = float(batch) * tokens * inner * columns
+    return work._replace(operations=work.operations + 2.0 * projections, weights=float(inner) * columns, multiply_adds=work.multiply_adds + projections)
 
 
 def linear_attention(node: PricedNode) -> Work:
@@ -217,7 +222,8 @@ def linear_attention(node: PricedNode) -> Work:
     batch, heads, tokens, width = _heads(query, heads)
     values = _heads(value, heads)[3] if value is not None else width
     count = float(batch) * heads * tokens
-    return Work("recurrent", traffic(node), count * width * values * 6.0, count * width, float(tokens), float(width) * values)
+    products = count * width * values * 3.0
+    return Work("recurrent", traffic(node), 2.0 * products, count * width, float(tokens), float(width) * values, multiply_adds=products)
 
 
 def recurrent(gates: int) -> Counter:
@@ -236,8 +242,9 @@ def recurrent(gates: int) -> Counter:
         results = runs * batch * hidden * gates
         # Besides the products, each step adds the bias, applies an activation of about ten
         # operations, and updates the state.
-        operations = results * (2.0 * (inner + hidden) + 12.0)
+        products = results * (inner + hidden)
+        operations = 2.0 * products + 12.0 * results
         weight = float(directions) * gates * hidden * (inner + hidden)
-        return Work("recurrent", traffic(node), operations, results, runs, weight, hidden)
+        return Work("recurrent", traffic(node), operations, results, runs, weight, hidden, products)
 
     return count

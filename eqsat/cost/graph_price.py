@@ -41,7 +41,6 @@ class Totals:
     launches: int
     bytes: float
     operations: float
-    multiply_adds: float
 
     @staticmethod
     def of(prices: Iterable[Price]) -> Totals:
@@ -52,7 +51,6 @@ class Totals:
             sum(row.launches for row in rows),
             sum(row.bytes for row in rows),
             sum(row.operations for row in rows),
-            sum(row.multiply_adds for row in rows),
         )
 
 

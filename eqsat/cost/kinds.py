@@ -178,12 +178,6 @@ KINDS: Final = tuple(
 )
 """The classes of work that a target gives rates for."""
 
-PRODUCTS: Final = frozenset(
-    """attention conv conv_blocked depthwise depthwise_blocked einsum gemm grouped grouped_blocked matmul product quantized_conv quantized_matmul
-    recurrent transposed_conv""".split()
-)
-"""The classes of sums of products, whose operations are multiply-adds but for a small part."""
-
 MOVES: Final = frozenset(
     """cast cast_integer constant control copy fill gather random resize_nearest scatter sequence string transpose transpose_plane
     transpose_runs view""".split()

@@ -7,7 +7,7 @@ from typing import Literal
 
 from onnx import TensorProto
 
-from eqsat.cost.kinds import COUNTERS, DECLARED, PRODUCTS
+from eqsat.cost.kinds import COUNTERS, DECLARED
 from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
 from eqsat.cost.target import Blocked, Rates, Target
@@ -27,7 +27,7 @@ class Price:
     bytes: float  # bytes read and written
     operations: float  # multiply-adds count as two
     bound: Bound
-    multiply_adds: float  # of products and convolutions: half of their operations
+    multiply_adds: float  # of sums of products alone: no bias, scale, softmax or activation
 
 
 def work(node: PricedNode, target: Target) -> Work:
@@ -65,8 +65,7 @@ def price(node: PricedNode, target: Target) -> Price:
     launching = rates.launch or 0.0
     bound: Bound = "memory" if moving >= computing else "compute"
     longer = moving if moving >= computing else computing
-    multiply_adds = done.operations / 2 if done.kind in PRODUCTS else 0.0
-    return Price(launching + longer, rates.launches, done.bytes, done.operations, bound if longer > launching else "launch", multiply_adds)
+    return Price(launching + longer, rates.launches, done.bytes, done.operations, bound if longer > launching else "launch", done.multiply_adds)
 
 
 def _computing(done: Work, rates: Rates) -> float:

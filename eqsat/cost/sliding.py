@@ -57,13 +57,14 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         # product.
         depthwise = groups > 1 and weights is not None and len(weights) > 1 and weights[1] == 1
         group = "depthwise" if depthwise else "grouped" if groups > 1 else "conv"
-        operations = 2.0 * results * window
+        products = results * window
+        operations = 2.0 * products
         if at(node.inputs, 2) is not None and plain:
             operations += results
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
         # Each row of the output begins and ends at a border.
         last = output.shape[-1] if output is not None and output.shape else source[-1] if source else 1
-        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups)
+        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups, products)
 
     return count
 
@@ -75,10 +76,11 @@ def conv_transpose(node: PricedNode) -> Work:
     elements = source.elements if source is not None else USUAL_SIZE
     output = at(node.outputs, 0)
     results = float(output.elements) if output is not None else float(elements)
-    operations = 2.0 * elements * window
+    products = float(elements) * window
+    operations = 2.0 * products
     if at(node.inputs, 2) is not None:
         operations += results
-    return Work("transposed_conv", traffic(node), operations, results, float(elements), window * (weights[0] if weights else 1))
+    return Work("transposed_conv", traffic(node), operations, results, float(elements), window * (weights[0] if weights else 1), multiply_adds=products)
 
 
 def causal_conv(node: PricedNode) -> Work:
@@ -86,7 +88,7 @@ def causal_conv(node: PricedNode) -> Work:
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
     window = float(weights[-1]) if weights else float(USUAL_SIZE)
     elements = float(source.elements) if source is not None else float(USUAL_SIZE)
-    return Work("depthwise", traffic(node), 2.0 * elements * window, elements, elements, window)
+    return Work("depthwise", traffic(node), 2.0 * elements * window, elements, elements, window, multiply_adds=elements * window)
 
 
 def deform_conv(node: PricedNode) -> Work:
@@ -98,8 +100,8 @@ def deform_conv(node: PricedNode) -> Work:
     channels = weights[0] if weights else USUAL_SIZE
     output = at(node.outputs, 0)
     results = float(output.elements) if output is not None else float(source.elements if source is not None else USUAL_SIZE)
-    samples = results / max(channels, 1) * window
-    return Work("sample", traffic(node), 2.0 * results * window + samples * (_COORDINATES + 8.0), samples, 0.0, window * channels)
+    samples, products = results / max(channels, 1) * window, results * window
+    return Work("sample", traffic(node), 2.0 * products + samples * (_COORDINATES + 8.0), samples, 0.0, window * channels, multiply_adds=products)
 
 
 def pool(kind: str) -> Counter:

@@ -31,6 +31,7 @@ class Work(NamedTuple):
     rows: float = 0.0  # starts of an inner loop: rows of a norm, contiguous runs of a move
     weights: float = 0.0  # elements of the second factor of a product
     columns: float = 0.0  # columns of the second factor, which kernels pad to whole vectors
+    multiply_adds: float = 0.0  # of sums of products alone: no bias, scale, softmax or activation
 
 
 Counter: TypeAlias = Callable[[PricedNode], Work]

@@ -7,15 +7,16 @@ folder, so that anybody can check it.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 
-from eqsat.deadline import INTERRUPTED, Deadline
+from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
 from eqsat.explain.chain import Change, links
 from eqsat.explain.minimal import Minimal, minimal
 from eqsat.language.library import Library
@@ -29,8 +30,9 @@ from eqsat.rewriting.trace import fired_rules
 from eqsat.rewriting.turns import attempt
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import Settings, silent
+from eqsat.verification.mend import Mended
 from eqsat.verification.passing import judged, passing
-from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +84,21 @@ class Explanation:
     @property
     def status(self) -> str:
         """The verdict on the chain: "different" if the chain misses the result, or else the worst
-        verdict on a step; "skipped" if no step was verified.
+        verdict on a step; "skipped" if no step was verified. A chain that Ctrl-C ended misses nothing.
         """
         found = {step.verify.status for step in self.steps if step.verify is not None}
-        if not self.reached or DIFFERENT in found:
+        if DIFFERENT in found or not (self.reached or self.ended):
             return DIFFERENT
+        if not self.reached:
+            return UNVERIFIED
         if self.steps and not found:
             return "skipped"
-        return EQUAL if found <= {EQUAL} else "unverified"
+        return EQUAL if found <= {EQUAL} else UNVERIFIED
+
+    @property
+    def ended(self) -> bool:
+        """Tells whether Ctrl-C ended the run, its chain, or the search for fewer rules."""
+        return self.hit == INTERRUPTED
 
     def to_json(self) -> dict[str, Any]:
         """Returns the explanation as plain data."""
@@ -111,21 +120,29 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
     The search for a minimal set of rules begins no further run after `seconds`; with 0 there is
     none. `keep` receives the models of the chain with their numbers, the original as number 0, and
     the folder of their external data. Raises `InputError` for mistakes of the caller.
+
+    Ctrl-C ends the work within seconds; the explanation has what was found until then. A result
+    that the search had until then is neither verified nor followed step by step.
     """
     this = begin(source, settings)
     this.job = replace(this.job, keep=True)
-    with this.search():
-        with this.stage("optimize"):
-            found = attempt(this.original.model, this.job, this.library)
+    with this.search(), this.stage("optimize"):
+        found = attempt(this.original.model, this.job, this.library)
+        this.checked = Mended(found, Verdict("skipped"))
+    if found.hit != INTERRUPTED:
         with this.stage("verify"):
             this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
-    chain = _Chain(this, verify_steps, keep)
-    steps = list(chain.steps())
-    used = list(dict.fromkeys(name for step in steps for name in step.change.rules))
     found = this.checked.found
     cost = this.job.valuation.cost
     before, after = (cost(model, this.original.folder) for model in (this.original.proto, found.model))
-    sets = _minimal(this, used, after, seconds) if seconds and this.deadline.hit != INTERRUPTED else None
+    chain = _Chain(this, verify_steps, keep)
+    sets: Minimal | None = None
+    try:
+        if found.hit != INTERRUPTED:
+            chain.walk()
+            sets = _minimal(this, chain.used, after, seconds) if seconds else None
+    except KeyboardInterrupt:
+        found.hit = INTERRUPTED
     return Explanation(
         this.original.path,
         this.job.valuation.target.name,
@@ -135,9 +152,9 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
         after,
         (count_nodes(this.original.proto), count_nodes(found.model)),
         fired_rules(found.trace),
-        used,
+        chain.used,
         sets,
-        steps,
+        chain.steps,
         chain.reached,
         found.hit,
         this.checked.verdict,
@@ -159,10 +176,16 @@ class _Chain:
         self._verify_steps = verify_steps
         self._keep = keep
         self._proved: set[bytes] = set()
+        self.steps: list[Step] = []
         self.reached = False
 
-    def steps(self) -> Iterator[Step]:
-        """Yields the steps. Afterwards `reached` tells whether they lead to the result."""
+    @property
+    def used(self) -> list[str]:
+        """The rules of the steps, in the order of their first use."""
+        return list(dict.fromkeys(name for step in self.steps for name in step.change.rules))
+
+    def walk(self) -> None:
+        """Adds the steps one by one. Afterwards `reached` tells whether they lead to the result."""
         this, original = self._this, self._this.original
         found = this.checked.found
         model = original.proto
@@ -178,22 +201,32 @@ class _Chain:
             if self._keep is not None:
                 self._keep(index, after, original.folder)
             model = after
-            yield Step(index, change, before, cost, count_nodes(after), verdict)
+            self.steps.append(Step(index, change, before, cost, count_nodes(after), verdict))
         keys = Keys()
         self.reached = model is found.model or keys.of(model).same(keys.of(found.model))
 
 
 def _minimal(this: Run, used: list[str], wanted: float, seconds: float) -> Minimal | None:
-    """Returns a minimal set of rules that reaches the cost of the result."""
+    """Returns a minimal set of rules that reaches the cost of the result. Ctrl-C ends the search with
+    the least set so far.
+    """
     original, settings = this.original, this.settings
     fired = list(fired_rules(this.checked.found.trace))
     end = time.monotonic() + seconds
-    job = replace(this.job, keep=False, deadline=Deadline(), settings=replace(settings, progress=silent))
+    deadline = Deadline()
+    job = replace(this.job, keep=False, deadline=deadline, settings=replace(settings, progress=silent))
     kept = frozenset(this.checked.left)
 
     def cost(names: Collection[str]) -> float:
+        if deadline.hit:
+            return math.inf
         settings.progress(f"which rules are needed: a run with {len(names)}, {max(0.0, end - time.monotonic()):.0f} s left")
         library = this.library.select(tuple(names), ()) if names else Library(())
-        return job.valuation.cost(attempt(original.model, job, library, kept).model, original.folder)
+        model = attempt(original.model, job, library, kept).model
+        return math.inf if deadline.hit else job.valuation.cost(model, original.folder)
 
-    return minimal([used, fired], cost, wanted, lambda: time.monotonic() > end)
+    with ends_on_interrupt(deadline, lambda: settings.progress("interrupted: finish with what was found")):
+        found = minimal([used, fired], cost, wanted, lambda: bool(deadline.hit) or time.monotonic() > end)
+    if deadline.hit:
+        this.checked.found.hit = INTERRUPTED
+    return found

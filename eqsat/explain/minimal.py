@@ -5,6 +5,7 @@ The input is the rules to try, and a function that tells the cost of a run with 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
@@ -35,7 +36,8 @@ def minimal(candidates: Sequence[Sequence[str]], cost: Callable[[Collection[str]
     """Returns a set of rules that reaches the `wanted` cost and of which no rule can be left out.
 
     The search begins with the first candidate that reaches the cost, and returns None if there is
-    none. Where it is `late`, it ends with the least set so far, which may not be minimal.
+    none. Where it is `late`, it ends with the least set so far, which may not be minimal. A cost is
+    infinite where a run was ended.
     """
     search = _Search(cost, wanted, late)
     begin = next((list(dict.fromkeys(names)) for names in candidates if search.reaches(names)), None)
@@ -85,5 +87,5 @@ class _Search:
 
     def without(self, rules: list[str]) -> dict[str, float]:
         """Returns the cost without each rule, as far as it is known: each is, unless it is late."""
-        pairs = ((name, self._known.get(frozenset(rules) - {name})) for name in rules)
-        return {name: cost for name, cost in pairs if cost is not None}
+        pairs = ((name, self._known.get(frozenset(rules) - {name}, math.inf)) for name in rules)
+        return {name: cost for name, cost in pairs if cost < math.inf}

@@ -19,6 +19,7 @@ from onnx import defs
 
 from eqsat.errors import InputError
 from eqsat.facts.inference import is_equation
+from eqsat.model.known_versions import check_opset
 from eqsat.model.model import Constant, Function, FunctionKey, Graph, Model, Node, NodeCount, attribute_graphs, callees_first, function_key
 from eqsat.model.names import stored_names
 from eqsat.model.sources import Source, load, path_of
@@ -147,10 +148,13 @@ class _Reader:
             bodies[name] = body
             captures.update(dict.fromkeys(body.captured()))
         key = function_key(proto.domain, proto.op_type, proto.overload)
-        operator = find_operator(normal_domain(proto.domain), proto.op_type, opsets.get(normal_domain(proto.domain), _missing(normal_domain(proto.domain))))
+        domain = normal_domain(proto.domain)
+        opset = opsets.get(domain, _missing(domain))
+        operator = find_operator(domain, proto.op_type, opset)
         if key in self.protos:
             operator = dataclasses.replace(operator, version=0, schema=None, pure=self.pure[key])
         else:
+            check_opset(domain, opset)
             _check_schema(operator.schema, proto, where)
         if bodies and operator.pure:
             operator = dataclasses.replace(operator, pure=all(_pure(body) for body in bodies.values()))

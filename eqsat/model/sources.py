@@ -16,6 +16,7 @@ from google.protobuf.message import DecodeError
 
 from eqsat.errors import InputError
 from eqsat.model import file_kinds
+from eqsat.model.known_versions import check_fields
 from eqsat.parameters.value_types import wrong_type
 
 Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto | Any"
@@ -36,6 +37,7 @@ def load(source: Source, name: str = "source") -> tuple[onnx.ModelProto, Path | 
     if isinstance(source, onnx.ModelProto):
         proto = onnx.ModelProto()
         proto.CopyFrom(source)
+        check_fields(proto)
         return proto, None
     if _is_onnx_ir(source):
         return _from_onnx_ir(source)
@@ -77,7 +79,7 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
         raise _unreadable(str(path), error, "not a text model" if is_text else "not an ONNX model, or a truncated one") from None
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    return _with_graph(proto, str(path))
+    return _readable(proto, str(path))
 
 
 def parse_proto(data: bytes, label: str) -> onnx.ModelProto:
@@ -89,16 +91,21 @@ def parse_proto(data: bytes, label: str) -> onnx.ModelProto:
         proto.ParseFromString(data)
     except DecodeError as error:
         raise _unreadable(label, error, "not an ONNX model, or a truncated one") from None
-    return _with_graph(proto, label)
+    return _readable(proto, label)
 
 
 def _unreadable(label: str, error: Exception, what: str) -> InputError:
     return InputError(f"{label}: {what} ({str(error)[:120]})")
 
 
-def _with_graph(proto: onnx.ModelProto, label: str) -> onnx.ModelProto:
+def _readable(proto: onnx.ModelProto, label: str) -> onnx.ModelProto:
+    """Returns the message itself if it is a model all of whose fields are known."""
     if not proto.HasField("graph"):
         raise InputError(f"{label}: holds no graph; it is not an ONNX model")
+    try:
+        check_fields(proto)
+    except InputError as error:
+        raise InputError(f"{label}: {error}") from None
     return proto
 
 

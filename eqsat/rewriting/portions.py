@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 
 from eqsat.choose.choose import Chooser, Chosen
-from eqsat.choose.decode import Decoded, decode
+from eqsat.choose.decode import Decoded, Decoder
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
 from eqsat.choose.originals import Originals
@@ -54,7 +54,7 @@ class Whole:
 
     def decode(self, egraph: EGraph, chooser: Chooser, chosen: Chosen, folded: Mapping[int, Array]) -> Decoded:
         """Returns the chosen graph."""
-        return decode(self.encoding, egraph, chosen.terms[0], folded, self.fresh, self.place, self.opset)
+        return Decoder(self.encoding, egraph, chosen.terms[0], folded, self.fresh, self.place, self.opset).decode()
 
 
 class Unchanged(Exception):
@@ -125,7 +125,7 @@ class Regions:
         chosen: list[tuple[Solution, dict[str, int]]] = []
         for outputs, names, terms in zip(excerpt.outputs, excerpt.names, choice.terms, strict=True):
             there = replace(hollow, graph=replace(hollow.graph, outputs=tuple(outputs)))
-            decoded = decode(there, egraph, terms, folded, self.fresh, Place(), self.opset, originals)
+            decoded = Decoder(there, egraph, terms, folded, self.fresh, Place(), self.opset, originals).decode()
             # Equal small constants of several kinds are one class, whose name comes from one of the
             # kinds.
             constants = {name: own for name, own in decoded.constants.items() if own in names}

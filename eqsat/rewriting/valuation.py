@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,16 @@ class Valuation:
                 if self._loads:
                     raise NoGraph(str(error)) from None
                 self.asks = False
+        return self._as_written(model)
+
+    def multiply_adds(self, model: onnx.ModelProto) -> float:
+        """Returns the multiply-adds of a model's own nodes. Those of the runtime's graph count the
+        channels with which it fills up blocks.
+        """
+        return sum(row.price.multiply_adds for row in self._as_written(model))
+
+    def _as_written(self, model: onnx.ModelProto) -> list[NodePrice]:
+        """Returns the price of each node of a model as it stands."""
         typed, trips = self._typed(model)
         return node_prices(typed, self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer), trips)
 
@@ -254,13 +265,12 @@ class Valuation:
         """
         found = light(model)
         fix_sizes(found.graph, self.sizes, USUAL_SIZE)
-        trips: dict[str, int] = {}
         try:
             found = inlined(found)
-            if not self.target.counts:
-                found = inferred(found)
-            if not self.target.counts or any(node.op_type in BODIES for node in found.graph.node):
-                trips = complete(found.graph, found.opset_import)
         except NativeFailure:
-            pass
-        return found, trips
+            return found, {}
+        if not self.target.counts:
+            with suppress(NativeFailure):
+                found = inferred(found)
+        completes = not self.target.counts or any(node.op_type in BODIES for node in found.graph.node)
+        return found, complete(found.graph, found.opset_import) if completes else {}

@@ -21,8 +21,8 @@ from tests.support.models import parse
 
 CASES = [  # how many elements, external data or not, and how many writers are killed
     pytest.param(1_000_000, False, 4, id="embedded, some"),
-    pytest.param(8_000_000, False, 30, id="embedded", marks=[pytest.mark.slow]),
-    pytest.param(8_000_000, True, 30, id="external", marks=[pytest.mark.slow]),
+    pytest.param(3_000_000, False, 30, id="embedded", marks=[pytest.mark.slow]),
+    pytest.param(3_000_000, True, 30, id="external", marks=[pytest.mark.slow]),
 ]
 
 # Writes the result to a first place and says how long that took. Then, for each line that it reads,

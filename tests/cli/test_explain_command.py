@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -69,7 +72,64 @@ def test_an_interrupt_is_told(command: list[str], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(rewrite, "saturate", interrupted)
     assert main(command) == 130
     out, err = capsys.readouterr()
-    assert "nodes   3 -> 3" in out and err == "eqsat: interrupted; this explains the best model that was found until then\n"
+    assert "nodes   3 -> 3" in out and err == TOLD
+
+
+TOLD = "eqsat: interrupted; this explains the best model that was found until then\n"
+
+
+def ctrl_c_after(monkeypatch: pytest.MonkeyPatch, place: object, name: str, calls: int) -> list[int]:
+    """Makes a function send the signal of Ctrl-C to this process, after so many calls. Returns a list
+    that gets an item with each call.
+    """
+    usual: Any = getattr(place, name)
+    made: list[int] = []
+
+    def with_signal(*arguments: Any, **others: Any) -> object:
+        found = usual(*arguments, **others)
+        made.append(len(made))
+        if len(made) == calls:
+            os.kill(os.getpid(), signal.SIGINT)
+        return found
+
+    monkeypatch.setattr(place, name, with_signal)
+    return made
+
+
+def test_after_ctrl_c_in_the_search_nothing_is_replayed(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ctrl_c_after(monkeypatch, rewrite, "saturate", 1)
+    replayed = ctrl_c_after(monkeypatch, explanation, "links", 0)
+    verified = ctrl_c_after(monkeypatch, explanation, "passing", 0)
+    assert main([*command, "-o", str(tmp_path / "steps")]) == 130
+    out, err = capsys.readouterr()
+    assert err == TOLD and not replayed and not verified
+    assert "2 fired, 0 in the chain" in out and "nodes   3 -> 1" in out
+    assert "no step: Ctrl-C ended" in out and "0 steps; Ctrl-C ended it before the result" in out and "verify  skipped" in out
+    assert "wrote   0 models and steps.json" in out
+    assert json.loads((tmp_path / "steps" / "steps.json").read_text())["hit"] == "interrupted"
+
+
+def test_ctrl_c_in_the_chain_keeps_the_steps_before(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    judged = ctrl_c_after(monkeypatch, explanation, "judged", 2)
+    assert main([*command, "--json"]) == 130
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert err == TOLD and len(judged) == 2
+    assert len(found["steps"]) == 1 and found["steps"][0]["verify"]["status"] == "equal"
+    assert (found["hit"], found["reached"], found["status"], found["minimal"]) == ("interrupted", False, "unverified", None)
+
+
+def test_ctrl_c_in_the_search_for_fewer_rules_keeps_the_chain(command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = ctrl_c_after(monkeypatch, explanation, "attempt", 4)  # the run itself; with both rules, with none, and without one
+    assert main([*command, "--json"]) == 130
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert err == TOLD and len(runs) == 4
+    assert (found["status"], found["reached"], len(found["steps"])) == ("equal", True, 2)
+    sets = found["minimal"]
+    assert sorted(sets["rules"]) == ["minus", "three"] and sets["without"] == {} and not sets["proved"]
 
 
 def test_only_a_new_or_empty_folder_is_written(command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -104,7 +104,26 @@ def without_opset() -> onnx.ModelProto:
     return model
 
 
+def of_opset(opset: int) -> onnx.ModelProto:
+    model = onnx.ModelProto()
+    model.CopyFrom(SMALL)
+    model.opset_import[0].version = opset
+    return model
+
+
+def with_a_field_of_a_newer_version() -> onnx.ModelProto:
+    """Returns a model with a node that has a field which onnx does not know."""
+    model = onnx.ModelProto()
+    model.CopyFrom(SMALL)
+    model.ir_version = onnx.IR_VERSION + 1
+    model.graph.node[0].MergeFromString(b"\xc2\x3e\x03new")
+    return model
+
+
 CONTENTS: dict[str, bytes] = {
+    "opset that onnx does not know": of_opset(onnx.defs.onnx_opset_version() + 1).SerializeToString(),
+    "huge opset": of_opset(1 << 40).SerializeToString(),
+    "field of a newer IR version": with_a_field_of_a_newer_version().SerializeToString(),
     "empty": b"",
     "truncated": SMALL.SerializeToString()[:-7],
     "text": b"This is not a model, it is a text.\n",

@@ -145,6 +145,34 @@ def test_operations(found: Work, operations: float) -> None:
     assert found.operations == pytest.approx(operations, rel=1e-12)
 
 
+# The bias, the scale of a Gemm, Softmax and the gates of a cell are no multiply-adds.
+MULTIPLY_ADDS = [
+    (counted("Conv", [IMAGE, weights(16, 8, 3, 3), weights(16)]), (2 * 16 * 8 * 8) * 72),
+    (counted("Conv", [IMAGE, weights(8, 1, 3, 3)], group=8), (2 * 8 * 8 * 8) * 9),
+    (counted("ConvTranspose", [IMAGE, weights(8, 4, 3, 3), weights(4)], [tensor(2, 4, 12, 12)]), (2 * 8 * 10 * 10) * 36),
+    (counted("DeformConv", [IMAGE, weights(16, 8, 3, 3), tensor(2, 18, 8, 8)], [tensor(2, 16, 8, 8)]), (2 * 16 * 8 * 8) * 72),
+    (counted("QLinearConv", [IMAGE, None, None, weights(16, 8, 3, 3), None, None, None, None]), (2 * 16 * 8 * 8) * 72),
+    (counted("MatMul", [tensor(7, 1, 3, 4), tensor(6, 4, 5)]), 7 * 6 * 3 * 4 * 5),
+    (counted("Gemm", [tensor(4, 3), tensor(5, 4), tensor(5)], transA=1, transB=1, alpha=0.5), 3 * 4 * 5),
+    (counted("com.microsoft.MatMulNBits", [tensor(3, 64), None], [tensor(3, 32)], K=64, N=32), 3 * 64 * 32),
+    (counted("Einsum", [tensor(2, 3), tensor(3, 4), tensor(4, 5)], equation=b"ij,jk,kl->il"), 2 * 3 * 4 + 2 * 4 * 5),
+    (counted("Einsum", [tensor(3), tensor(4)], equation=b"i,j->ij"), 0),
+    (counted("Attention", [tensor(1, 8, 10, 16), tensor(1, 2, 12, 16), tensor(1, 2, 12, 32)]), 8 * 10 * 12 * (16 + 32)),
+    (
+        counted("com.microsoft.Attention", [tensor(2, 10, 64), weights(64, 192), weights(192)], num_heads=4),
+        2 * 4 * 10 * 10 * 2 * 16 + 2 * 10 * 64 * 192,
+    ),
+    (counted("LSTM", [tensor(5, 3, 6), weights(2, 28, 6), weights(2, 28, 7)], hidden_size=7), 2 * 5 * 3 * 4 * 7 * (6 + 7)),
+    (counted("AveragePool", [IMAGE], kernel_shape=(2, 2), strides=(2, 2)), 0),
+    (counted("LayerNormalization", [tensor(2, 3, 4), weights(4)]), 0),
+]
+
+
+@pytest.mark.parametrize(("found", "multiply_adds"), MULTIPLY_ADDS)
+def test_multiply_adds(found: Work, multiply_adds: float) -> None:
+    assert found.multiply_adds == multiply_adds
+
+
 ROWS = [
     (counted("LayerNormalization", [tensor(2, 3, 4), weights(4)]), 6),
     (counted("LayerNormalization", [tensor(2, 3, 4), weights(3, 4)], axis=1), 2),

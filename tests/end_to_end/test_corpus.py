@@ -10,7 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from tests.fuzz.trial import dearer
+from tests.support.dearer import dearer
 from tests.support.parameters import spread
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpus"

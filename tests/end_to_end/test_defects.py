@@ -155,7 +155,6 @@ def test_strange_constants() -> None:
     model = parse("g (float[2] x) => (float[2] y) { y = Relu (x) }")
     model.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, 1 << 62], raw_data=b""))
     model.graph.initializer.append(TensorProto(name="deep", data_type=1, dims=[1] * 100, raw_data=bytes(4)))
-    model.opset_import[0].version = 1 << 40
     assert operators(optimize(model))["Relu"] == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import eqsat
 from eqsat.settings import Settings
-from tests.fuzz.trial import dearer
+from tests.support.dearer import dearer
 
 LIGHT = sorted((Path(onnx.backend.test.__file__).parent / "data" / "light").glob("light_*.onnx"))
 QUICK = "light_squeezenet"

@@ -15,7 +15,7 @@ import onnx
 import pytest
 
 import eqsat
-from tests.fuzz.trial import dearer
+from tests.support.dearer import dearer
 from tests.support.models import run, run_reference, same, signature
 from tests.support.node_cases import feeds_of, node_cases, parameters
 

@@ -5,7 +5,6 @@ This runs in a process of its own, so that a crash takes down nothing else.
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,13 +15,12 @@ import numpy as np
 import onnx
 
 import eqsat
-from eqsat.cost.target import load_target
-from eqsat.rewriting.valuation import EQUALLY_DEAR, SLIGHT
 from eqsat.runtime.session import ONNXRUNTIME, ReferenceSession, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.settings import Settings
 from eqsat.traits import NEWEST
 from eqsat.verification import tolerance as compare
+from tests.support.dearer import dearer
 from tests.support.models import same
 
 from .chance import Chance
@@ -195,20 +193,6 @@ def verdict(proto: onnx.ModelProto, optimized: onnx.ModelProto, runs: list[Run],
         if status == DIFFERENT:
             break
     return worst
-
-
-def dearer(report: Any) -> str:
-    """Returns the price that rose: the target's time, or the number of launches on paper.
-
-    A loop that is unrolled has more nodes, but each trip of a loop launches those of its body.
-    """
-    cost = report["cost"]
-    if cost["target"] == "launches" and cost["after"]["launches"] > cost["before"]["launches"]:
-        return "there are more launches than before"
-    before, after = (cost[side]["seconds"] for side in ("before", "after"))
-    slight = SLIGHT * load_target(cost["target"]).launch
-    slower = before is not None and after is not None and after > before and not math.isclose(after, before, rel_tol=EQUALLY_DEAR, abs_tol=slight)
-    return f"it is predicted to take {after} s, and took {before}" if slower else ""
 
 
 def malformed(model: onnx.ModelProto, optimized: onnx.ModelProto) -> str:

@@ -190,3 +190,53 @@ def test_a_refusal_holds_for_models_that_differ_in_names_alone() -> None:
     of.figures(PLAIN, None)
     other = parse("""<ir_version: 8, opset_import: ["": 17, "nowhere": 1]> g (float[2] u) => (float[2] v) { v = nowhere.Strange (u) }""", "")
     assert of.figures(STRANGE, None).refused and of.figures(other, None).refused
+
+
+def test_multiply_adds_are_those_of_the_model_and_do_not_rise() -> None:
+    """A block of MobileNetV2, of 20 and 36 channels: ONNX Runtime fills them up to whole vectors. A
+    bias that a normalization leaves adds no product either.
+    """
+    channels = {name: np.abs(weights(36)) + 0.5 for name in ("s", "b", "m", "v")}
+    model = weighted(
+        """g (float[1, 20, 16, 16] x) => (float[1, 20, 16, 16] y)
+        {
+            e = Conv (x, expand)
+            n = BatchNormalization (e, s, b, m, v)
+            r = Clip (n, zero, six)
+            d = Conv <group = 36, pads = [1, 1, 1, 1]> (r, deep)
+            i = Identity (d)
+            p = Conv (i, project)
+            y = Add (x, p)
+        }""",
+        expand=weights(36, 20, 1, 1),
+        deep=weights(36, 1, 3, 3),
+        project=weights(20, 36, 1, 1),
+        zero=np.float32(0),
+        six=np.float32(6),
+        **channels,
+    )
+    result = eqsat.optimize(model)
+    cost = result.report["cost"]
+    counted = 16 * 16 * (20 * 36 + 36 * 9 + 36 * 20)
+    assert operators(result.model) == {"Conv": 3, "Clip": 1, "Add": 1}
+    assert cost["asked"] and cost["before"]["multiply_adds"] == cost["after"]["multiply_adds"] == counted
+    filled = sum(row.price.multiply_adds for row in valuation().rows(result.model, None))
+    assert filled > counted, "the runtime's own graph has more"
+
+
+def test_multiply_adds_of_attention_are_those_of_its_products() -> None:
+    """Softmax has none, so they stay the same when one operator takes the place of all."""
+    one = weighted("g (float[2, 4, 10, 16] q, float[2, 4, 12, 16] k, float[2, 4, 12, 16] v) => (y) { y = Attention (q, k, v) }", opset=24)
+    many = parse(
+        """g (float[2, 4, 10, 16] q, float[2, 4, 12, 16] k, float[2, 4, 12, 16] v) => (y)
+        { t = Transpose <perm = [0, 1, 3, 2]> (k)  s = MatMul (q, t)  p = Softmax <axis = -1> (s)  y = MatMul (p, v) }"""
+    )
+    assert valuation().multiply_adds(one) == valuation().multiply_adds(many) == 2 * 4 * 10 * 12 * (16 + 16)
+
+
+def test_multiply_adds_of_an_operator_that_onnx_can_not_type_behind_a_product() -> None:
+    """The facts know the types where onnx's inference knows none."""
+    text = "g (float[5, 6] x, float[6, 7] w, float[7, 8] v) => (y) {{ h = MatMul (x, w)  a = {domain}Gelu (h)  y = MatMul (a, v) }}"
+    header = '<ir_version: 10, opset_import: ["": 20, "com.microsoft": 1]>'
+    for domain in ("", "com.microsoft."):
+        assert valuation().multiply_adds(parse(text.format(domain=domain), header)) == 5 * 6 * 7 + 5 * 7 * 8
