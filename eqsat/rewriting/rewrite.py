@@ -227,6 +227,7 @@ class Rewriter:
             except Unchanged:
                 self.trace.choice, self.trace.bound = chosen.choice, 0.0
                 self.trace.became = {name: name for name in task.encoding.values}
+                self.trace.solutions.append(Solution(part.encoding, egraph, chooser, groups, chosen, opset))
                 raise
             self.trace.clock("decode", clock)
             grown = written_bytes(decoded.graph) - written_bytes(graph.proto)
