@@ -18,7 +18,7 @@ import onnx
 from onnx import defs
 
 from eqsat.errors import InputError
-from eqsat.facts.inference import is_equation
+from eqsat.facts.onnx_inference import is_equation
 from eqsat.model.known_versions import check_opset
 from eqsat.model.model import Constant, Function, FunctionKey, Graph, Model, Node, NodeCount, attribute_graphs, callees_first, function_key
 from eqsat.model.names import stored_names

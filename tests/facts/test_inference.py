@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
 
-from eqsat.facts import inference
+from eqsat.facts import inference, onnx_inference
 from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
 from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
 from eqsat.facts.inference import infer, rejection
@@ -267,14 +267,14 @@ def spied(monkeypatch: pytest.MonkeyPatch, *claims: Any) -> list[onnx.TypeProto]
     If there are `claims`, it answers with these.
     """
     told: list[onnx.TypeProto] = []
-    real = inference.infer_node_outputs
+    real = onnx_inference.infer_node_outputs
 
     def spy(schema: Any, node: Any, types: dict[str, onnx.TypeProto], *rest: Any, **options: Any) -> Any:
         told.extend(types.values())
         return {"o0": helper.make_tensor_type_proto(TensorProto.FLOAT, claims)} if claims else real(schema, node, types, *rest, **options)
 
     inference.forget()
-    monkeypatch.setattr(inference, "infer_node_outputs", spy)
+    monkeypatch.setattr(onnx_inference, "infer_node_outputs", spy)
     return told
 
 

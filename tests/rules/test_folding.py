@@ -21,7 +21,7 @@ import pytest
 import eqsat
 from tests.support.models import operators, parse
 
-CHAINS = 2  # chains in one model
+CHAINS = 4  # chains in one model
 CHANNELS = 4
 STEPS = ("BatchNormalization", "Mul", "Add", "Sub", "Div", "Sub from", None)
 FACTORS = ("Mul", "Div", None)  # steps that may cross padding
