@@ -273,7 +273,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.hit, found.model = INTERRUPTED, proto
     except MemoryError:
         found.hit, found.model = "memory", proto
-    if stayed or found.model is proto:
+    # A choice of the model as it is was made for reasons, too.
+    if stayed or (found.model is proto and not same):
         found.trace.forget()
     if job.keep:
         rewritten = found.trace.turns[0] if found.trace.turns and not stayed else Turn(proto, proto)
