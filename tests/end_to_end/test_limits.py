@@ -174,17 +174,17 @@ def test_a_result_that_computes_something_else_is_never_given(monkeypatch: pytes
     Verification finds it, and the original is the result.
     """
     import eqsat
-    from eqsat.rewriting import portions
+    from eqsat.choose.decode import Decoded, Decoder
 
-    right = portions.decode
+    right = Decoder.decode
 
-    def wrong(*arguments: object) -> object:
-        decoded = right(*arguments)  # type: ignore[arg-type]
+    def wrong(decoder: Decoder) -> Decoded:
+        decoded = right(decoder)
         for node in decoded.graph.node:
             node.op_type = {"Mul": "Sub"}.get(node.op_type, node.op_type)
         return decoded
 
-    monkeypatch.setattr(portions, "decode", wrong)
+    monkeypatch.setattr(Decoder, "decode", wrong)
     result = eqsat.optimize(MODEL, target="launches")
     assert result.report["verify"]["status"] == "different"
     assert result.report["notes"]
