@@ -21,7 +21,7 @@ from eqsat.choose.storing import Place, begin, finish, store_array, store_consta
 from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.facts.fact import UNKNOWN, Fact, dtype_name
+from eqsat.facts.fact import PACKED_BITS, UNKNOWN, Fact, dtype_name
 from eqsat.model.model import Graph, Node
 from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
@@ -114,7 +114,7 @@ class Decoder:
                 if self._is_stored(self.terms[eclass]):
                     self._constant(graph, nodes, eclass, self.terms[eclass], name)
                 else:
-                    nodes.append(self._identity(eclass, given, name))
+                    nodes += self._copy(graph, nodes, eclass, given, name)
             emitted.add(name)
         graph.node.extend(nodes)
         finish(graph, self.source)
@@ -229,22 +229,33 @@ class Decoder:
         array = self.encoding.terms.literals.get(term.data[0]).array if term.head == LITERAL else self.folded[eclass]
         store_array(graph, nodes, self.place, name, array)
 
-    def _identity(self, eclass: int, given: str, name: str) -> onnx.NodeProto:
+    def _copy(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], eclass: int, given: str, name: str) -> list[onnx.NodeProto]:
+        """Returns what gives a value a second name: an Identity, or its node once more where no
+        Identity takes its type.
+        """
         node = self.originals.producer.get(name)
         if node is not None and node.operator.name == "Identity" and node.operator.standard:
             copy = onnx.NodeProto()
             copy.CopyFrom(node.proto)
             copy.input[0] = given
-            return copy
-        if not self._can_be_copied(eclass):
-            raise Undecodable(f"'{name}' and '{given}' are one value, of a type that this opset's Identity does not take")
-        return helper.make_node("Identity", [given], [name])
+            return [copy]
+        if self._can_be_copied(eclass):
+            return [helper.make_node("Identity", [given], [name])]
+        term = self.terms[eclass]
+        if term.head < 0 or not self.encoding.terms.signatures[term.head].single:
+            raise Undecodable(f"'{name}' and '{given}' are one value, of a type that no Identity takes")
+        self.name[eclass] = name
+        again = self._nodes(graph, nodes, eclass, term)
+        self.name[eclass] = given
+        return again
 
     def _can_be_copied(self, eclass: int) -> bool:
-        """Tells whether Identity takes the values of a class in the graph's opset."""
+        """Tells whether Identity takes the values of a class in the graph's opset. ONNX Runtime has
+        no kernel for elements of less than a byte.
+        """
         knowledge = self._known(eclass)
         operator = find_operator("", "Identity", self.opset)
-        if knowledge == UNKNOWN or knowledge.other is not None or operator.schema is None:
+        if knowledge == UNKNOWN or knowledge.other is not None or operator.schema is None or knowledge.dtype in PACKED_BITS:
             return False
         kinds = {kind for constraint in operator.schema.type_constraints for kind in constraint.allowed_type_strs}
         return not knowledge.dtype or f"tensor({dtype_name(knowledge.dtype)})" in kinds

@@ -28,7 +28,7 @@ _INTEGER_KINDS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL INT4 UI
 INTEGERS = frozenset(int(TensorProto.DataType.Value(name)) for name in _INTEGER_KINDS.split())
 _FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
 # The bits of one element, for types that pack several elements into a byte.
-_BITS = {
+PACKED_BITS = {
     int(TensorProto.DataType.Value(name)): bits
     for name, bits in {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}.items()
 }
@@ -204,7 +204,7 @@ def packed_bytes(dtype: int, count: int) -> int:
 
 
 def _element_bits(dtype: int) -> int:
-    return _BITS[dtype] if dtype in _BITS else 8 * helper.tensor_dtype_to_np_dtype(dtype).itemsize
+    return PACKED_BITS[dtype] if dtype in PACKED_BITS else 8 * helper.tensor_dtype_to_np_dtype(dtype).itemsize
 
 
 def from_array(array: Array) -> Fact:

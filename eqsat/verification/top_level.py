@@ -6,7 +6,7 @@ only in these look the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import onnx
 
@@ -87,7 +87,7 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[o
     alias: dict[str, str] = {}
     twins: dict[str, str] = {}
     nodes: list[onnx.NodeProto] = []
-    for original in proto.graph.node:
+    for original in _defined_once(proto.graph.node):
         node = onnx.NodeProto()
         node.CopyFrom(original)
         bodies = [body for _, body in attribute_graphs(node)]
@@ -114,6 +114,22 @@ def _merged(proto: onnx.ModelProto, versions: Mapping[str, int]) -> tuple[list[o
             twins.update((old, new) for old, new in zip(node.output, twin.output, strict=True) if old)
             alias.update((old, new) for old, new in zip(node.output, twin.output, strict=True) if old)
     return nodes, twins
+
+
+def _defined_once(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """Yields the nodes without constants of a name that another one has: runtimes take the latest
+    one, wherever the name is read.
+    """
+    latest = {node.output[0]: node for node in nodes if _is_constant(node)}
+    for node in nodes:
+        if not _is_constant(node):
+            yield node
+        elif (found := latest.pop(node.output[0], None)) is not None:
+            yield found
+
+
+def _is_constant(node: onnx.NodeProto) -> bool:
+    return node.op_type == "Constant" and node.domain in ("", "ai.onnx") and len(node.output) == 1
 
 
 def identity(source: str, name: str) -> onnx.NodeProto:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 import eqsat
-from tests.support.models import parse
+from tests.support.models import operators, parse
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 
@@ -37,3 +37,11 @@ def _reshapes(model: onnx.ModelProto) -> list[onnx.NodeProto]:
 
 def _attributes(node: onnx.NodeProto) -> list[str]:
     return [attribute.name for attribute in node.attribute]
+
+
+def test_a_value_of_packed_elements_under_two_names_is_computed_twice() -> None:
+    """ONNX Runtime has no Identity of them."""
+    text = "g (uint4 z) => (uint4 a, uint4 b) <float x = {0.95}, float s = {1.46}> { a = QuantizeLinear (x, s, z)  b = QuantizeLinear (x, s, z) }"
+    result = eqsat.optimize(parse(text, '<ir_version: 10, opset_import: ["": 26]>'))
+    assert result.report["verify"]["status"] == "equal" and not result.report["notes"]
+    assert operators(result.model) == {"QuantizeLinear": 2}

@@ -326,3 +326,18 @@ def test_a_large_constant_of_equal_elements_is_not_drawn(ir_version: int, given:
     )
     region = Cut(LoadedModel(a), LoadedModel(b)).region(0, 0, 1 << 20)
     assert isinstance(region, Region) and {info.name for info in region.original.proto.graph.input} == given
+
+
+def test_constants_of_one_name_are_the_latest() -> None:
+    """ONNX Runtime loads such a model, and takes the latest one wherever the name is read."""
+    header = '<ir_version: 8, opset_import: ["": 17]>'
+    twice = parser.parse_model(
+        header + "g (float[2] x) => (float[2] y) { c = Constant <value_float = 1.0> ()  h = Exp (x)  y = Mul (h, c)  d = Constant <value_float = 2.0> () }"
+    )
+    twice.graph.node[-1].output[0] = "c"
+    other = parser.parse_model(header + "g (float[2] x) => (float[2] y) { c = Constant <value_float = 3.0> ()  h = Exp (x)  z = Mul (c, h)  y = Identity (z) }")
+    cut = Cut(LoadedModel(twice), LoadedModel(other))
+    regions = [cut.region(number, 0, 1 << 20) for number in range(len(cut))]
+    assert regions and all(isinstance(region, Region) for region in regions)
+    kept = [node for region in regions if isinstance(region, Region) for node in region.original.proto.graph.node if node.op_type == "Constant"]
+    assert {node.attribute[0].f for node in kept} == {2.0}
