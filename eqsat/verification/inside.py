@@ -7,11 +7,13 @@ made, the error is as large as it ever is, so values are compared there, region 
 
 A value is wrong only if it differs on values that really arise, from the models' inputs on. Two
 models may also have one name for two values. These are not nearly the same, and the region with the
-nodes that read them is equal, on arbitrary values. Such a name is given up.
+nodes that read them is equal, on arbitrary values. Such a name is given up, and at once if the values
+have other shapes.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -68,6 +70,10 @@ def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: E
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])
         if part.status == DIFFERENT and closed and part.output and part.output not in results:
+            if part.relative == math.inf:
+                cut.uncut(part.output)
+                number = 0
+                continue
             reasons[part.output] = part.reason
             almost = part.relative is not None and part.relative < _ALMOST
             if almost or len(given_up) >= _NAMES_GIVEN_UP:

@@ -10,6 +10,7 @@ results of Concat unwritten.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -27,7 +28,9 @@ _AT_ONCE = 4  # nudges between two looks whether any changes something
 
 
 class _Different(Exception):
-    """The optimized model differs from the original: the reason, and the output if there is one."""
+    """The optimized model differs from the original: the reason, the output if there is one, and its
+    error as a share of its length: infinite if the output has another type or shape.
+    """
 
     def __init__(self, reason: str, output: str = "", relative: float | None = None) -> None:
         super().__init__(reason)
@@ -179,7 +182,7 @@ class _Comparison:
             output = self._judgement.outputs[position]
             before, after = tolerance.signature(a), tolerance.signature(b)
             if before != after:
-                raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name)
+                raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name, math.inf)
             if output.random:
                 continue
             pairs = zip(tolerance.leaves(a), tolerance.leaves(b), strict=True)

@@ -32,7 +32,7 @@ class Verdict:
     regions: int | None = None
     seconds: float = 0.0
     draw: Draw | None = None  # the draw that showed the difference
-    relative: float | None = None  # the error on it, as a share of the output's length
+    relative: float | None = None  # the error on it, as a share of the output's length; infinite for another shape
 
     @property
     def max_error(self) -> float | None:

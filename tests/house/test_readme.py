@@ -83,5 +83,6 @@ def test_the_table_has_the_figures_of_the_picture() -> None:
     names = [cell.split()[0] for cell in table[0][1:]]
     rows = {row[0]: dict(zip(names, map(float, row[1:]), strict=True)) for row in table[2:]}
     latencies = drawn("light")
-    assert rows["latency"] == {name: round(geometric_mean(values), 2) for name, values in latencies.items()}
-    assert rows["models slower than the original by more than 1 %"] == {name: sum(value > 1.01 for value in values) for name, values in latencies.items()}
+    for name, values in latencies.items():  # the table has more optimizers
+        assert rows["latency"][name] == round(geometric_mean(values), 2)
+        assert rows["models slower than the original by more than 1 %"][name] == sum(value > 1.01 for value in values)

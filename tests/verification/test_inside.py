@@ -94,3 +94,13 @@ def test_errors_planted_in_a_transformer_are_found() -> None:
 
 def _is_found(original: onnx.ModelProto, plant: Plant) -> bool:
     return eqsat.verify(original, plant.model).status == DIFFERENT
+
+
+def test_names_whose_values_have_other_shapes_stand_for_two_values() -> None:
+    """onnxsim computes a Gelu on matrices, under the names that its values had before a Reshape."""
+    chain = " ".join(f"v{n + 1} = {operator} (v{n})" for n, operator in enumerate(["Tanh", "Exp", "Neg", "Sigmoid", "Abs", "Sqrt", "Cos", "Erf"]))
+    header = '<ir_version: 8, opset_import: ["": 17]> g (float[2, 3, 8] x) => (float[2, 3, 8] y)'
+    one = parser.parse_model(f"{header} {{ v0 = Sin (x)  {chain}  y = Ceil (v8) }}")
+    flat = "<int64[2] rows = {6, 8}, int64[3] back = {2, 3, 8}>"
+    other = parser.parse_model(f"{header} {flat} {{ s = Sin (x)  v0 = Reshape (s, rows)  {chain}  r = Reshape (v8, back)  y = Ceil (r) }}")
+    assert verify(LoadedModel(one), LoadedModel(other)).status == EQUAL
