@@ -22,7 +22,7 @@ from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import PACKED_BITS, UNKNOWN, Fact, dtype_name
-from eqsat.model.model import Graph, Node
+from eqsat.model.model import BODY_TYPES, Graph, Node
 from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
 from eqsat.terms.forms import Definition, Source, Written
@@ -334,7 +334,7 @@ class Decoder:
     def _rename(self, node: Node, proto: onnx.NodeProto, inputs: list[str]) -> None:
         mapping = dict(zip(node.captures, inputs[len(node.inputs) :], strict=True))
         for attribute in proto.attribute:
-            for graph in (attribute.g, *attribute.graphs) if attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) else ():
+            for graph in (attribute.g, *attribute.graphs) if attribute.type in BODY_TYPES else ():
                 rename_captures(graph, mapping)
 
     def _outputs(self, eclass: int, signature: Signature, term: Term, node: Node | None, inputs: Sequence[str] = ()) -> list[str]:

@@ -17,7 +17,7 @@ from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
 from eqsat.cost.target import Target
-from eqsat.model.model import attribute_graphs
+from eqsat.model.model import BODY_TYPES, attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 
 
@@ -148,7 +148,7 @@ def _priced(node: onnx.NodeProto, scope: _Scope) -> tuple[PricedNode, Price]:
 def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:
     domain = normal_domain(node.domain)
     operator = find_operator(domain, node.op_type, scope.opsets.get(domain, 1))
-    attributes = read_attributes(operator, [item for item in node.attribute if item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)])
+    attributes = read_attributes(operator, [item for item in node.attribute if item.type not in BODY_TYPES])
     return PricedNode(domain, node.op_type, attributes, _known(node.input, scope), _known(node.output, scope))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import onnx
 from onnx import TensorProto
 
-from eqsat.model.model import Constant, FunctionKey, Graph, Model, Node, attribute_graphs
+from eqsat.model.model import BODY_TYPES, Constant, FunctionKey, Graph, Model, Node, attribute_graphs
 from eqsat.model.tensors import Tensor
 from eqsat.operators import AttributeValue, read_attributes
 
@@ -121,7 +121,7 @@ class _Flattener:
         results: list[str] = []
         for body, graph in node.bodies.items():
             results += self.graph(graph, f"{prefix}{first}{INSIDE}{body}{INSIDE}", (*within, f"{operator} {node.proto.name or first}", body), keys)
-        plain = [item for item in node.proto.attribute if item.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS)]
+        plain = [item for item in node.proto.attribute if item.type not in BODY_TYPES]
         values = read_attributes(node.operator, plain)
         self.found.steps.append(
             Step(

@@ -70,14 +70,11 @@ def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: E
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])
         if part.status == DIFFERENT and closed and part.output and part.output not in results:
-            if part.relative == math.inf:
-                cut.uncut(part.output)
-                number = 0
-                continue
-            reasons[part.output] = part.reason
-            almost = part.relative is not None and part.relative < _ALMOST
-            if almost or len(given_up) >= _NAMES_GIVEN_UP:
-                return _hidden(reasons[given_up[0] if given_up else part.output])
+            if part.relative != math.inf:
+                reasons[part.output] = part.reason
+                almost = part.relative is not None and part.relative < _ALMOST
+                if almost or len(given_up) >= _NAMES_GIVEN_UP:
+                    return _hidden(reasons[given_up[0] if given_up else part.output])
             cut.uncut(part.output)
             number = 0
             continue

@@ -25,6 +25,7 @@ from eqsat.checker.kernels import foreign, reference
 from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float
 from eqsat.checker.kernels.noise import Noise
 from eqsat.contributed import DOMAINS, register
+from eqsat.model.model import BODY_TYPES
 from eqsat.operators import Attributes, Operator, contributed_operator, find_operator, read_attributes
 
 Feeds: TypeAlias = Mapping[str, Array]
@@ -118,11 +119,7 @@ class Program:
     def _step(self, node: onnx.NodeProto, imports: Mapping[str, int]) -> Step:
         operator = contributed_operator(node.domain, node.op_type) or find_operator(node.domain, node.op_type, imports.get(node.domain, 1))
         attributes = read_attributes(operator, node.attribute)
-        if (
-            operator.schema is None
-            or not operator.pure
-            or any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute)
-        ):
+        if operator.schema is None or not operator.pure or any(attribute.type in BODY_TYPES for attribute in node.attribute):
             raise Unsupported(f"{node.op_type} is random, has a body, or is not known")
         if unknown := [name for name in node.output if name and not self.types.get(name)]:
             raise Unsupported(f"the type of output {list(node.output).index(unknown[0])} of {node.op_type} is not known")
