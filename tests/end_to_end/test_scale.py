@@ -1,6 +1,6 @@
 """Models that are large in one way each.
 
-They have gigabytes of weights, forty thousand nodes, or a depth of twenty thousand. A process
+They have gigabytes of weights, a hundred thousand nodes, or a depth of twenty thousand. A process
 of its own optimizes each, and its peak of resident memory is read.
 """
 
@@ -120,13 +120,13 @@ def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool)
     onnx.checker.check_model(str(tmp_path / "out.onnx"))
 
 
-def test_forty_thousand_nodes(tmp_path: Path) -> None:
-    """100 chains of 100 blocks; a block is two equal nodes, their sum, and an identity."""
+def test_hundred_thousand_nodes(tmp_path: Path) -> None:
+    """100 chains of 250 blocks; a block is two equal nodes, their sum, and an identity."""
     nodes: list[onnx.NodeProto] = []
     ends: list[str] = []
     for chain in range(100):
         value = "x"
-        for block in range(100):
+        for block in range(250):
             name = f"{chain}_{block}"
             nodes += [
                 helper.make_node("Elu", [value], [f"a{name}"], alpha=1 + chain / 128),
@@ -136,7 +136,7 @@ def test_forty_thousand_nodes(tmp_path: Path) -> None:
             ]
             value = f"i{name}"
         ends.append(value)
-    assert len(nodes) == 40_000
+    assert len(nodes) == 100_000
     graph = helper.make_graph(
         nodes,
         "wide",
@@ -146,16 +146,14 @@ def test_forty_thousand_nodes(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]), tmp_path / "wide.onnx")
     run = optimize(tmp_path / "wide.onnx", tmp_path / "out.onnx", verify=False)
     assert run["report"]["limits"]["hit"] is None
-    assert operators(onnx.load(tmp_path / "out.onnx")) == {"Elu": 10_000, "Add": 10_000}
+    assert operators(onnx.load(tmp_path / "out.onnx")) == {"Elu": 25_000, "Add": 25_000}
 
 
-def test_eight_thousand_deep(tmp_path: Path) -> None:
-    """One chain: every second node has a twin, so nodes merge at every depth. Deeper chains need no
-    other code, as the test of deep constants shows.
-    """
+def test_twenty_thousand_deep(tmp_path: Path) -> None:
+    """One chain: every second node has a twin, so nodes merge at every depth."""
     nodes: list[onnx.NodeProto] = []
     value = "x"
-    for depth in range(4_000):
+    for depth in range(10_000):
         nodes += [
             helper.make_node("Tanh", [value], [f"t{depth}"]),
             helper.make_node("Tanh", [value], [f"u{depth}"]),
@@ -168,8 +166,8 @@ def test_eight_thousand_deep(tmp_path: Path) -> None:
     run = optimize(tmp_path / "deep.onnx", tmp_path / "out.onnx", verify=False)
     assert run["report"]["limits"]["hit"] is None
     found = operators(onnx.load(tmp_path / "out.onnx"))
-    assert found["Tanh"] == 4_000
-    assert found["Max"] <= 4_000
+    assert found["Tanh"] == 10_000
+    assert found["Max"] <= 10_000
 
 
 def test_constants_twenty_thousand_deep(tmp_path: Path) -> None:
