@@ -15,7 +15,7 @@ import onnx
 from eqsat.choose.decode import Undecodable
 from eqsat.egraph.finiteness import Finiteness
 from eqsat.explain.law_names import FLOW, StoredValues, of_nodes, of_preparation
-from eqsat.explain.merging import merged, merges
+from eqsat.explain.merging import joined, merged, merges
 from eqsat.explain.node_changes import changes
 from eqsat.explain.replay import Replay
 from eqsat.language.firing import Firing
@@ -109,9 +109,13 @@ class _Chain:
         groups = zip(solved.groups, solved.chosen.terms, strict=True)
         replays = [Replay(solved.encoding, solved.egraph, solved.chooser, proofs, group, goal) for group, goal in groups]
         begun = [replay.begin or {} for replay in replays]
+        # A merge may need a value that nothing reads after an earlier one, so each begins anew.
+        begin, names = self._model, dict[str, str]()
         for merge in merges(solved, proofs, begun):
-            found = merged(self._model, merge.names)
+            both = joined(names, merge.names)
+            found = merged(begin, both)
             if found is not None:
+                names = both
                 yield from self._step(found, merge.rules, merge.laws, merge.unknown, len(merge.names))
         choices = _Choices(self._turn, solved, replays)
         # Bodies and functions were rewritten on the way, by rules that this chain does not name.

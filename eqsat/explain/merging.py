@@ -137,6 +137,12 @@ def _names(solved: Solved, definitions: Definitions, group: int, reference: int,
     return {one: other for one, other in named if one != other}
 
 
+def joined(first: Mapping[str, str], then: Mapping[str, str]) -> dict[str, str]:
+    """Returns the names of two merges, one after the other, as those of one merge."""
+    both = {**then, **{name: then.get(now, now) for name, now in first.items()}}
+    return {name: now for name, now in both.items() if name != now}
+
+
 def merged(model: onnx.ModelProto, names: Mapping[str, str]) -> onnx.ModelProto | None:
     """Returns the model in which the users of some values read other values instead. Outputs of the
     model become copies. Returns None if the nodes would depend on one another in a circle.

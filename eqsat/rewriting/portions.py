@@ -58,7 +58,7 @@ class Whole:
 
 
 class Unchanged(Exception):
-    """The best form of every region is the region as it stands."""
+    """The chosen form of every region is the region as it stands."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.model.model import Model
 from eqsat.model.names import StableNames
-from eqsat.rewriting.portions import Regions, Whole
+from eqsat.rewriting.portions import Regions, Unchanged, Whole
 from eqsat.terms.terms import FOLDED, Term
 
 
@@ -32,6 +32,12 @@ class Solved:
     constants: Constants
     groups: Sequence[Group]
     chosen: Chosen
+
+    @property
+    def before(self) -> onnx.GraphProto:
+        """The graph that was solved."""
+        part = self.part
+        return (part.definitions.encoding if isinstance(part, Regions) else part.encoding).graph.proto
 
     @property
     def encoding(self) -> Encoding:
@@ -49,7 +55,10 @@ class Solved:
             return None
         choice = replace(self.chosen, terms=[dict(group) for group in terms])
         names.begin()
-        return replace(self.part, fresh=names).decode(self.egraph, self.chooser, choice, arrays).graph
+        try:
+            return replace(self.part, fresh=names).decode(self.egraph, self.chooser, choice, arrays).graph
+        except Unchanged:
+            return self.before
 
 
 @dataclass(frozen=True, slots=True)

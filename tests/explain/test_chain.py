@@ -86,6 +86,37 @@ def test_a_value_is_put_in_place_of_an_equal_one() -> None:
     assert found.steps[0].change.gone == ("Mul c", "Sqrt d", "Exp y") and found.steps[0].change.came == ("Exp y",)
 
 
+LAST_READER = """g (float[8] x) => (float[8] y, float[8] q) {
+    s = Cos (x)  v = Abs (x)  r = Cos (v)  n = Neg (x)  w = Abs (n)  e = Exp (w)  p = Relu (e)  y = Sin (p)  q = Add (r, s)
+}"""
+EVEN = """
+real rule also:
+    Cos(Abs(x)) => Cos(x)
+    test x: T[2]
+
+exact rule even:
+    Abs(Neg(x)) => Abs(x)
+    test x: T[2]
+
+exact rule positive:
+    Relu(Exp(x)) => Exp(x)
+    test x: T[2]
+"""
+
+
+def test_a_value_whose_last_reader_has_gone_is_still_put_in_place_of_another() -> None:
+    found = explained(LAST_READER, EVEN)
+    assert [step.change.rules for step in found.steps] == [("also",), ("even",), ("positive",)]
+    assert found.status == "equal"
+
+
+def test_regions_that_stay_for_a_while_are_no_step() -> None:
+    body = " ".join(f"a{place} = Mul (y{place}, y{place})  b{place} = Sqrt (a{place})  y{place + 1} = Sin (b{place})" for place in range(100))
+    found = explained(f"g (float[8] y0) => (float[8] y100) {{ {body} }}", ROOTS, target="onnxruntime-cpu")
+    assert {step.change.rules for step in found.steps} == {("root",)}
+    assert found.status == "equal"
+
+
 def test_a_rule_that_reads_a_list_is_found() -> None:
     found = explained(CONCAT)
     assert found.reached and all(step.change.complete for step in found.steps)
