@@ -65,7 +65,7 @@ def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: E
             judged.add(cut.key(number))
             late += 1
             continue
-        part, closed, depth = one_region(cut, number, examiner)
+        part, closed, depth = one_region(cut, number, examiner, end)
         judged.add(cut.key(number))
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])

@@ -23,6 +23,7 @@ _NAMES_GIVEN_UP = 64
 _ONLY_ONES = "it ran only at sizes that are all 1"
 # The levels of nodes that a region takes in before it, in turn until it is found equal.
 _DEPTHS = (0, 1, 4, 16, sys.maxsize)
+_ALMOST_ALL = 0.5  # the share of a model's nodes above which more of them are all of them
 
 
 def by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examiner, reason: str) -> Verdict:
@@ -41,7 +42,7 @@ def by_regions(original: LoadedModel, optimized: LoadedModel, examiner: Examiner
         if cut.key(number) in judged:
             number += 1
             continue
-        part, closed, _ = one_region(cut, number, examiner)
+        part, closed, _ = one_region(cut, number, examiner, end)
         if part.status == DIFFERENT and part.output and given_up < _NAMES_GIVEN_UP and cut.uncut(part.output):
             given_up += 1
             number = 0
@@ -72,14 +73,19 @@ class Part(NamedTuple):
     depth: int
 
 
-def one_region(cut: Cut, number: int, examiner: Examiner) -> Part:
+def one_region(cut: Cut, number: int, examiner: Examiner, end: float) -> Part:
     """Returns the verdict on a region of a cut.
 
     A region may fail on arbitrary values and hold on those that really arise. Arbitrary values may
-    also fail to move an output that real ones move. Deeper regions settle both.
+    also fail to move an output that real ones move. Deeper regions settle both. None of them begins
+    after `end`, a time of the monotonic clock.
     """
     part, closed, depth = Verdict(UNVERIFIED), False, 0
-    for depth in _DEPTHS:
+    depths = _DEPTHS if cut.share(number) < _ALMOST_ALL else (0, sys.maxsize)
+    for deeper in depths:
+        if deeper and time.monotonic() > end:
+            break
+        depth = deeper
         region = cut.region(number, depth, examiner.memory_limit // COPIES)
         if isinstance(region, str):
             part.reason = part.reason or region
