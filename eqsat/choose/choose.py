@@ -20,7 +20,7 @@ from eqsat.choose.prices import Prices
 from eqsat.choose.writable import unwritable
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.extract import Choice, Graph, Method, Node, extract
+from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
 from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.model.tensors import dense_bytes
@@ -248,7 +248,11 @@ class Chooser:
 
     def _taken(self, portion: Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
-        return walk(portion.graph, dict(self.fusions.apart(choice.nodes)))
+        try:
+            return walk(portion.graph, self.fusions.apart(choice.nodes, together=False))
+        except ExtractionError:
+            # The class of a first node, chosen otherwise, may need the class of the second.
+            return walk(portion.graph, self.fusions.apart(choice.nodes, together=True))
 
     def _groups_of_ways(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[int]:
         """Returns for each way the groups that can make it of inputs that they may read, as bits.

@@ -10,7 +10,7 @@ contains the pair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
 from eqsat.cost.fusion import Fusion
@@ -98,6 +98,8 @@ class Fusions:
         found: list[Term] = []
         for place, second in enumerate(self._ways):
             for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():
+                if child == second.eclass:
+                    continue  # a sum with zero, say: its two nodes cannot both be written
                 for number in self._firsts.get(child, ()):
                     first = self._ways[number]
                     if min(self._pairs.differences(first, second), default=0.0) < 0:
@@ -129,16 +131,16 @@ class Fusions:
                         found[picks[child]] = max(difference, found.get(picks[child], 0.0))
         return found
 
-    def apart(self, picks: Mapping[int, int]) -> Iterator[tuple[int, int]]:
-        """Yields the choice with each fused way replaced by its two ways. A class that is also
-        chosen directly keeps its own way.
+    def apart(self, picks: Mapping[int, int], together: bool) -> dict[int, int]:
+        """Returns a choice, children first, with each fused way replaced by its two ways. A class
+        that is also chosen directly keeps its own way, unless the two have to stay `together`.
         """
+        own: dict[int, int] = {}
+        firsts: dict[int, int] = {}
         for eclass, place in picks.items():
             way = self._ways[place]
-            if way.head != FUSED:
-                yield eclass, place
-                continue
-            first, second = way.data
-            yield eclass, second
-            if self._ways[first].eclass not in picks:
-                yield self._ways[first].eclass, first
+            own[eclass] = place
+            if way.head == FUSED:
+                first, own[eclass] = way.data
+                firsts.setdefault(self._ways[first].eclass, first)
+        return {**own, **firsts} if together else {**firsts, **own}

@@ -73,6 +73,35 @@ def test_a_dearer_kernel_is_paid_where_there_is_no_other_form(tmp_path: Path) ->
     assert operators(optimized(ALONE, tmp_path, 5, only=["dropout-nothing"]).model) == {"Relu": 1, "Exp": 1}
 
 
+BACK = """
+real rule back:
+    Relu(x) => Log(Exp(Relu(x)))
+    test x: T[2]
+"""
+
+
+def test_the_first_of_a_pair_is_not_made_of_the_second(tmp_path: Path) -> None:
+    """As long as the pair counts as one node, its second node seems not to need the first. A dear
+    first node is worth a Log of the second then.
+    """
+    target = tmp_path / "dear.toml"
+    target.write_text(FUSES.format(launches=0) + '[operators.Relu]\nclass = "elementwise"\nlaunches = 9\n')
+    result = eqsat.optimize(parse(SHARED), target=target, rules=[BACK], skip=["relu-max"])
+    assert result.report["notes"] == []
+    assert operators(result.model) == {"Relu": 1, "Exp": 1, "Tanh": 1}
+
+
+def test_nothing_is_fused_with_a_node_that_does_nothing() -> None:
+    """A sum with zeros is one class with its operand."""
+    weights = ", ".join(map(str, range(16)))
+    model = parse(f"""g (float[2,1,4] x, float[2,1,4] z) => (float[2,1,4] y) <float[4,4] w = {{{weights}}}, float[4] b = {{0,0,0,0}}> {{
+        n = Mul (x, z)  m = MatMul (n, w)  a = Add (m, b)  y = Relu (a)
+    }}""")
+    result = eqsat.optimize(model)
+    assert result.report["notes"] == []
+    assert "Add" not in operators(result.model)
+
+
 def test_the_dump_names_fused_ways(tmp_path: Path) -> None:
     optimized(ALONE, tmp_path, 1, dump_egraph=tmp_path / "dump.json")
     assert '"fused"' in (tmp_path / "dump.json").read_text()
