@@ -520,6 +520,9 @@ LAWLESS = [
     ("ScatterElements", {"reduction": b"none"}, (fact(FLOAT, 3), fact(INT64, 2), fact(FLOAT, 2))),
     ("PRelu", {}, (fact(FLOAT, 3), fact(FLOAT, 2, 3))),
     ("InstanceNormalization", {}, (fact(FLOAT, 1, 2, 0), fact(FLOAT, 2), fact(FLOAT, 2))),
+    ("Attention", {}, (fact(FLOAT, 2, 6, 4, 5), *[fact(FLOAT, 2, 4, 3, 5)] * 2)),
+    ("Attention", {}, (*[fact(FLOAT, 2, 6, 1, 5)] * 3, fact(FLOAT, 4, 1))),
+    ("Attention", {"q_num_heads": 4, "kv_num_heads": 3}, (fact(FLOAT, 2, 4, 20), *[fact(FLOAT, 2, 4, 15)] * 2)),
 ]
 
 
@@ -530,6 +533,8 @@ def test_laws_that_inference_does_not_know(operator: str, settings: dict[str, An
 
 LAWFUL = [
     ("ReduceMax", {}, (fact(FLOAT, 0, 3),)),
+    ("Attention", {}, (fact(FLOAT, 2, 6, 4, 5), *[fact(FLOAT, 2, 3, 1, 5)] * 2, fact(FLOAT, 6, 1, 3), *[fact(FLOAT, 2, 3, 2, 5)] * 2)),
+    ("Attention", {"q_num_heads": 4, "kv_num_heads": 2}, (fact(FLOAT, 2, 3, 20), *[fact(FLOAT, 2, 4, 10)] * 2, fact(FLOAT, 1, 4))),
     ("Conv", {"strides": (2,), "auto_pad": b"SAME_UPPER"}, (fact(FLOAT, 1, 1, 6), fact(FLOAT, 1, 1, 1))),
 ]
 

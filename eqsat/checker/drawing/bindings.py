@@ -249,6 +249,18 @@ class Bindings:
                     return False
                 return found is not False
 
+    def asked(self, name: str) -> tuple[int | None, ...] | None:
+        """Returns the shape that open conditions ask of a tensor, with None for a size that is open
+        yet; None if they do not tell its rank.
+        """
+        for condition, _ in self.pending:
+            if isinstance(condition, Judgement) and condition.name == name and condition.type.dims is not None:
+                if not any(isinstance(size, Spread) for size in condition.type.dims):
+                    sizes = [self.evaluate(size) if self._is_known(size) else None for size in condition.type.dims]
+                    return tuple(size if isinstance(size, int) else None for size in sizes)
+        sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
+        return None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
+
     def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
         """The comparison symbols and values with which open conditions compare `read`. None stands
         for an unknown value.

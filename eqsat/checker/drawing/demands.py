@@ -219,6 +219,25 @@ def _reshaped(node: Node) -> bool:
     return prod(x) == known if -1 not in sizes else sizes.count(-1) == 1 and known > 0 and prod(x) % known == 0
 
 
+def _attended(node: Node) -> bool:
+    """Whether batches, heads and positions agree."""
+    query = _by_heads(_sizes(node, 0), node.integer("q_num_heads", 0))
+    key, value = (_by_heads(_sizes(node, place), node.integer("kv_num_heads", 0)) for place in (1, 2))
+    if not len(query) == len(key) == len(value) == 4:
+        return False
+    past = _sizes(node, 4)
+    total = key[2] + (past[2] if len(past) == 4 else 0)
+    grouped = key[1] > 0 and query[1] % key[1] == 0 and (query[0], query[3]) == (key[0], key[3]) and key[:3] == value[:3]
+    mask = _sizes(node, 3)
+    known = all(size in (1, whole) for size, whole in zip(mask[::-1], (total, query[2], query[1], query[0]), strict=False))
+    return grouped and known and len(mask) <= 4 and mask[-1:] in ((), (total,))
+
+
+def _by_heads(shape: tuple[int, ...], heads: int) -> tuple[int, ...]:
+    """Returns the shape with an axis of heads, which three axes hold in the last one."""
+    return (shape[0], heads, shape[1], shape[2] // heads) if len(shape) == 3 and heads and shape[2] % heads == 0 else shape
+
+
 _WINDOWED: Final = frozenset("AveragePool Conv ConvInteger ConvTranspose LpPool MaxPool QLinearConv".split())
 _CONVOLVED: Final = (
     "the data has as many channels as the weights have for all groups, the groups divide the output channels, a bias has one element for each of these, "
@@ -245,6 +264,9 @@ _LAWS: Final[Mapping[str, Law]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), _QUANTIZED),
     **dict.fromkeys(("GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool", "MeanVarianceNormalization", "LRN"), _EMPTY),
     **dict.fromkeys(("ArgMax", "ArgMin"), _CHOSEN),
+    "Attention": Law(
+        "query, keys and values agree in batches and positions, the heads of the keys divide those of the query, and a mask broadcasts to the scores", _attended
+    ),
     "BatchNormalization": Law("all inputs but the data are vectors of one element for each channel", _vectors),
     "Clip": Law("the bounds are scalars", _scalars),
     "ConvTranspose": Law(

@@ -104,9 +104,13 @@ class Drawing:
         numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
         # A tensor at two inputs has one shape, so no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
-        return DrawnNode(
-            self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), self.dtypes[step.outputs[0]], lists, self.plain, self.symbolic
-        )
+        dtype, asked = self.dtypes[step.outputs[0]], self._asked(step.outputs[0])
+        return DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
+
+    def _asked(self, value: str) -> tuple[int | None, ...] | None:
+        """Returns the shape that conditions ask of a result, as far as it is known."""
+        shapes = (self.bindings.asked(name) for name, own in self.left.names.items() if own == value)
+        return next((shape for shape in shapes if shape is not None), None)
 
     def _place(self, place: int, drawn: DrawnNode, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
         """Draws one node.

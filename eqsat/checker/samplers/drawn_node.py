@@ -58,6 +58,8 @@ class DrawnNode:
     # Lists that guards may want again: shapes of other tensors, lists that earlier nodes have
     # bound.
     lists: Sequence[Sizes]
+    # The shape that conditions ask of the first result, with None for a size that is open yet.
+    asked: tuple[int | None, ...] | None = None
     from_test: bool = False  # whether it comes from a test line, whose shapes stay
     # Whether sizes will have names. Rules then see parameters as written, because normalizing them
     # needs known sizes.

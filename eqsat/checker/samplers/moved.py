@@ -6,11 +6,14 @@ the tensor); `equivalent_forms` writes them the other ways.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
 from eqsat.checker.samplers.equivalent_forms import END
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_size
+
+_OBEDIENCE = 0.8  # the chance of a draw that follows what conditions ask, where that is known
 
 
 def axis_of(node: DrawnNode, position: int = 0, key: str = "axis", extra: int = 0) -> int:
@@ -150,6 +153,9 @@ def sample_reshape(node: DrawnNode) -> None:
     length = node.length("shape")
 
     def draw() -> Sizes:
+        asked = _completed(node.asked, prod(shape))
+        if asked is not None and length in (None, len(asked)) and node.chance(_OBEDIENCE):
+            return asked
         alike = [other for other in node.lists if prod(other) == prod(shape) and len(other) == (length or len(other))]
         if alike and node.chance(0.25):
             return node.random.choice(alike)
@@ -173,6 +179,18 @@ def sample_reshape(node: DrawnNode) -> None:
         node.chosen["allowzero"] = 1
     if found is not None and 0 in node.fresh and all(size > 0 for size in found) and prod(found) != prod(shape):
         node.fit(0, found if node.chance(0.5) else (prod(found),))
+
+
+def _completed(asked: Sequence[int | None] | None, elements: int) -> Sizes | None:
+    """Returns the sizes that are asked, one open size computed; None if they do not hold so many
+    elements.
+    """
+    known = [size for size in asked or () if size is not None]
+    if asked is None or len(known) < len(asked) - 1:
+        return None
+    rest = elements // prod(known) if prod(known) else 0
+    sizes = tuple(rest if size is None else size for size in asked)
+    return sizes if prod(sizes) == elements else None
 
 
 def _regroup(node: DrawnNode, sizes: list[int]) -> None:
@@ -239,6 +257,10 @@ def sample_expand(node: DrawnNode) -> None:
     length = node.length("shape")
 
     def draw() -> Sizes:
+        asked = node.asked or ()
+        if len(asked) >= len(shape) and length in (None, len(asked)) and node.chance(_OBEDIENCE):
+            known = (*(1,) * (len(asked) - len(shape)), *shape)
+            return tuple(size if size != 1 else draw_size(node.random) if more is None else more for size, more in zip(known, asked, strict=True))
         sizes = tuple(draw_size(node.random) if size == 1 and node.chance(0.7) else size for size in shape)
         extra = node.random.choice((0, 0, 1, 2)) if length is None else length - len(sizes)
         return sizes[-extra:] if extra < 0 else (*(draw_size(node.random) for _ in range(extra)), *sizes)

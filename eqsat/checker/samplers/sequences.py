@@ -69,14 +69,16 @@ def sample_attention(node: DrawnNode) -> None:
     query = (*node.shape(0), *(draw_size(random, 1) for _ in range(4)))[:4] if 0 in node.fresh else node.shape(0)
     if len(query) != 4 or 0 in query:
         raise Unfit
-    node.fit(0, query)
     key = node.shape(1)
+    if 0 in node.fresh and 1 not in node.fresh and len(key) == 4 and 0 not in key:
+        query = (key[0], key[1] * random.choice((1, 1, 2)), query[2], key[3])
+    node.fit(0, query)
     heads = random.choice([count for count in range(1, query[1] + 1) if query[1] % count == 0])
     length = draw_size(random, 1)
     if 1 in node.fresh:
         key = (query[0], heads, length, query[3])
         node.fit(1, key)
-    if len(key) != 4:
+    if len(key) != 4 or 0 in key or query[1] % key[1] or (query[0], query[3]) != (key[0], key[3]):
         raise Unfit
     node.fit(2, (*key[:3], node.shape(2)[-1] if len(node.shape(2)) == 4 else draw_size(random, 1)))
     if node.present(3):
