@@ -127,6 +127,8 @@ def convolutions() -> Iterator[Case]:
         yield _conv(1, channels, channels, size, 3, groups, chain=4)
     for channels, size, window in [(30, 56, 1), (66, 56, 3), (130, 28, 1), (130, 28, 3), (258, 14, 1), (258, 14, 3)]:
         yield _conv(1, channels, channels, size, window)
+    for inputs, outputs, size in [(30, 8, 56), (66, 8, 28), (258, 16, 14)]:
+        yield _conv(1, inputs, outputs, size, 3)
     for channels, size, window in [(30, 112, 3), (98, 56, 3), (386, 14, 3)]:
         yield _conv(1, channels, channels, size, window, channels)
     for channels, groups, size in [(96, 12, 28), (144, 18, 14), (64, 16, 28)]:

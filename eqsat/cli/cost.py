@@ -57,14 +57,14 @@ def _cost(options: argparse.Namespace) -> int:
 
 def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
     """The prices and the times of a model on random inputs."""
-    from eqsat.cost.shaped import USUAL_SIZE
+    from eqsat.cost.shaped import assumed_size
     from eqsat.runtime.own_graph import NoGraph
     from eqsat.runtime.refusals import refusal
     from eqsat.verification.samples import NORMAL, Draw, draw, make_plan
 
     try:
         plan = make_plan(model)
-        sizes = {name: valuation.sizes.get(name, USUAL_SIZE) for name in plan.symbols}
+        sizes = {name: assumed_size(name, valuation.sizes) for name in plan.symbols}
         return valuation.measured(model, folder, draw(plan, Draw(sizes, NORMAL, 0)), _RUNS)
     except (NoGraph, NotImplementedError, ValueError) as error:
         raise InputError(f"the model can not be measured: {refusal(str(error))}") from None

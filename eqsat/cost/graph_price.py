@@ -15,7 +15,7 @@ import onnx
 from eqsat.control.bodies import first_output, fits
 from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
-from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
+from eqsat.cost.shaped import PricedNode, Shaped, assumed_size
 from eqsat.cost.target import Target
 from eqsat.model.model import BODY_TYPES, attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
@@ -163,5 +163,5 @@ def _shaped(kind: onnx.TypeProto, sizes: Mapping[str, int]) -> Shaped:
     tensor = kind.tensor_type
     if not tensor.HasField("shape"):
         return Shaped(tensor.elem_type, None)
-    shape = (size.dim_value if size.HasField("dim_value") else sizes.get(size.dim_param, USUAL_SIZE) for size in tensor.shape.dim)
+    shape = (size.dim_value if size.HasField("dim_value") else assumed_size(size.dim_param, sizes) for size in tensor.shape.dim)
     return Shaped(tensor.elem_type, tuple(max(size, 0) for size in shape))

@@ -10,6 +10,7 @@ from onnx import TensorProto
 from eqsat.cost.kinds import COUNTERS, DECLARED
 from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
+from eqsat.cost.sliding import patches
 from eqsat.cost.target import Blocked, Rates, Target
 from eqsat.cost.workload import Work, integer
 
@@ -46,7 +47,7 @@ def work(node: PricedNode, target: Target) -> Work:
             found = found._replace(operations=declared.operations * found.elements)
     if target.blocked is not None and found.kind in _CONVS and (node.domain == _BLOCKED_DOMAIN or blocks(node, target.blocked)):
         return found._replace(kind=found.kind + "_blocked")
-    return found
+    return found._replace(elements=found.elements + patches(node, found)) if found.kind == "conv" else found
 
 
 def price(node: PricedNode, target: Target) -> Price:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from eqsat.operators import Attributes, full_name
 
 USUAL_SIZE = 64
 """The size of a dimension that has no number and to which the caller gives none."""
+
+_BATCH = re.compile("(.*_)?batch(_.*)?|N|bs", re.IGNORECASE)
 
 _ABSURD = 1 << 60  # models may declare sizes that no machine has
 
@@ -57,6 +60,14 @@ class PricedNode:
         return full_name(self.domain, self.name)
 
 
+def assumed_size(name: str, sizes: Mapping[str, int]) -> int:
+    """Returns the size that prices assume for a named dimension. One that `sizes` lacks has the usual
+    size, or 1 if its name is that of a batch: models are mostly deployed to answer one request.
+    """
+    size = sizes.get(name)
+    return size if size is not None else 1 if _BATCH.fullmatch(name) else USUAL_SIZE
+
+
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:
     """Returns the known type of a tensor, with `sizes` for the names of dimensions."""
     shape = None if fact.shape is None else tuple(_size(size, sizes) for size in fact.shape)
@@ -69,7 +80,7 @@ def _size(size: Dim, sizes: Mapping[str, int]) -> int:
     if isinstance(size, int):
         # A model may declare a negative size. It fails when the model runs, not here.
         return max(size, 0)
-    return _known_size(size, tuple([sizes.get(name, USUAL_SIZE) for name in symbols(size)]))
+    return _known_size(size, tuple([assumed_size(name, sizes) for name in symbols(size)]))
 
 
 @functools.lru_cache(1 << 12)

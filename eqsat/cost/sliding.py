@@ -69,6 +69,14 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
     return count
 
 
+def patches(node: PricedNode, done: Work) -> float:
+    """Returns the elements that a dense Conv outside the blocked layout copies together, so that all
+    its windows are one product. Windows of one element need no copy.
+    """
+    weights = shape_at(node.inputs, 1)
+    return done.multiply_adds / max(weights[0], 1) if weights is not None and any(size > 1 for size in weights[2:]) else 0.0
+
+
 def conv_transpose(node: PricedNode) -> Work:
     """Counts ConvTranspose: each element of the input adds a window of the filters to the output."""
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)

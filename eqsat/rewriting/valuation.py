@@ -20,7 +20,7 @@ import onnx
 from eqsat.control.bodies import BODIES
 from eqsat.cost.graph_price import NodePrice, Totals, node_prices
 from eqsat.cost.price import Price
-from eqsat.cost.shaped import USUAL_SIZE
+from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
 from eqsat.model.file_bytes import written_bytes
@@ -106,7 +106,7 @@ class Valuation:
     def assumed(self, model: onnx.ModelProto) -> dict[str, int]:
         """Returns the size that prices assume for each named dimension of a model's inputs."""
         declared = [size for info in model.graph.input for size in info.type.tensor_type.shape.dim]
-        return {size.dim_param: self.sizes.get(size.dim_param, USUAL_SIZE) for size in declared if size.dim_param}
+        return {size.dim_param: assumed_size(size.dim_param, self.sizes) for size in declared if size.dim_param}
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
@@ -151,16 +151,16 @@ class Valuation:
         ONNX Runtime does not run the model, and `ValueError` where the model is too large for one
         message.
         """
-        data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(folder), feeds, runs, self.worker)
+        data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(model, folder), feeds, runs, self.worker)
         prices = [row for row in self._sized(data) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
         return Row(row.name, row.node.key, row.price, self.target.knows(row.node.key), row.inputs, row.outputs, measured)
 
-    def _surroundings(self, folder: Path | None) -> tuple[str | None, str | None, Mapping[str, int], int]:
+    def _surroundings(self, model: onnx.ModelProto, folder: Path | None) -> tuple[str | None, str | None, Mapping[str, int], int]:
         """Returns the arguments of a request to the runtime that are no part of the model."""
-        return None if folder is None else str(folder), self.library, self.sizes, USUAL_SIZE
+        return None if folder is None else str(folder), self.library, self.assumed(model), USUAL_SIZE
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> list[NodePrice]:
         """Returns the price of each node that runs. The message has stand-ins for large weights, and
@@ -170,7 +170,7 @@ class Valuation:
             self.asks = False
         if self.asks:
             try:
-                data = own_graph(message, zeros, *self._surroundings(folder), self.worker)
+                data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker)
                 self._loads = True
                 return self._sized(data)
             except (NoGraph, ValueError) as error:
@@ -264,7 +264,7 @@ class Valuation:
         can, and the trips of its loops. Where only launches count, types tell no more than trips.
         """
         found = light(model)
-        fix_sizes(found.graph, self.sizes, USUAL_SIZE)
+        fix_sizes(found.graph, self.assumed(found), USUAL_SIZE)
         try:
             found = inlined(found)
         except NativeFailure:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from eqsat.cost.shaped import USUAL_SIZE
+from eqsat.cost.shaped import assumed_size
 from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
 from eqsat.verification.relations import related_plans
@@ -51,13 +51,13 @@ def runnable_inputs(
 
 
 def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
-    yield Draw({name: assumed.get(name, USUAL_SIZE) for name in plan.symbols}, NORMAL, 0)
+    yield Draw({name: assumed_size(name, assumed) for name in plan.symbols}, NORMAL, 0)
     for sizes, style in attempts(plan):
         yield Draw({name: assumed.get(name, size) for name, size in sizes.items()}, style, 0)
 
 
 def _related_draws(original: onnx.ModelProto, plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
     for related in related_plans(with_functions_inlined(original), plan):
-        sizes = with_computed(related, {name: assumed.get(name, USUAL_SIZE) for name in related.symbols})
+        sizes = with_computed(related, {name: assumed_size(name, assumed) for name in related.symbols})
         if sizes is not None:
             yield Draw(sizes, NORMAL, 0)

@@ -40,10 +40,10 @@ def test_sums_are_those_of_the_nodes(path: Path, capsys: pytest.CaptureFixture[s
 
 def test_the_sizes_that_prices_assume_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "free.onnx"
-    path.write_bytes(parse("g (float[N, M] x) => (float[N, M] y) { y = Exp (x) }").SerializeToString())
-    assert record(capsys, path, "--assume-dim", "M=3")["sizes"] == {"N": 64, "M": 3}
+    path.write_bytes(parse("g (float[N, M, K] x) => (float[N, M, K] y) { y = Exp (x) }").SerializeToString())
+    assert record(capsys, path, "--assume-dim", "M=3")["sizes"] == {"N": 1, "M": 3, "K": 64}
     assert main(["cost", str(path)]) == 0
-    assert "\ntarget  onnxruntime-cpu at N=64, M=64, the graph that" in capsys.readouterr().out
+    assert "\ntarget  onnxruntime-cpu at N=1, M=64, K=64, the graph that" in capsys.readouterr().out
 
 
 def test_measured_times_stand_beside_predictions(path: Path, capsys: pytest.CaptureFixture[str]) -> None:

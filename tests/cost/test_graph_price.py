@@ -6,7 +6,7 @@ import onnx
 
 from eqsat.cost.graph_price import node_prices
 from eqsat.cost.price import price
-from eqsat.cost.shaped import Shaped
+from eqsat.cost.shaped import Shaped, assumed_size
 from eqsat.cost.target import load_target
 from tests.support.models import parse
 
@@ -36,3 +36,9 @@ def test_nodes_that_are_alike_in_part_have_prices_of_their_own() -> None:
     assert [rows[name].node.key for name in "def"] == ["Gelu", "com.microsoft.FastGelu", "com.acme.Gelu"]
     assert [rows[name].node.outputs[0] for name in "kl"] == [Shaped(F, (64, 2)), Shaped(F, (32, 2))]
     assert [rows[name].outputs for name in "kl"] == [("k", "i"), ("l", "j")]
+
+
+def test_a_batch_counts_as_one() -> None:
+    names = ["batch", "batch_size", "input_batch", "Batch", "N", "bs", "sequence", "n_batches", "M"]
+    assert [assumed_size(name, {}) for name in names] == [1] * 6 + [64] * 3
+    assert assumed_size("batch", {"batch": 8}) == 8

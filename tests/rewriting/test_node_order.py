@@ -36,8 +36,8 @@ def test_the_peak_is_what_is_alive_at_once() -> None:
 def test_constants_do_not_count_and_dimensions_have_the_assumed_size() -> None:
     model = weighted("g (float[1, 256] x) => (float[1, 4] y) { y = MatMul (x, w) }", w=np.ones((256, 4), np.float32))
     assert memory(model, None, {}) == KILO + 16
-    text = "g (float[N, 4] x) => (float[N, 4] y) { y = Exp (x) }"
-    assert peak(text) == 2 * 64 * 16 and peak(text, N=3) == 2 * 3 * 16
+    text = "g (float[S, 4] x) => (float[S, 4] y) { y = Exp (x) }"
+    assert peak(text) == 2 * 64 * 16 and peak(text, S=3) == 2 * 3 * 16
 
 
 def test_functions_are_seen_inside() -> None:
