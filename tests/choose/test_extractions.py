@@ -43,8 +43,8 @@ def test_an_equal_problem_is_solved_once(solved: list[Graph]) -> None:
 
 def test_a_problem_with_other_prices_or_limits_is_another(solved: list[Graph]) -> None:
     extractions = Extractions()
-    assert chosen(extractions, problem()) == {0: 0, 1: 1}
-    assert chosen(extractions, problem(cost=4.0)) == {1: 2}
+    assert chosen(extractions, problem(), initial=2) == {0: 0, 1: 1}
+    assert chosen(extractions, problem(cost=4.0), initial=2) == {1: 2}
     assert chosen(extractions, problem(limit=2.0), initial=2) == {1: 2}
     assert len(solved) == 3
 
