@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from eqsat.choose.extractions import Extractions
 from eqsat.choose.fusions import Fusions
 from eqsat.choose.groups import Group, added, allotted, joined
 from eqsat.choose.made_constants import MadeConstants
@@ -106,8 +107,9 @@ class Portion:
 class Chooser:
     """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
-    def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker) -> None:
+    def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker, extractions: Extractions | None = None) -> None:
         encoding, egraph = prices.encoding, prices.egraph
+        self._extractions = Extractions() if extractions is None else extractions
         self._encoding = encoding
         self._egraph = egraph
         self.prices = prices
@@ -304,7 +306,7 @@ class Chooser:
         for turn in range(ROUNDS):
             for place in dearer:
                 nodes[local[place]] = replace(nodes[local[place]], cost=graph.nodes[place].cost + dearer[place])
-            choice = extract(Graph(small.classes, nodes, small.roots, limits), method=method, initial=known, time_limit=time_limit, work=work, gap=gap)
+            choice = self._extractions.extract(Graph(small.classes, nodes, small.roots, limits), known, method, time_limit, work, gap)
             picks = {graph.nodes[places[number]].eclass: places[number] for number in choice.nodes.values()}
             forced = self.fusions.penalties(picks)
             cost = math.fsum([*(graph.nodes[place].cost for place in picks.values()), *forced.values()])

@@ -40,7 +40,8 @@ def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping
     """Completes a graph that sees the values `around` it. `given` are facts of its inputs."""
     declared = {info.name: info.type for info in graph.value_info}
     bodies = [node for node in graph.node if any(attribute_graphs(node))]
-    if not bodies and not around and all(_is_sized(declared.get(name)) for node in graph.node for name in node.output if name):
+    written = {info.name: info.type for info in graph.output} | declared
+    if not bodies and not around and all(_is_sized(written.get(name)) for node in graph.node for name in node.output if name):
         return
     sizing = _Sizing(graph, declared, opsets, around, given)
     for node in graph.node:

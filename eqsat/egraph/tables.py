@@ -33,6 +33,10 @@ class EGraph:
     firings: Sequence[Firing] = ()
     """The rules that ran. They know the matches about which they have decided."""
 
+    def holds_more(self, other: EGraph) -> bool:
+        """Tells whether this e-graph differs from an earlier one of the same run."""
+        return (self.terms, self.facts, self.class_of) != (other.terms, other.facts, other.class_of)
+
 
 def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:
     """Reads the e-graph from egglog.

@@ -53,19 +53,23 @@ class Excerpter:
         self._blurred: dict[int, int] = {}
         self._shared: set[int] = set()  # constants that several pieces read
 
-    def excerpt(self, pieces: Sequence[Region | Barrier], fresh: FreshNames) -> Excerpt:
-        """Returns the excerpt of a graph that was cut into pieces."""
-        encoding = self._encoding
+    def kinds(self, pieces: Sequence[Region | Barrier]) -> list[list[Region]]:
+        """Returns the regions among the pieces of a graph by kind, in the order of the graph."""
         regions = [piece for piece in pieces if isinstance(piece, Region)]
         uses = Counter(reference for piece in pieces for reference in (piece.references if isinstance(piece, Region) else self._definitions.values(piece.node)))
         self._shared = {reference for reference, count in uses.items() if count > 1}
         kinds: dict[Hashable, list[Region]] = {}
         for region in regions:
             kinds.setdefault(self._key(region), []).append(region)
+        return list(kinds.values())
+
+    def excerpt(self, kinds: Sequence[Sequence[Region]], fresh: FreshNames) -> Excerpt:
+        """Returns an excerpt of some kinds of regions of the graph that was cut last."""
+        encoding = self._encoding
         graph = Graph(onnx.GraphProto(name=encoding.graph.proto.name), (), (), {}, [])
         out = Encoding(encoding.terms, encoding.derivation, graph)
         out.facts += encoding.facts[:2]
-        found = Excerpt(list(kinds.values()), out)
+        found = Excerpt([list(same) for same in kinds], out)
         for same in found.kinds:
             places, names = self._copy(same[0], out, fresh)
             found.names.append({name: reference for reference, name in names.items()})

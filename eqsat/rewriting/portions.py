@@ -24,7 +24,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
-from eqsat.regions.excerpt import Excerpt, hollowed
+from eqsat.regions.excerpt import Excerpt, Excerpter, hollowed
 from eqsat.regions.sameness import is_region
 from eqsat.regions.stitch import Solution, Stitcher
 from eqsat.terms.terms import PROJECTION
@@ -67,6 +67,7 @@ class Regions:
 
     definitions: Definitions
     pieces: Sequence[Region | Barrier]
+    excerpter: Excerpter
     excerpt: Excerpt
     foldings: Callable[[Graph], Folding]
     fresh: FreshNames
@@ -86,6 +87,13 @@ class Regions:
         """Describes the size of the portion, for people."""
         copies = sum(map(len, self.excerpt.kinds))
         return f"{len(self.excerpt.kinds)} kinds of {copies} regions"
+
+    def only(self, kinds: Sequence[int]) -> Regions:
+        """Returns some of the kinds as a graph of their own, to look at: it has no barriers, and its
+        names may come again.
+        """
+        excerpt = self.excerpter.excerpt([self.excerpt.kinds[kind] for kind in kinds], self.fresh.stable())
+        return replace(self, excerpt=excerpt, pieces=[region for same in excerpt.kinds for region in same])
 
     def groups(self, egraph: EGraph) -> list[Group]:
         """Returns one group for each kind: the outputs of its first region."""

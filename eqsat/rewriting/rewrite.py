@@ -22,6 +22,7 @@ import onnx
 from eqsat.choose.choose import Chooser, Chosen
 from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.dump import Dump, operators
+from eqsat.choose.extractions import Extractions
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
 from eqsat.choose.prices import Prices, prices_of
@@ -49,6 +50,7 @@ from eqsat.regions.cut import Cutter, Region, Sizes
 from eqsat.regions.excerpt import Excerpter
 from eqsat.rewriting.body_facts import control_flow_facts, has_halves
 from eqsat.rewriting.portions import Regions, Unchanged, Whole, stored_by
+from eqsat.rewriting.scouting import scouted
 from eqsat.rewriting.solved import Solved
 from eqsat.rewriting.trace import Trace
 from eqsat.rewriting.uses import Solution
@@ -120,6 +122,7 @@ class Rewriter:
         self._terms = Terms(options.domains - {function.proto.domain for function in model.functions.values()})
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
+        self._extractions = Extractions()
         self._growth = options.growth
         self._simplified: tuple[_Task, EGraph] | None = None
         self.trace = trace
@@ -165,6 +168,8 @@ class Rewriter:
             self._simplified = (task, egraph)
 
         egraph, record = self._rewritten(task, keep if outer.main else _forget)
+        if outer.main and self._simplified is not None and not egraph.holds_more(self._simplified[1]):
+            self._simplified = None  # later phases have found nothing, so both graphs are one
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
         return self._solved(task, egraph)
@@ -173,6 +178,7 @@ class Rewriter:
         """Returns the e-graph that the rules make of a graph, and the record of the engine."""
         encoding, ruleset = task.part.encoding, self._options.ruleset
         if not self._options.greedy:
+            ruleset = self._scouted(task, task.part) if isinstance(task.part, Regions) else ruleset
             return saturate(encoding, self._limits(), ruleset, simplified)
         around = Surroundings(
             lambda egraph: self._prices(encoding, egraph, task.opset),
@@ -183,13 +189,34 @@ class Rewriter:
         )
         return rewrite_greedily(encoding, self._limits(), ruleset, self._options.seed, around, simplified)
 
+    def _scouted(self, task: _Task, part: Regions) -> RuleSet:
+        """Returns the rules that run on the regions of a graph: all, or those that helped where some
+        of the regions stand for many.
+        """
+        ruleset = self._options.ruleset
+
+        def solved(some: Regions, egraph: EGraph, share: float) -> Solution:
+            chooser, groups = self._chooser(some.encoding, egraph, task.opset), some.groups(egraph)
+            chosen = chooser.choose(groups, max(0.0, task.growth) * share, self._time_to_choose()[1], self._options.extractor)
+            return Solution(some.encoding, egraph, chooser, groups, chosen, task.opset)
+
+        found = scouted(part, ruleset, lambda some, keep: saturate(some.encoding, self._limits(), ruleset, keep), solved)
+        if found is None:
+            return ruleset
+        self.trace.records.append(found.record)
+        self.trace.tried += found.solutions
+        return found.ruleset
+
+    def _chooser(self, encoding: Encoding, egraph: EGraph, opset: int) -> Chooser:
+        return Chooser(self._prices(encoding, egraph, opset), self._fold_limit, opset, self._worker, self._extractions)
+
     @property
     def _fold_limit(self) -> int:
         return self._options.memory // 4
 
     def simplified(self) -> tuple[onnx.GraphProto, Trace] | None:
         """Returns the main graph after the first phase alone, with its record. Returns None if
-        there is no such phase, or if it found nothing.
+        there is no such phase, if it found nothing, or if it found all.
         """
         if self._simplified is None:
             return None
@@ -208,7 +235,7 @@ class Rewriter:
     def _solved(self, task: _Task, egraph: EGraph) -> tuple[Decoded, tuple[Fact, ...]]:
         """Returns the best graph in an e-graph, and the facts of its outputs."""
         graph, outer, place, encoding, part, opset, growth = task
-        chooser = Chooser(self._prices(part.encoding, egraph, opset), self._fold_limit, opset, self._worker)
+        chooser = self._chooser(part.encoding, egraph, opset)
         constants = Constants(part.encoding, egraph, chooser, part.folding)
         if outer.main:
             self._options.progress(f"choose, {part.title}")
@@ -263,12 +290,13 @@ class Rewriter:
         pieces = cutter.cut(sizes, self._options.shifted)
         if sum(isinstance(piece, Region) for piece in pieces) < 2:
             return None
-        excerpt = Excerpter(cutter.definitions).excerpt(pieces, self._fresh)
+        excerpter = Excerpter(cutter.definitions)
+        excerpt = excerpter.excerpt(excerpter.kinds(pieces), self._fresh)
 
         def folding(graph: Graph) -> Folding:
             return Folding(self._model, graph, {}, opsets, self._worker, self._options.memory)
 
-        return Regions(cutter.definitions, pieces, excerpt, folding, self._fresh, place, opset)
+        return Regions(cutter.definitions, pieces, excerpter, excerpt, folding, self._fresh, place, opset)
 
     def _limits(self) -> Limits:
         """Returns the limits of saturation. It gets only a share of the time left, because choosing

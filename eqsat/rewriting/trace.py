@@ -32,6 +32,10 @@ class Trace:
     solved: Solved | None = None  # the main graph, if it is kept
     solutions: list[Solution] = field(default_factory=list[Solution])
     """The choices that made the result, until the rules are known that they use."""
+    tried: list[Solution] = field(default_factory=list[Solution])
+    """The choices from which the rules were chosen that ran on all regions. No result is made of
+    them, but they tell what speaks against other rules.
+    """
     uses: Uses = field(default_factory=Uses)
     turns: list[Turn] = field(default_factory=list[Turn])  # those whose results were used, if solved graphs are kept
 
@@ -63,12 +67,15 @@ class Trace:
         fired = fired_rules(self)
         for solution in self.solutions:
             self.uses.join(solution.uses(fired, worker, priced))
-        self.solutions = []
+        for solution in self.tried if priced is not None else ():
+            self.uses.join(Uses(reasons=solution.uses(fired, worker, priced).reasons))
+        self.solutions, self.tried = [], []
 
     def forget(self) -> None:
         """Forgets the choices of a result that is not kept."""
         self.turns.clear()
         self.solutions.clear()
+        self.tried.clear()
         self.uses = Uses()
 
     def clock(self, stage: str, since: float) -> float:

@@ -18,7 +18,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import Method
 from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
-from eqsat.proofs.used import used_rules
+from eqsat.proofs.used import Used, used_rules
 from eqsat.rewriting.unused import BYTES, COST, GROWTH, LAUNCHES, LOST, NOTHING, SAME, SECONDS, UNPRICED, Reason, lacks
 from eqsat.runtime.worker import Worker
 from eqsat.terms.terms import Term
@@ -67,10 +67,18 @@ class Solution:
             return Uses(set(fired))  # each rewrite of a destructive engine took the place of what it matched
         tables = Tables(self.encoding.terms, self.egraph)
         firings = [firing for firing in self.egraph.firings if firing.compiled.rule.name in fired]
-        used = used_rules(self.encoding, self.egraph, Matcher(tables, firings, _BUDGET, _SHARE).at, self.groups, self.chosen.terms)
+        used = self._traced(tables, firings)
         others = [firing for firing in firings if firing.compiled.rule.name not in used.rules]
         reasons = self._obstacles(others, worker) if priced is None else dict(Unused(self, worker, priced).reasons(Matcher(tables, others).all()))
         return Uses(used.rules, used.complete, reasons)
+
+    def traced(self, fired: Collection[str]) -> Used:
+        """Returns the rules among those that `fired` by which the choice is made."""
+        firings = [firing for firing in self.egraph.firings if firing.compiled.rule.name in fired]
+        return self._traced(Tables(self.encoding.terms, self.egraph), firings)
+
+    def _traced(self, tables: Tables, firings: Sequence[Firing]) -> Used:
+        return used_rules(self.encoding, self.egraph, Matcher(tables, firings, _BUDGET, _SHARE).at, self.groups, self.chosen.terms)
 
     def _obstacles(self, firings: Iterable[Firing], worker: Worker) -> dict[str, Reason]:
         """Returns what the result may not have of each rule that makes nothing else."""

@@ -88,3 +88,11 @@ def test_operators_of_the_runtime_have_sizes_in_any_opset() -> None:
 def test_a_value_of_unknown_rank_stays_unknown() -> None:
     found = sizes(parse("g (float[2, 3] x, int64[A] s) => (float[B] z) { y = com.microsoft.Strange (x)  z = Relu (y) }"))
     assert found["z"] is None
+
+
+def test_sizes_of_declared_outputs_are_not_found_again() -> None:
+    """An output has no entry in `value_info` of its own."""
+    model = parse("g (float[2, 3] x) => (float[2, 3] y) <float[2, 3] a> { a = Relu (x)  y = Tanh (a) }")
+    before = model.SerializeToString()
+    complete(model.graph, model.opset_import)
+    assert model.SerializeToString() == before

@@ -65,7 +65,8 @@ def pieces(model: onnx.ModelProto, least: int, most: int, shifted: bool = False)
 def kinds(model: onnx.ModelProto, least: int, most: int) -> list[int]:
     """Returns how often each kind of region occurs."""
     cutter, found = pieces(model, least, most)
-    excerpt = Excerpter(cutter.definitions).excerpt(found, FreshNames(all_names(model.graph)))
+    excerpter = Excerpter(cutter.definitions)
+    excerpt = excerpter.excerpt(excerpter.kinds(found), FreshNames(all_names(model.graph)))
     return [len(same) for same in excerpt.kinds]
 
 
@@ -184,7 +185,7 @@ def test_a_region_sees_no_twins_of_constants(monkeypatch: pytest.MonkeyPatch) ->
         seen.append(graph)
         return extract(graph, **settings)
 
-    monkeypatch.setattr("eqsat.choose.choose.extract", watched)
+    monkeypatch.setattr("eqsat.choose.extractions.extract", watched)
     eqsat.optimize(model, phases=PLAN, verify=False)
     leaves = [[node for node in graph.nodes if not node.children] for graph in seen]
     assert len(leaves) > 4 and all(len(set(nodes)) == len(nodes) for nodes in leaves)
