@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import onnx
 
@@ -52,6 +53,9 @@ class Totals:
             sum(row.bytes for row in rows),
             sum(row.operations for row in rows),
         )
+
+
+_Known: TypeAlias = tuple[Shaped | None, ...]  # the types of a node's inputs or outputs
 
 
 def node_prices(
@@ -98,8 +102,9 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
     for tensor in graph.initializer:
         scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=True)
     for node in graph.node:
-        priced, cost = _priced(node, scope)
-        yield NodePrice(first_output(node), priced, cost, inside, tuple(node.input), tuple(node.output))
+        inputs, outputs = tuple(node.input), tuple(node.output)  # each look into a message takes time
+        priced, cost = _priced(node, _known(inputs, scope), _known(outputs, scope), scope)
+        yield NodePrice(next(filter(None, outputs), ""), priced, cost, inside, inputs, outputs)
         bodies = [list(_prices(body, scope, inside=True)) for _, body in attribute_graphs(node)]
         if node.op_type == "If" and len(bodies) > 1:
             bodies = [max(bodies, key=_seconds)]
@@ -131,29 +136,30 @@ def _seconds(rows: Sequence[NodePrice]) -> float:
     return sum(row.price.seconds for row in rows)
 
 
-def _priced(node: onnx.NodeProto, scope: _Scope) -> tuple[PricedNode, Price]:
+def _priced(node: onnx.NodeProto, inputs: _Known, outputs: _Known, scope: _Scope) -> tuple[PricedNode, Price]:
     """Returns a node as a price sees it, and its price."""
     if node.op_type in _REPEATS:
-        priced = replace(_node(node, scope), trips=_trips(node, scope))
+        priced = replace(_node(node, inputs, outputs, scope), trips=_trips(node, scope))
         return priced, price(priced, scope.target)
     attributes = tuple([item.SerializeToString() for item in node.attribute])
-    key = (node.domain, node.op_type, attributes, _known(node.input, scope), _known(node.output, scope))
+    key = (node.domain, node.op_type, attributes, inputs, outputs)
     known = scope.known.get(key)
     if known is None:
-        priced = _node(node, scope)
+        priced = _node(node, inputs, outputs, scope)
         known = scope.known[key] = priced, price(priced, scope.target)
     return known
 
 
-def _node(node: onnx.NodeProto, scope: _Scope) -> PricedNode:
+def _node(node: onnx.NodeProto, inputs: _Known, outputs: _Known, scope: _Scope) -> PricedNode:
     domain = normal_domain(node.domain)
     operator = find_operator(domain, node.op_type, scope.opsets.get(domain, 1))
     attributes = read_attributes(operator, [item for item in node.attribute if item.type not in BODY_TYPES])
-    return PricedNode(domain, node.op_type, attributes, _known(node.input, scope), _known(node.output, scope))
+    return PricedNode(domain, node.op_type, attributes, inputs, outputs)
 
 
-def _known(names: Sequence[str], scope: _Scope) -> tuple[Shaped | None, ...]:
-    return tuple([scope.types.get(name, _UNKNOWN) if name else None for name in names])
+def _known(names: Sequence[str], scope: _Scope) -> _Known:
+    types = scope.types
+    return tuple([types.get(name, _UNKNOWN) if name else None for name in names])
 
 
 _UNKNOWN = Shaped(0, None)

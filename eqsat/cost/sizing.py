@@ -7,11 +7,11 @@ one. `complete` adds the sizes that facts can tell. The sizes of inputs have to 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 import onnx
 
-from eqsat.control.bodies import first_output
+from eqsat.control.bodies import BODIES, first_output
 from eqsat.control.unrolling import scan_axes
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
@@ -20,6 +20,10 @@ from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 from eqsat.traits import NEWEST
 
+_BY_NAME = BODIES | {"SequenceAt", "SplitToSequence"}
+"""Operators of which a node is followed by itself: tensors of sequences are known by name, and bodies
+are too large for a key.
+"""
 _MOST_TRIPS = 1 << 16  # a Loop that is given more is one that its condition ends
 
 
@@ -46,10 +50,10 @@ def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping
     sizing = _Sizing(graph, declared, opsets, around, given)
     for node in graph.node:
         sizing.follow(node)
+    rows = [(name, sizing.type_of(name)) for name in dict.fromkeys([*declared, *given, *sizing.made])]
     del graph.value_info[:]
-    for name in dict.fromkeys([*declared, *given, *sizing.made]):
-        kind = to_type(sizing.facts[name]) if name in sizing.facts else None
-        graph.value_info.add(name=name, type=kind or declared.get(name, onnx.TypeProto()))
+    for name, kind in rows:
+        graph.value_info.add(name=name, type=kind)
     for node in bodies:
         count = sizing.facts.get(node.input[0], UNKNOWN).ints if node.op_type == "Loop" and node.input else None
         if count and isinstance(count[0], int) and count[0] <= _MOST_TRIPS:
@@ -91,9 +95,44 @@ class _Sizing:
         self._declared = declared
         self._opsets = opsets
         self._items: dict[str, tuple[Fact, ...]] = {}  # the tensors of a sequence
+        # Layers repeat their nodes and types, and messages are slow to read and to write. The number
+        # of a fact stands for it in the keys of nodes, since a fact is slow to hash.
+        self._numbers: dict[Fact, int] = {}
+        self._number: dict[str, int] = {}  # of the fact of each value that was used or made
+        self._followed: dict[Hashable, list[Fact]] = {}
+        self._written: dict[int, onnx.TypeProto | None] = {}
 
     def follow(self, node: onnx.NodeProto) -> None:
         """Finds the facts of a node's outputs."""
+        if node.op_type in _BY_NAME:
+            found = self._found(node)
+        else:
+            attributes = tuple([item.SerializeToString() for item in node.attribute])
+            inputs = tuple([self._number_of(name) if name else -1 for name in node.input])
+            key = (node.domain, node.op_type, attributes, inputs, tuple([self._declares(name) for name in node.output]))
+            found = self._followed.get(key)
+            if found is None:
+                found = self._followed[key] = self._found(node)
+        for name, fact in zip(node.output, found, strict=True):
+            if name:
+                self.made.append(name)
+                self.facts[name] = fact
+                self._number.pop(name, None)
+
+    def _number_of(self, name: str) -> int:
+        number = self._number.get(name)
+        if number is None:
+            number = self._number[name] = self._numbers.setdefault(self.facts.get(name, UNKNOWN), len(self._numbers))
+        return number
+
+    def _declares(self, name: str) -> bytes | None:
+        kind = self._declared.get(name) if name else None
+        return None if kind is None else kind.SerializeToString()
+
+    def _found(self, node: onnx.NodeProto) -> list[Fact]:
+        """Returns the facts of a node's outputs. Except for sequences, they follow from those of its
+        inputs and the declared types, whatever the names are.
+        """
         domain = normal_domain(node.domain)
         operator = find_operator(domain, node.op_type, self._opsets.get(domain, 1))
         if domain == "" and operator.schema is None:
@@ -102,12 +141,9 @@ class _Sizing:
         found = infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output))
         if operator.standard and node.op_type == "SequenceAt":
             found = (self._item(node),)
-        for name, fact in zip(node.output, found, strict=True):
-            if name:
-                self.made.append(name)
-                self.facts[name] = self._with_declared(name, fact)
         if operator.standard and node.op_type == "SplitToSequence":
             self._items[node.output[0]] = _parts(node, inputs)
+        return [self._with_declared(name, fact) for name, fact in zip(node.output, found, strict=True)]
 
     def _with_declared(self, name: str, fact: Fact) -> Fact:
         fact = _open(fact)
@@ -118,6 +154,13 @@ class _Sizing:
             return merge(fact, known)
         except Contradiction:
             return known
+
+    def type_of(self, name: str) -> onnx.TypeProto:
+        """Returns the type of a value: that of its fact, or else as it is declared."""
+        number = self._number_of(name)
+        if number not in self._written:
+            self._written[number] = to_type(self.facts.get(name, UNKNOWN))
+        return self._written[number] or self._declared.get(name, onnx.TypeProto())
 
     def _item(self, node: onnx.NodeProto) -> Fact:
         """Returns the fact of the tensor that SequenceAt takes."""

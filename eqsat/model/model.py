@@ -183,11 +183,12 @@ class NodeCount:
     def operators(self, nodes: Iterable[onnx.NodeProto]) -> Counter[str]:
         """Count the leaf nodes of a list of nodes by operator, such as Add or com.microsoft.Gelu."""
         total: Counter[str] = Counter()
+        plain: list[str] = []
         for node in nodes:
             domain = normal_domain(node.domain)
             if node.op_type == "Constant" and domain == "":
                 continue
-            key = function_key(node.domain, node.op_type, node.overload)
+            key = function_key(node.domain, node.op_type, node.overload) if self.inside else None
             bodies = [graph for _, graph in attribute_graphs(node)]
             if key in self.inside:
                 total.update(self.inside[key])
@@ -195,7 +196,8 @@ class NodeCount:
                 for graph in bodies:
                     total.update(self.operators(graph.node))
             else:
-                total[f"{domain}.{node.op_type}" if domain else node.op_type] += 1
+                plain.append(f"{domain}.{node.op_type}" if domain else node.op_type)
+        total.update(plain)
         return total
 
 

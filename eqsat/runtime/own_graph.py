@@ -110,7 +110,8 @@ def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int]
     _drop_weights(graph.graph)
     fix_sizes(graph.graph, sizes, usual)
     del graph.graph.value_info[:]
-    graph.graph.value_info.extend(_types(graph, library))
+    for name, kind in _types(graph, library):
+        graph.graph.value_info.add(name=name, type=kind)
     return graph.SerializeToString()
 
 
@@ -187,8 +188,8 @@ def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> N
                     dimension.dim_value = sizes.get(dimension.dim_param, usual)
 
 
-def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoProto]:
-    """Returns the types that ONNX Runtime infers for all values that nodes compute."""
+def _types(model: onnx.ModelProto, library: str | None) -> list[tuple[str, onnx.TypeProto]]:
+    """Returns the types that ONNX Runtime infers for all values that nodes compute, by name."""
     import onnx
     from onnx import helper
 
@@ -196,22 +197,31 @@ def _types(model: onnx.ModelProto, library: str | None) -> list[onnx.ValueInfoPr
     asked.CopyFrom(model)
     graph = asked.graph
     given = {info.name for info in graph.input}
-    bare = [tensor for tensor in graph.initializer if not _has_data(tensor)]
-    kept = [tensor for tensor in graph.initializer if _has_data(tensor)]
+    bare: list[onnx.TensorProto] = []
+    kept: list[onnx.TensorProto] = []
+    for tensor in graph.initializer:
+        (kept if _has_data(tensor) else bare).append(tensor)
     graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)) for tensor in bare if tensor.name not in given)
     del graph.initializer[:]
     graph.initializer.extend(kept)
     del graph.output[:]
-    graph.output.extend(onnx.ValueInfoProto(name=name) for node in graph.node for name in node.output if name)
-    found: list[onnx.ValueInfoProto] = []
+    for node in graph.node:
+        for name in node.output:
+            if name:
+                graph.output.add(name=name)
+    found: list[tuple[str, onnx.TypeProto]] = []
     if not graph.output:
         return found  # a graph without nodes
+    known: dict[tuple[str, tuple[int | None, ...]], onnx.TypeProto] = {}  # layers repeat their types
     for value in _session(asked.SerializeToString(), None, library, folds=True).get_outputs():
         dtype = _DTYPES.get(value.type)
         if dtype is not None:
             # ONNX Runtime shows an unknown rank as it shows a scalar.
-            shape = [size if isinstance(size, int) else None for size in value.shape] or None
-            found.append(helper.make_tensor_value_info(value.name, onnx.TensorProto.DataType.Value(dtype), shape))
+            shape = tuple(size if isinstance(size, int) else None for size in value.shape)
+            kind = known.get((dtype, shape))
+            if kind is None:
+                kind = known[dtype, shape] = helper.make_tensor_type_proto(onnx.TensorProto.DataType.Value(dtype), shape or None)
+            found.append((value.name, kind))
     return found
 
 

@@ -50,6 +50,44 @@ def test_a_declared_type_stands_against_a_fact() -> None:
     assert found == {"a": [3], "y": [3]}
 
 
+def test_nodes_that_look_alike_have_sizes_of_their_own() -> None:
+    """A node that repeats another is not followed again, so nothing that matters may be left out of the comparison."""
+    model = parse("""
+        g (float[2, 3, 4] x, float[5, 6, 7] z) => (float[A] y)
+        {
+            a = Transpose <perm = [1, 0, 2]> (x)
+            again = Transpose <perm = [1, 0, 2]> (x)
+            turned = Transpose <perm = [2, 1, 0]> (x)
+            larger = Transpose <perm = [1, 0, 2]> (z)
+            same = Neg (x)
+            rank = Shape (x)
+            widths, heights = com.microsoft.Strange (x)
+            wide, high = com.microsoft.Strange (x)
+            y = Relu (a)
+        }
+    """)
+    declared = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [size]) for name, size in (("widths", 3), ("heights", 4), ("wide", 5))]
+    known = {"widths": [3], "heights": [4], "wide": [5], "high": None, "a": [3, 2, 4], "again": [3, 2, 4]}
+    assert sizes(model, *declared) == known | {"turned": [4, 3, 2], "larger": [6, 5, 7], "same": [2, 3, 4], "rank": [3], "y": [3, 2, 4]}
+
+
+def test_a_body_may_name_its_values_as_the_graph_around_it_does() -> None:
+    model = parse("""
+        g (float[4] x, bool c) => (float[A] y, float[B] z)
+        {
+            a = Neg (x)
+            z = Concat <axis = 0> (a, a)
+            y = If (c) <
+                then_branch = t () => (float[C] r) { b = Neg (a)  a = Concat <axis = 0> (z, z)  r = Neg (a) },
+                else_branch = e () => (float[D] r) { r = Neg (a) }
+            >
+        }
+    """)
+    sizes(model)
+    branches = {item.name: {info.name: info.type.tensor_type.shape.dim[0].dim_value for info in item.g.value_info} for item in model.graph.node[2].attribute}
+    assert branches == {"then_branch": {"b": 4, "a": 16, "r": 16}, "else_branch": {"r": 4}}
+
+
 def test_the_tensors_of_a_sequence_have_sizes() -> None:
     model = parse("""
         g (float[2, 10] x) => (float[A, B] y, float[C, D] z, float[E] w)
