@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from eqsat.cli.options import add_settings, count, given_settings
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.single_thread import stay_single_threaded
 from eqsat.cli.streams import source_of
 from eqsat.cli.summary import assumed
 from eqsat.errors import InputError
@@ -36,6 +37,8 @@ def add_cost(commands: Any) -> None:
 
 
 def _cost(options: argparse.Namespace) -> int:
+    stay_single_threaded()
+
     from eqsat.cost.target import load_target
     from eqsat.model.prepare import check_dimensions
     from eqsat.model.read import read

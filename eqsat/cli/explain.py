@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from eqsat.cli.exit_codes import DIFFERENT, DONE, INTERRUPTED, UNVERIFIED
 from eqsat.cli.options import add_settings, given_settings, seconds
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.single_thread import stay_single_threaded
 from eqsat.cli.streams import source_of
 from eqsat.cli.summary import verification
 from eqsat.errors import InputError
@@ -54,6 +55,7 @@ def _settings() -> tuple[str, ...]:
 def _explain(options: argparse.Namespace) -> int:
     folder = None if options.output is None else _folder(options.output)
     given = given_settings(options)
+    stay_single_threaded()
 
     from eqsat.explain.explanation import explain
 

@@ -23,6 +23,7 @@ from eqsat.cli.extraction import add_extract
 from eqsat.cli.optimization import add_optimize
 from eqsat.cli.options import add_settings, given_settings, prints_help
 from eqsat.cli.rules import add_rules
+from eqsat.cli.single_thread import stay_single_threaded
 from eqsat.cli.streams import once, source_of
 from eqsat.errors import InputError
 from eqsat.garbage import collect_rarely
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 def _verify(options: argparse.Namespace) -> int:
     given = given_settings(options)
     once([options.a, options.b])
+    stay_single_threaded()
 
     from eqsat.cli.summary import verification
     from eqsat.verification.verify import verify_files

@@ -19,6 +19,7 @@ from eqsat.cli.exit_codes import DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.report_files import write_data, write_reports
+from eqsat.cli.single_thread import stay_single_threaded
 from eqsat.cli.streams import print_model, source_of
 from eqsat.errors import InputError
 
@@ -57,6 +58,7 @@ def _optimize(options: argparse.Namespace) -> int:
         raise InputError("--require-verified and --no-verify exclude one another")
     if options.require_verified and options.dump_egraph:
         raise InputError("--dump-egraph writes before the result is verified, and --require-verified may have to write nothing")
+    stay_single_threaded()
     if len(found) > 1:
         _check_once(given)
     # The bytes of a model are alone on standard output.

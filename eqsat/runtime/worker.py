@@ -4,6 +4,8 @@
 returns the function's result or raises `RemoteError`, `WorkerDied` or `WorkerTimeout`. Whatever the
 function does (abort, hang, exhaust memory, print), the calling process survives and the next call
 works. Output of the worker never reaches the user. The worker ends with its parent.
+
+The process is a new interpreter, or a fork of this one where `fork_if_alone` was called.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ import threading
 import weakref
 from collections.abc import Callable
 from typing import IO, Any, NoReturn
+
+from eqsat.runtime.forked import ForkedProcess, may_fork
 
 _NEEDED_SOON = ("onnxruntime", "ml_dtypes", "onnx", "eqsat.verification.judge", "eqsat.verification.input_ranges")
 _LENGTH = struct.Struct("<Q")
@@ -72,9 +76,12 @@ class Worker:
     Several threads may use it.
     """
 
+    forks = False
+    """Whether processes are forks of this one while it has a single thread."""
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         _workers.add(self)
 
     def start(self) -> None:
@@ -84,9 +91,7 @@ class Worker:
                 if self._process.poll() is None:
                     return
                 self.stop()
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            )
+            self._process = ForkedProcess(serve) if self.forks and may_fork() else _interpreter()
 
     def stop(self) -> None:
         """End the process, whatever it is doing. A later call starts another one."""
@@ -145,10 +150,14 @@ class Worker:
             process.returncode = 0  # only the parent may wait for it
 
 
+def _interpreter() -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-c", _BOOT, json.dumps(sys.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
 class _Deadline:
     """A timer that kills a process unless it is lifted in time; `passed` tells whether it fired."""
 
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float | None) -> None:
+    def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, seconds: float | None) -> None:
         self.passed = False
         self._lifted = False
         self._lock = threading.Lock()
@@ -181,6 +190,15 @@ def shared() -> Worker:
     return _shared
 
 
+def fork_if_alone() -> None:
+    """Let workers be forks of this process while it has a single thread.
+
+    Only a program that is all eqsat's own may ask for it: a worker keeps a copy of the memory that
+    its parent had.
+    """
+    Worker.forks = True
+
+
 def _stop_all() -> None:
     for worker in list(_workers):
         worker.stop()
@@ -191,12 +209,12 @@ def _forget_all() -> None:
         worker.forget()
 
 
-atexit.register(_stop_all)
+atexit.register(_stop_all)  # a forked worker ends without it
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_all)
 
 
-def _close(process: subprocess.Popen[bytes]) -> None:
+def _close(process: subprocess.Popen[bytes] | ForkedProcess) -> None:
     for stream in (process.stdin, process.stdout):
         if stream is not None:
             with contextlib.suppress(OSError):  # buffered output for a dead process may be lost
