@@ -1,5 +1,6 @@
 """How often Python looks for cycles of garbage while eqsat runs."""
 
+import atexit
 import gc
 import threading
 from collections.abc import Generator
@@ -10,9 +11,13 @@ _OBJECTS = 100_000  # that are made between two runs of the cycle collector
 
 def collect_rarely() -> None:
     """Makes the cycle collector run rarely in a process that is all eqsat's own: graphs and rules
-    are many small objects, and few of them are garbage.
+    are many small objects, and few of them are garbage. At the end of the process it does not run.
     """
     gc.set_threshold(_OBJECTS)
+    atexit.unregister(gc.freeze)
+    # The interpreter would look through all objects several times before it ends, which takes longer
+    # than the rest of its end.
+    atexit.register(gc.freeze)
 
 
 class _Runs:

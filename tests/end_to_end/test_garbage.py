@@ -1,6 +1,8 @@
 """The cycle collector of a process that uses eqsat as a library."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import onnx
@@ -55,3 +57,19 @@ def test_a_collector_that_runs_more_rarely_is_left_alone(own: int) -> None:
     gc.set_threshold(own, 10, 10)
     with collecting_rarely():
         assert gc.get_threshold()[0] == own
+
+
+def test_a_process_of_eqsats_own_does_not_collect_at_its_end() -> None:
+    # The cycle would tell that it was collected, for which the interpreter looks at its end.
+    code = """
+from eqsat.garbage import collect_rarely
+class Cycle:
+    def __init__(self): self.own = self
+    def __del__(self): print("collected")
+collect_rarely()
+collect_rarely()
+Cycle()
+print("end")
+"""
+    done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], capture_output=True, text=True, timeout=60, check=True)
+    assert (done.stdout, done.stderr) == ("end\n", "")
