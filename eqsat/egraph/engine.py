@@ -59,8 +59,9 @@ class Engine:
         self.extend()
         clock = time.perf_counter()
         report = self.run(f"(run-schedule (run {self._together(rulesets)}))")[0].report
-        self.complete()
-        self._measure()
+        if report.updated:
+            self.complete()
+            self._measure()
         self._record.iterations.append(Iteration(phase, step, self.nodes, self.classes, time.perf_counter() - clock))
         for rule, count in report.num_matches_per_rule.items():
             kind, _, rest = rule.partition(" ")
