@@ -9,8 +9,12 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import onnx
 import pytest
+
+from tests.support.models import parse
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells how many threads a process has")
 
@@ -95,6 +99,16 @@ def test_a_fork_ends_with_its_parent() -> None:
 def test_the_environment_is_as_it_was() -> None:
     done = run("print(os.environ.get('OPENBLAS_NUM_THREADS'), len(os.listdir('/proc/self/task')))")
     assert done.stdout == "None 1\n"
+
+
+def test_nothing_that_optimize_imports_starts_a_thread(tmp_path: Path) -> None:
+    onnx.save(parse('<ir_version: 8, opset_import: ["" : 17]> g (float[2] x) => (float[2] y) { y = Relu (x) }'), tmp_path / "m.onnx")
+    done = run(f"""
+from eqsat.cli.main import main
+from eqsat.runtime.worker import shared
+print(main(["optimize", {str(tmp_path / "m.onnx")!r}, "--quiet"]), isinstance(shared()._process, ForkedProcess))
+""")
+    assert (done.stdout, done.stderr) == ("0 True\n", "")
 
 
 def _lives(pid: int) -> bool:
