@@ -182,9 +182,9 @@ def test_the_kinds_of_values_are_all_described() -> None:
 def test_the_readme_shows_a_prediction_with_its_sizes() -> None:
     """The sizes are those that a prediction assumes where nothing is fixed."""
     from eqsat.cli.summary import assumed
-    from eqsat.cost.shaped import USUAL_SIZE
+    from eqsat.cost.shaped import assumed_size
 
-    shown = assumed({"batch": USUAL_SIZE, "sequence": USUAL_SIZE})
+    shown = assumed({name: assumed_size(name, {}) for name in ("batch", "sequence")})
     assert f"predicted for onnxruntime-cpu{shown}" in " ".join(text(README).split())
 
 
