@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 import eqsat
-from eqsat.choose import choose
+from eqsat.choose import choose, extractions
 from tests.support.models import parse
 
 CHANNELS = range(8, 200, 8)
@@ -39,14 +39,14 @@ def network() -> onnx.ModelProto:
 @pytest.mark.slow
 def test_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: list[Counter[bool]] = []
-    extract = choose.extract
+    extract = extractions.extract
 
     def counted(graph: Any, **options: Any) -> Any:
         if options.get("method", "exact") == "exact":
             counts[-1][graph.limits[0] == float("inf")] += 1
         return extract(graph, **options)
 
-    monkeypatch.setattr(choose, "extract", counted)
+    monkeypatch.setattr(extractions, "extract", counted)
     counts.append(Counter())
     once = eqsat.optimize(network(), verify=False, max_growth=400, effort="low")
     monkeypatch.setattr(choose, "_sketched", lambda portion: 0.0)  # as if nobody wanted anything

@@ -391,7 +391,7 @@ def test_wrong_options_of_optimize_are_named(tmp_path: Path, capsys: pytest.Capt
 
 def test_a_limit_of_time_that_was_hit_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """An extraction that never proves its best choice stands for one that needs more time."""
-    from eqsat.choose import choose
+    from eqsat.choose import extractions
 
     limits: list[float | None] = []
     methods: set[str] = set()
@@ -407,7 +407,7 @@ def test_a_limit_of_time_that_was_hit_is_named(monkeypatch: pytest.MonkeyPatch, 
     proved = eqsat.optimize(easy, verify=False, extract_time=0.0).report
     model = saved(tmp_path)
     assert (proved["extraction"]["status"], proved["limits"]["hit"]) == ("optimal", None)
-    monkeypatch.setattr(choose, "extract", unsure)
+    monkeypatch.setattr(extractions, "extract", unsure)
 
     def hit(**options: Any) -> str | None:
         limits.clear()

@@ -345,7 +345,7 @@ def test_new_weights_join_the_old_where_a_model_is_replaced(tmp_path: Path) -> N
     import eqsat
 
     path = tmp_path / "m.onnx"
-    model = parse("g (float[N, 64] x) => (float[N, 64] y, float[N, 64] z) { a = MatMul (x, w)  b = MatMul (x, w)  y = Add (a, b)  z = Mul (x, v) }")
+    model = parse("g (float[S, 64] x) => (float[S, 64] y, float[S, 64] z) { a = MatMul (x, w)  b = MatMul (x, w)  y = Add (a, b)  z = Mul (x, v) }")
     for name, shape in (("w", (64, 64)), ("v", (64,))):
         model.graph.initializer.append(numpy_helper.from_array(np.random.default_rng(0).standard_normal(shape).astype(np.float32), name))
     whole = onnx.ModelProto()
@@ -357,4 +357,4 @@ def test_new_weights_join_the_old_where_a_model_is_replaced(tmp_path: Path) -> N
     places = {tensor.name: {entry.key: entry.value for entry in tensor.external_data}["location"] for tensor in written.graph.initializer}
     assert places.pop("v") == "old.bin" and (tmp_path / "old.bin").read_bytes() == before
     assert [place.startswith("m.onnx.") and (tmp_path / place).stat().st_size == 64 * 64 * 4 for place in places.values()] == [True]
-    assert_same(whole, onnx.load(path), random_feeds(whole, {"N": 3}))
+    assert_same(whole, onnx.load(path), random_feeds(whole, {"S": 3}))

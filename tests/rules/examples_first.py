@@ -148,7 +148,7 @@ EXAMPLES = {
         (13, 17),
     ),
     "reductions, axes as inputs": Example(
-        """g (uint32[N, 3] x, uint32 s, float[N, 3] e) => (uint32[1, 1] y, float z) {
+        """g (uint32[S, 3] x, uint32 s, float[S, 3] e) => (uint32[1, 1] y, float z) {
             t = BitShift<direction = "LEFT">(x, s)  y = ReduceSum(t)
             f = Exp(e)  z = ReduceProd<keepdims = 0>(f) }""",
         {"BitShift": 1, "ReduceSum": 2, "Exp": 1},
