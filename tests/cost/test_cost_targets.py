@@ -27,6 +27,16 @@ def seconds(target: Target, key: str, *inputs: Shaped) -> float:
     return price(PricedNode(domain, name, {}, inputs, [inputs[0]]), target).seconds
 
 
+@pytest.mark.parametrize("shape", [(64, 64), (1, 24, 56, 56), (1, 96, 112, 112)])
+def test_swish_that_runs_as_its_definition_is_dearer_than_the_two_nodes_behind_it(shape: tuple[int, ...]) -> None:
+    """ONNX Runtime has no kernel of it, and runs two products and a Sigmoid."""
+    cpu, x = load_target("onnxruntime-cpu"), Shaped(F, shape)
+    expanded = cpu.expanded("Swish", 24)
+    assert expanded is not None
+    whole = seconds(cpu, "Swish", x) * expanded.relative + expanded.launches * cpu.start
+    assert whole > seconds(cpu, "Sigmoid", x) + seconds(cpu, "Mul", x, x)
+
+
 def test_the_shipped_targets_are_there() -> None:
     assert set(shipped_targets()) >= {"generic-gpu", "launches", "onnxruntime-cpu"}
     for name in shipped_targets():
