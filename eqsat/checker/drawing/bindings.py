@@ -253,12 +253,12 @@ class Bindings:
         """Returns the shape that open conditions ask of a tensor, with None for a size that is open
         yet; None if they do not tell its rank.
         """
-        for condition, _ in self.pending:
-            if isinstance(condition, Judgement) and condition.name == name and condition.type.dims is not None:
-                if not any(isinstance(size, Spread) for size in condition.type.dims):
-                    sizes = [self.evaluate(size) if self._is_known(size) else None for size in condition.type.dims]
-                    return tuple(size if isinstance(size, int) else None for size in sizes)
-        sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
+        types = (one.condition.type.dims for one in self.pending if isinstance(one.condition, Judgement) and one.condition.name == name)
+        dims = next((dims for dims in types if dims is not None and not any(isinstance(size, Spread) for size in dims)), None)
+        if dims is not None:
+            sizes = [self.evaluate(size) if self._is_known(size) else None for size in dims]
+        else:
+            sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
         return None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
 
     def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:

@@ -78,7 +78,7 @@ def sample_attention(node: DrawnNode) -> None:
     if 1 in node.fresh:
         key = (query[0], heads, length, query[3])
         node.fit(1, key)
-    if len(key) != 4 or 0 in key or query[1] % key[1] or (query[0], query[3]) != (key[0], key[3]):
+    if len(key) != 4:
         raise Unfit
     node.fit(2, (*key[:3], node.shape(2)[-1] if len(node.shape(2)) == 4 else draw_size(random, 1)))
     if node.present(3):
