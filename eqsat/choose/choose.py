@@ -250,11 +250,15 @@ class Chooser:
 
     def _taken(self, portion: Portion, choice: Choice) -> dict[int, int]:
         """Returns the terms of a choice by class, each fusion taken apart."""
-        try:
-            return walk(portion.graph, self.fusions.apart(choice.nodes, together=False))
-        except ExtractionError:
-            # The class of a first node, chosen otherwise, may need the class of the second.
-            return walk(portion.graph, self.fusions.apart(choice.nodes, together=True))
+        cyclic: ExtractionError | None = None
+        for picks in self.fusions.apart(choice.nodes):
+            try:
+                return walk(portion.graph, picks)
+            except ExtractionError as error:
+                # A class inside a fusion, chosen otherwise, may need the class of the last node.
+                cyclic = error
+        assert cyclic is not None
+        raise cyclic
 
     def _groups_of_ways(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[int]:
         """Returns for each way the groups that can make it of inputs that they may read, as bits.

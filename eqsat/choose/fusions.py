@@ -1,4 +1,4 @@
-"""Fusions: pairs of neighbors that the target's runtime always runs as one kernel.
+"""Fusions: neighbors that the target's runtime always runs as one kernel.
 
 If a fused kernel is cheaper than its two nodes, the pair is one more way to choose the class of the
 second node. That way does not need the class of the first node. So the extractor sees the saving
@@ -10,9 +10,10 @@ contains the pair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
+from eqsat.choose.quantized import QuantizedKernels
 from eqsat.cost.fusion import Fusion
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.terms.reading import term_inputs
@@ -86,16 +87,25 @@ class Fusions:
         self._ways = ways
         cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
         self._pairs = FusedPairs(prices, cells.__getitem__)
+        self._quantized: dict[tuple[int, ...], float] = {}  # the costs of quantized kernels, by their places
         self._firsts: dict[int, list[int]] = {}
         for place, way in enumerate(ways):
             if self._pairs.begins(way):
                 self._firsts.setdefault(way.eclass, []).append(place)
 
     def savings(self) -> list[Term]:
-        """Returns the pairs with a cheaper fused kernel, as ways to choose the class of the second
-        node.
+        """Returns the pairs and quantized kernels that are cheaper than their nodes, as ways to choose
+        the class of the last node.
         """
         found: list[Term] = []
+        for kernel in QuantizedKernels(self._prices, self._ways).found():
+            nodes = [self._ways[place] for place in kernel.places]
+            *inner, last = [node.eclass for node in nodes]
+            children = {child: None for node in nodes for child in node.children if child not in inner}
+            # A node that does nothing has the class of its input: the two cannot both be written.
+            if kernel.places not in self._quantized and len({*inner, last}) == len(nodes) and last not in children:
+                self._quantized[kernel.places] = kernel.cost
+                found.append(Term(FUSED, kernel.places, tuple(children), last))
         for place, second in enumerate(self._ways):
             for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():
                 if child == second.eclass:
@@ -109,12 +119,13 @@ class Fusions:
         return found
 
     def price(self, fused: Term) -> tuple[float, float]:
-        """Returns the cost of the fused kernel of two ways, and the tie of the two.
+        """Returns the cost of the fused kernel of several ways, and the tie of all of them.
 
         So one node is preferred to two nodes that run as one.
         """
-        first, second = (self._ways[number] for number in fused.data)
-        return min(self._pairs.costs(first, second)), sum(self._prices.of(way, 0.0)[1] for way in (first, second))
+        nodes = [self._ways[number] for number in fused.data]
+        cost = self._quantized.get(fused.data)
+        return min(self._pairs.costs(*nodes)) if cost is None else cost, sum(self._prices.of(way, 0.0)[1] for way in nodes)
 
     def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
         """Returns the extra cost of dearer fused kernels in a choice, by the place of the first
@@ -131,16 +142,23 @@ class Fusions:
                         found[picks[child]] = max(difference, found.get(picks[child], 0.0))
         return found
 
-    def apart(self, picks: Mapping[int, int], together: bool) -> dict[int, int]:
-        """Returns a choice, children first, with each fused way replaced by its two ways. A class
-        that is also chosen directly keeps its own way, unless the two have to stay `together`.
+    def apart(self, picks: Mapping[int, int]) -> Iterator[dict[int, int]]:
+        """Yields choices, children first, with each fused way replaced by its ways, the best first.
+        Some may be cyclic.
+
+        At first the other readers of what a quantized kernel dequantizes read that, and any other
+        class that is also chosen directly keeps its own way. Then all keep it, and at last none.
         """
         own: dict[int, int] = {}
-        firsts: dict[int, int] = {}
+        pairs: dict[int, int] = {}
+        quantized: dict[int, int] = {}
         for eclass, place in picks.items():
             way = self._ways[place]
             own[eclass] = place
             if way.head == FUSED:
-                first, own[eclass] = way.data
-                firsts.setdefault(self._ways[first].eclass, first)
-        return {**own, **firsts} if together else {**firsts, **own}
+                *inner, own[eclass] = way.data
+                for first in inner:
+                    (quantized if way.data in self._quantized else pairs).setdefault(self._ways[first].eclass, first)
+        yield {**pairs, **own, **quantized}
+        yield {**quantized, **pairs, **own}
+        yield {**own, **pairs, **quantized}

@@ -1,10 +1,16 @@
-"""Fusions of a target: two neighbors that its runtime runs as one kernel, and on which conditions."""
+"""Fusions of a target: neighbors that its runtime runs as one kernel, and on which conditions.
+
+Either two neighbors are fused, or an operator with the nodes around it that dequantize its inputs and
+quantize its result.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
+
+import onnx
 
 from eqsat.cost.shaped import PricedNode, Shaped
 
@@ -49,3 +55,32 @@ class Fusion:
     def holds(self, first: PricedNode, others: Sequence[Shaped | None]) -> bool:
         """Tells whether the conditions hold. `others` are the second's inputs but the first's result."""
         return all(CONDITIONS[name](first, others) for name in self.conditions)
+
+
+_BIAS = onnx.TensorProto.INT32
+
+
+@dataclass(frozen=True, slots=True)
+class Quantized:
+    """Operators that the runtime runs on quantized tensors: DequantizeLinear of every input, the
+    operator, and QuantizeLinear of its result, which nothing else reads, are one kernel.
+    """
+
+    operators: frozenset[str]
+    becomes: str
+    dtypes: frozenset[int]  # of the first input, and of the result, which has the same
+    weights: frozenset[int] = frozenset()  # of the second input; if there are none, that of the first
+    floats: str = ""  # the kernel without QuantizeLinear; empty if the runtime has none
+
+    def kernel(self, inputs: Sequence[int], result: int | None) -> str:
+        """Returns the kernel for inputs and a result of these data types; empty if there is none.
+
+        Without QuantizeLinear, the result is None.
+        """
+        first, *others = inputs
+        weights, *rest = others or [first]
+        allowed = self.weights or {first}
+        fits = first in self.dtypes and weights in allowed and all(dtype == (_BIAS if self.weights else first) for dtype in rest)
+        if not fits or result not in (first, None):
+            return ""
+        return self.floats if result is None else self.becomes

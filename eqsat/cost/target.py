@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from eqsat.cost.fusion import Fusion
+from eqsat.cost.fusion import Fusion, Quantized
 from eqsat.cost.kinds import COUNTERS, MOVES
 from eqsat.cost.target_file import DTYPES, RATES, check_tables
 from eqsat.errors import InputError
@@ -89,6 +89,7 @@ class Target:
     relative: Mapping[int, float]
     blocked: Blocked | None = None
     fusions: tuple[Fusion, ...] = ()
+    quantized: tuple[Quantized, ...] = ()
     # Operators that the runtime assembles from the nodes of their definition
     assembles: frozenset[str] = frozenset()
     # Groups of rules that never pay on it
@@ -216,7 +217,7 @@ def _merged(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
             merged[key] = tables
         elif key == "relative":
             merged[key] = {**merged.get(key, {}), **value}
-        elif key == "fusions":
+        elif key in ("fusions", "quantized"):
             merged[key] = [*merged.get(key, []), *value]
         else:
             merged[key] = value
@@ -241,12 +242,18 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         _by_dtype(table.get("relative", {})),
         None if blocked is None else Blocked(blocked["block"], blocked["multiple"], frozenset(DTYPES[dtype] for dtype in blocked["dtypes"])),
         tuple(fusions),
+        tuple(map(_quantized, table.get("quantized", ()))),
         frozenset(table.get("assembles", ())),
         frozenset(table.get("leaves_out", ())),
         frozenset(table.get("takes_in", ())),
         frozenset(table.get("domains", ())),
         table.get("latest"),
     )
+
+
+def _quantized(row: Mapping[str, Any]) -> Quantized:
+    dtypes, weights = (frozenset(DTYPES[name] for name in row.get(key, ())) for key in ("dtypes", "weights"))
+    return Quantized(frozenset(row["operators"]), row["becomes"], dtypes, weights, row.get("floats", ""))
 
 
 def _by_dtype(table: Mapping[str, float]) -> dict[int, float]:

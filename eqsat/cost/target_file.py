@@ -149,6 +149,8 @@ _FUSION: Final[dict[str, Check]] = {
     "becomes": _TEXT,
     "where": _list(_one_of(CONDITIONS, "a condition"), "a list of conditions"),
 }
+_EIGHT_BITS: Final = _list(_one_of(("int8", "uint8"), "a data type of 8 bits"), "a list of data types")
+_QUANTIZED: Final[dict[str, Check]] = {"operators": _NAMES, "becomes": _TEXT, "dtypes": _EIGHT_BITS, "weights": _EIGHT_BITS, "floats": _TEXT}
 
 _FILE = _table(
     {
@@ -170,6 +172,7 @@ _FILE = _table(
         "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),
         "assembles": _list(_one_of(DEFINED, "an operator with a definition"), "a list of operators"),
         "fusions": _list(_table(_FUSION, ("first", "second", "becomes")), "a list of tables"),
+        "quantized": _list(_table(_QUANTIZED, ("operators", "becomes", "dtypes")), "a list of tables"),
     }
 )
 

@@ -1,8 +1,11 @@
 """Cutting: an encoded graph becomes a sequence of regions at its narrow places.
 
 The nodes stay in their order, and a region is a run of them. Light nodes compute constants, sizes
-and other small integers. They belong to every region that uses them, so they neither widen a place
-nor tie regions together. Nodes that no rule sees stand between regions.
+and other small integers, or dequantize. They belong to every region that uses them, so they neither
+widen a place nor tie regions together. Nodes that no rule sees stand between regions.
+
+No region ends between a node and one that quantizes its result, as far as that can be avoided: what
+runtimes make one kernel then lies within one region.
 """
 
 from __future__ import annotations
@@ -178,7 +181,10 @@ class Cutter:
         begin, least = 0, sizes.least // 2 if shifted else sizes.least
         while len(self.run) - begin > sizes.most:
             window = range(begin + max(1, least), min(begin + sizes.most, len(self.run) - 1) + 1)
-            begin = min(window, key=lambda place: (max(widths[place], _NARROW), not self._is_contraction(place), widths[place], place))
+            begin = min(
+                window,
+                key=lambda place: (self._name(place) == "QuantizeLinear", max(widths[place], _NARROW), not self._is_contraction(place), widths[place], place),
+            )
             ends.add(begin)
             least = sizes.least
         return ends
@@ -204,7 +210,10 @@ class Cutter:
         """Tells whether the node at a place is a product or a convolution. Few rules match across
         one, and the nodes behind it often belong to it.
         """
-        return self._encoding.nodes[self.run[place]].operator.name in _CONTRACTIONS
+        return self._name(place) in _CONTRACTIONS
+
+    def _name(self, place: int) -> str:
+        return self._encoding.nodes[self.run[place]].operator.name
 
     def _uses(self, node: int) -> Iterable[int]:
         """Returns the nodes of the run whose values a node reads, directly or through light nodes."""
@@ -280,4 +289,6 @@ class Cutter:
 
     def _is_light(self, node: int) -> bool:
         facts = self.definitions.facts(node)
+        if self._encoding.nodes[node].operator.name == "DequantizeLinear":
+            return True
         return bool(facts) and all(fact.const or fact.ints is not None for fact in facts)

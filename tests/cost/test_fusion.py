@@ -73,3 +73,38 @@ def test_a_residual_before_its_norm(x: Shape, skip: Shape) -> None:
     first = PricedNode("", "Add", {}, [tensor(x), tensor(skip)], [tensor(x)])
     name = "com.microsoft.SkipLayerNormalization"
     assert holds(name, first, tensor((16,), True)) == fused_by_the_runtime(model, "SkipLayerNormalization")
+
+
+INSIDE: Final = {
+    "Conv": ("float[1,2,4,4]", "Conv (a, w)", "[3,2,1,1]"),
+    "MatMul": ("float[2,4,4]", "MatMul (a, w)", "[4,3]"),
+    "Gemm": ("float[4,4]", "Gemm (a, w)", "[4,3]"),
+    "Add": ("float[2,4]", "Add (a, w)", "[4]"),
+    "Mul": ("float[2,4]", "Mul (a, w)", "[4]"),
+    "Sub": ("float[2,4]", "Sub (a, w)", "[4]"),
+    "Concat": ("float[2,4]", "Concat <axis = 0> (a, w)", "[2,4]"),
+    "AveragePool": ("float[1,2,4,4]", "AveragePool <kernel_shape = [2, 2]> (a)", ""),
+    "GlobalAveragePool": ("float[1,2,4,4]", "GlobalAveragePool (a)", ""),
+    "LeakyRelu": ("float[2,4]", "LeakyRelu (a)", ""),
+    "Sigmoid": ("float[2,4]", "Sigmoid (a)", ""),
+    "Softmax": ("float[2,4]", "Softmax (a)", ""),
+    "Tanh": ("float[2,4]", "Tanh (a)", ""),
+}
+
+
+@pytest.mark.parametrize("operator", INSIDE)
+@pytest.mark.parametrize("after", [True, False])
+@pytest.mark.parametrize(("first", "second"), [("uint8", "uint8"), ("uint8", "int8"), ("int8", "int8"), ("int8", "uint8")])
+def test_operators_between_quantized_tensors(operator: str, after: bool, first: str, second: str) -> None:
+    """Two nodes read what is quantized, so the runtime does not remove a sign by itself."""
+    shape, node, weights = INSIDE[operator]
+    if not weights and first != second:
+        pytest.skip("there is one input")
+    constants = f"<float s = {{0.05}}, {first} z = {{3}}, {second} v = {{3}}>"
+    given = f"{shape} x" + (f", {second}{weights} c" if weights else "")
+    around = "q = QuantizeLinear (x, s, z)  a = DequantizeLinear (q, s, z)  m = Neg (a)" + ("  w = DequantizeLinear (c, s, v)" if weights else "")
+    result = "r = QuantizeLinear (b, s, z)  d = DequantizeLinear (r, s, z)  y = Neg (d)  t = Abs (d)" if after else "y = Neg (b)  t = Abs (b)"
+    model = parse(f"g ({given}) => (y, m, t) {constants} {{ {around}  b = {node}  {result} }}")
+    dtypes = [onnx.TensorProto.DataType.Value(name.upper()) for name in ((first, second) if weights else (first,))]
+    kernels = [kernel.kernel(dtypes, dtypes[0] if after else None) for kernel in CPU.quantized if operator in kernel.operators]
+    assert any(kernels) != fused_by_the_runtime(model, operator)

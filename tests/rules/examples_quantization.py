@@ -25,6 +25,14 @@ EXAMPLES = {
         {"DequantizeLinear": 1, "Exp": 1},
         "quantize-dequantize dequantize-zero-point quantize-zero-point",
     ),
+    "integers with a sign": Example(
+        """g (float[N, 4] x) => (float[N, 4] y) <float s = {0.5}, int8 z = {-3}, int8[4] c = {1, -128, 127, 0}, int8 v = {0}> {
+            q = QuantizeLinear(x, s, z)  a = DequantizeLinear(q, s, z)  b = DequantizeLinear(c, s, v)
+            m = Mul(a, b)  n = QuantizeLinear(m, s, z)  o = DequantizeLinear(n, s, z)  y = Exp(o) }""",
+        {"QuantizeLinear": 2, "DequantizeLinear": 3, "Mul": 1, "Exp": 1},
+        "quantize-unsigned constant-unsigned[Mul]",
+        target="onnxruntime-cpu",
+    ),
     "scales per channel": Example(
         """g (int8[N, 3] x) => (int8[3, N] y) <float[3] s = {0.5, 0.25, 2}, int8[3] z = {1, 2, 3}> {
             a = DequantizeLinear<axis = 1>(x, s, z)  b = Transpose<perm = [1, 0]>(a)  y = QuantizeLinear<axis = 0>(b, s, z) }""",

@@ -1,0 +1,118 @@
+"""Quantized kernels: operators between DequantizeLinear and QuantizeLinear that run as one kernel.
+
+Such a kernel is one more way to choose the class of its last node, like a fused pair. That way needs
+none of the classes inside. A DequantizeLinear may have other readers, because the runtime repeats it
+for each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eqsat.choose.prices import Prices
+from eqsat.cost.fusion import Quantized
+from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.terms.terms import ABSENT, CONS, NIL, Term
+
+_DEQUANTIZE, _QUANTIZE = "DequantizeLinear", "QuantizeLinear"
+_MOST = 16  # combinations of ways to dequantize the inputs of one node; a list of many inputs could have any number
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizedKernel:
+    """A kernel: the places of the ways that it runs, the last node at the end, and its cost."""
+
+    places: tuple[int, ...]
+    cost: float
+
+
+class QuantizedKernels:
+    """The quantized kernels among the ways to choose from one e-graph."""
+
+    def __init__(self, prices: Prices, ways: Sequence[Term]) -> None:
+        self._prices = prices
+        self._ways = ways
+        self._known: dict[str, list[Quantized]] = {}
+        for kernel in prices.target.quantized if prices.objective in ("time", "launches") else ():
+            for name in kernel.operators:
+                self._known.setdefault(name, []).append(kernel)
+        self._names = [self._name(way) for way in ways] if self._known else []
+        self._inner: dict[int, list[int]] = {}  # by class, the operators that may be quantized
+        self._dequantized: dict[int, list[int]] = {}
+        self._cells: dict[int, int] = {}
+        self._absent = {way.eclass for way in ways if way.head == ABSENT}
+        for place, name in enumerate(self._names):
+            way = ways[place]
+            if name in self._known:
+                self._inner.setdefault(way.eclass, []).append(place)
+            elif name == _DEQUANTIZE:
+                self._dequantized.setdefault(way.eclass, []).append(place)
+            elif way.head in (CONS, NIL):
+                self._cells[way.eclass] = place
+
+    def found(self) -> Iterator[QuantizedKernel]:
+        """Yields the kernels that are cheaper than their nodes."""
+        for place, name in enumerate(self._names):
+            if name == _QUANTIZE:
+                for inner in self._inner.get(self._ways[place].children[0], ()):
+                    yield from self._around(inner, place)
+            elif any(kernel.floats for kernel in self._known.get(name, ())):
+                yield from self._around(place, None)
+
+    def _name(self, way: Term) -> str:
+        return "" if way.head < 0 else self._prices.encoding.terms.signatures[way.head].operator.full_name
+
+    def _around(self, inner: int, last: int | None) -> Iterator[QuantizedKernel]:
+        """Yields the kernels of an operator, with or without the node that quantizes its result."""
+        cells, inputs = self._inputs(inner)
+        options = [self._dequantized.get(eclass, []) for eclass in inputs]
+        if math.prod(map(len, options)) > _MOST:
+            options = [places[:1] for places in options]
+        for before in itertools.product(*options) if options else ():
+            yield from self._kernels(inner, cells, before, last)
+
+    def _kernels(self, inner: int, cells: Sequence[int], before: Sequence[int], last: int | None) -> Iterator[QuantizedKernel]:
+        prices, node = self._prices, self._priced(inner)
+        tensors = [self._priced(place).inputs for place in before]
+        after = None if last is None else self._priced(last)
+        result = None if after is None else _dtype(after.outputs[0])
+        nodes = (*dict.fromkeys(before), inner, *([] if last is None else [last]))
+        for kernel in self._known[self._names[inner]]:
+            name = kernel.kernel([_dtype(own[0]) for own in tensors], result)
+            if name:
+                domain, _, name = name.rpartition(".")
+                # Three inputs for one of the operator: a tensor, its scale and its zero point
+                inputs = [tensor for own in tensors for tensor in (*own, None)[:3]] + list(after.inputs[1:] if after else ())
+                fused = PricedNode(domain, name, node.attributes, inputs, (after or node).outputs)
+                cost = prices.cost(prices.priced(fused))
+                if cost < math.fsum(prices.cost(prices.price(self._ways[place])) for place in nodes):
+                    yield QuantizedKernel((*cells, *nodes), cost)
+
+    def _inputs(self, inner: int) -> tuple[list[int], list[int]]:
+        """Returns the places of the links of an operator's list of inputs, and the classes of all
+        inputs that are there.
+        """
+        way = self._ways[inner]
+        signature = self._prices.encoding.terms.signatures[way.head]
+        cells: list[int] = []
+        classes = [child for child in way.children[: signature.inputs] if child not in self._absent]
+        if signature.rest:
+            eclass = way.children[-1]
+            while True:
+                cells.append(self._cells[eclass])
+                link = self._ways[cells[-1]]
+                if link.head != CONS:
+                    break
+                classes.append(link.children[0])
+                eclass = link.children[1]
+        return cells, classes
+
+    def _priced(self, place: int) -> PricedNode:
+        return self._prices.priced_node(self._ways[place])
+
+
+def _dtype(tensor: Shaped | None) -> int:
+    return 0 if tensor is None else tensor.dtype
