@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from eqsat.egraph.candidates import Candidates
@@ -21,13 +21,14 @@ from eqsat.egraph.finiteness import Finiteness
 from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
+from eqsat.frozen import frozen
 from eqsat.language.compile import Direction
 from eqsat.language.firing import Fired, Firing
 from eqsat.language.query import Needs
 from eqsat.language.syntax import Label
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RuleSet:
     """The rules of a run, or of many runs: graphs share what is known of all rules together.
 

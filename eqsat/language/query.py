@@ -13,19 +13,20 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.operators import AttributeValue, Operator
 from eqsat.terms.terms import Signature
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fixed:
     """An attribute column with one admitted value; None stands for an absent attribute."""
 
     value: AttributeValue | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeAtom:
     """One operator node of a query: variables of its class, its attributes and its inputs; an input
     that is None is absent.
@@ -42,7 +43,7 @@ class NodeAtom:
     term: syntax.Term
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputAtom:
     """A value that is one output of a node."""
 
@@ -52,7 +53,7 @@ class OutputAtom:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactAtom:
     """`source` is the fact of a class. Every class has a fact, so such an atom never fails."""
 
@@ -61,7 +62,7 @@ class FactAtom:
     listed: bool  # whether the class is a list
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MappedAtom:
     """A non-empty list whose items are all terms of one form.
 
@@ -95,7 +96,7 @@ class MappedAtom:
 Atom: TypeAlias = NodeAtom | OutputAtom | FactAtom | MappedAtom
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindAttribute:
     """Binds `name` to the value of the attribute in column `source`. An `optional` attribute may be
     absent.
@@ -109,7 +110,7 @@ class BindAttribute:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckAttribute:
     """The attribute in column `source` equals an expression. Axes are compared as counts from the
     front.
@@ -124,7 +125,7 @@ class CheckAttribute:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindTensor:
     """Binds `name` ("" for no name) to the class with the fact `source`, which must be a present
     tensor.
@@ -136,7 +137,7 @@ class BindTensor:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindTensors:
     """Binds `name` to the list of tensors with the fact `source`."""
 
@@ -145,7 +146,7 @@ class BindTensors:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchParameter:
     """Matches the integers of a parameter with a name, or with a list of names and values. An
     `optional` parameter may be absent.
@@ -158,7 +159,7 @@ class MatchParameter:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchNumber:
     """The elements of a non-empty constant all equal a number, and broadcasting with the constant
     does not enlarge the other inputs.
@@ -171,7 +172,7 @@ class MatchNumber:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreSizes:
     """The integers of a Reshape are the sizes of its result: none is a 0 that copies a size of the
     data.
@@ -182,7 +183,7 @@ class AreSizes:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holds:
     """One condition of `where`: a judgement, `const`, a guard, or the definition of a value."""
 

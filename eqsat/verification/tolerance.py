@@ -28,12 +28,12 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from eqsat.frozen import frozen
 from eqsat.runtime.session import Sparse
 from eqsat.verification.steering import Decided
 
@@ -45,7 +45,7 @@ _MARGIN = 1e-9  # by which a quick comparison of an error with a tolerance errs 
 _JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Leaf:
     """One array of an output; an absent optional has no array.
 
@@ -333,7 +333,7 @@ class _Suspects(NamedTuple):
     kind: np.ndarray  # the class of magnitude
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
