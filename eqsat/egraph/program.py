@@ -75,8 +75,9 @@ class Program:
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
         self.present = Present(encoding.terms)
-        # Pairs of signatures: of a term, and of a term that is one of its single inputs.
-        self.edges: set[tuple[int, int]] = set()
+        # The signature of a term, the position of a single input, and the signature of a term of
+        # this input. For the items of lists it is `CONS` and 0.
+        self.edges: set[tuple[int, int, int]] = set()
         self.changes = Changes(self.ruleset)
         self._watched = watched
         self._folder = folder
@@ -221,12 +222,14 @@ class Program:
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
             (ruleset load) (let {NOTHING} (py-from-int -1))
-            (relation is (T i64)) (relation edge (i64 i64))
+            (relation is (T i64)) (relation edge (i64 i64 i64))
         """)
         self.rulesets.add("load")
         tell = self.callback(self._tell, "edge")
         self.ruleset(EDGES)
-        self.rule(TOLD, "edge", f"(edge a b) (= answer (py-call {tell} (py-from-int a) (py-from-int b)))", "")
+        self.rule("laws", "is output", "(= x (Projection i n)) (is n operand)", "(is x operand)")
+        self.rule(EDGES, "edge list", "(= l (Cons item t)) (is item operand)", f"(edge {CONS} 0 operand)")
+        self.rule(TOLD, "edge", f"(edge a i b) (= answer (py-call {tell} (py-from-int a) (py-from-int i) (py-from-int b)))", "")
         entries = [*encoding.entries, *encoding.forms]
         rows: dict[int, list[tuple[int, ...]]] = {}
         for entry in entries:
@@ -258,8 +261,8 @@ class Program:
         project = self.callback(derivation.project, "project")
         self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
 
-    def _tell(self, node: int, operand: int) -> int:
-        self.edges.add((node, operand))
+    def _tell(self, node: int, position: int, operand: int) -> int:
+        self.edges.add((node, position, operand))
         return 0
 
     def _merge(self, old: int, new: int) -> int:
@@ -300,8 +303,8 @@ class Program:
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
         term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
         self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments})) (is o {index})")
-        for x in inputs:
-            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} operand)")
+        for position, x in enumerate(inputs):
+            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} {position} operand)")
         if signature.operator.standard and signature.operator.name in ("Reshape", "Expand") and signature.inputs == 2:
             self._parameter(index, signature, name, term)
         return name

@@ -194,15 +194,25 @@ class Holds:
 Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | BindTensors | MatchParameter | MatchNumber | AreSizes | Holds
 
 
+Edge: TypeAlias = tuple[str, int, str]
+"""The operator of a node or `LISTED`, the position of an input or `ANY`, and the operator of the
+node that computes this input.
+"""
+
+LISTED = ""
+"""The operator of an edge to an item of a list, whichever operator reads the list."""
+
+ANY = -1
+"""The position of an edge to any input of a node."""
+
+
 class Needs(NamedTuple):
-    """The operators that a graph must have for a match, and its edges: pairs of the operator of a
-    node and that of the node that computes one of its inputs. A match may need more.
-    """
+    """The operators and the edges that a graph must have for a match. A match may need more."""
 
     operators: frozenset[str]
-    edges: frozenset[tuple[str, str]]
+    edges: frozenset[Edge]
 
-    def met(self, operators: Set[str], edges: Set[tuple[str, str]]) -> bool:
+    def met(self, operators: Set[str], edges: Set[Edge]) -> bool:
         """Whether a graph with these operators and edges may have a match."""
         return self.operators <= operators and self.edges <= edges
 
@@ -238,8 +248,15 @@ class Pattern:
     @functools.cached_property
     def needs(self) -> Needs:
         """What a graph must have for a match."""
-        nodes = [atom for atom in self.atoms if isinstance(atom, NodeAtom)]
-        # A list may hold the node anywhere, so it asks for no neighbors.
-        inputs = [(atom, variable) for atom in nodes if not (atom.view and atom.signature.rest) for variable in atom.inputs]
-        edges = frozenset((atom.operator.name, other.operator.name) for atom, variable in inputs for other in nodes if other.variable == variable)
+        mapped = [atom for atom in self.atoms if isinstance(atom, MappedAtom)]
+        atoms = [*self.atoms, *(atom for one in mapped for atom in one.atoms)]
+        nodes = [(atom.variable, atom.operator.name) for atom in self.nodes]
+        made = nodes + [(output.variable, name) for output in atoms if isinstance(output, OutputAtom) for variable, name in nodes if variable == output.node]
+        read: list[tuple[str, int, str | None]] = [(LISTED, ANY, one.item) for one in mapped]
+        for atom in self.nodes:
+            # A list may hold the node anywhere, and a view has the operands in both orders.
+            read += [(LISTED, ANY, variable) for variable in (*atom.items, *(atom.inputs if atom.view and atom.signature.rest else ()))]
+            if not atom.signature.rest or not atom.view:
+                read += [(atom.operator.name, ANY if atom.view else position, variable) for position, variable in enumerate(atom.inputs)]
+        edges = frozenset((reader, position, maker) for reader, position, variable in read for output, maker in made if output == variable)
         return Needs(frozenset(signature.operator.name for signature in self.signatures), edges)
