@@ -7,13 +7,11 @@ shape, if named sizes express it.
 
 from __future__ import annotations
 
-import base64
-import itertools
-import pickle
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from eqsat.egraph.callbacks import Callbacks
 from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.present import Present
@@ -21,10 +19,6 @@ from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
 from eqsat.traits import SYMMETRIC
-
-# egglog unpickles its callbacks, so it gets a number that leads to the function during the run.
-_callbacks: dict[int, Callable[..., object]] = {}
-_tokens = itertools.count()
 
 HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
 """The tables of terms without an operator, with the heads of these terms."""
@@ -46,18 +40,6 @@ EDGES = "edges"
 
 TOLD = "told"
 """The ruleset that tells each new edge to Python."""
-
-
-def _resolve(token: int) -> Callable[..., object]:
-    return _callbacks[token]
-
-
-class _Pointer:
-    def __init__(self, token: int) -> None:
-        self.token = token
-
-    def __reduce__(self) -> tuple[Callable[[int], Callable[..., object]], tuple[int]]:
-        return _resolve, (self.token,)
 
 
 class Program:
@@ -84,7 +66,7 @@ class Program:
         self._text: list[str] = []
         self._names: dict[str, str] = {}  # readable name, by token
         self._references: dict[Callable[..., object], str] = {}
-        self._own: list[int] = []
+        self._callbacks = Callbacks()
         self._row_tables: dict[str, list[str]] = {}  # with the classes whose facts their rows have
         self._cleaned: set[str] = set()  # those whose old rows a law deletes
         self._loads: list[tuple[str, list[tuple[int, ...]]]] = []  # the table and the rows of each load
@@ -109,9 +91,7 @@ class Program:
 
     def close(self) -> None:
         """Releases the callbacks. The program cannot run any more."""
-        for token in self._own:
-            del _callbacks[token]
-        self._own.clear()
+        self._callbacks.close()
 
     def readable(self, beginning: str, inside: str) -> list[str]:
         """Returns the commands that start with `beginning` and contain `inside`.
@@ -132,16 +112,10 @@ class Program:
         known = self._references.get(function)
         if known is not None:
             return known
-        reference = self._references[function] = f"$c{len(self._own)}_"
-        self.add(f"(let {reference} {self._pointer(function)})")
+        reference = self._references[function] = f"$c{len(self._references)}_"
+        self.add(f"(let {reference} {self._callbacks.pointer(function)})")
         self._names[reference] = name
         return reference
-
-    def _pointer(self, function: Callable[..., object]) -> str:
-        token = next(_tokens)
-        _callbacks[token] = function
-        self._own.append(token)
-        return f'(py-object "{base64.b64encode(pickle.dumps(_Pointer(token))).decode()}")'
 
     def add(self, text: str) -> None:
         """Appends a command."""
@@ -211,7 +185,7 @@ class Program:
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
-        merge = self._pointer(self._merge)
+        merge = self._callbacks.pointer(self._merge)
         self.add(f"""
             (sort T) (sort L)
             (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
