@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import onnx
 from onnx import AttributeProto, defs, helper
 
 from eqsat.contributed import contributed_schema
+from eqsat.frozen import frozen
 
 # Tensors, graphs and types stay protobuf messages; other values become plain Python data.
 AttributeValue: TypeAlias = int | float | bytes | tuple[int, ...] | tuple[float, ...] | tuple[bytes, ...] | onnx.AttributeProto
@@ -68,7 +68,7 @@ _KINDS: dict[defs.OpSchema.AttrType, int] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Operator:
     """An operator as a model imports it.
 

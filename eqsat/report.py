@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import onnx
 
 from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
+from eqsat.frozen import frozen
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -31,7 +32,7 @@ from eqsat.verification.mend import Mended
 Report: TypeAlias = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Original:
     """The model as the caller gave it, with fixed sizes in place of named dimensions."""
 

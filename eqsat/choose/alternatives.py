@@ -13,10 +13,11 @@ from dataclasses import dataclass, field, replace
 from eqsat.choose.choose import ROUNDS, Chooser, Chosen, Portion
 from eqsat.choose.groups import Group
 from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
+from eqsat.frozen import frozen
 from eqsat.terms.terms import FUSED, Term
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alternative:
     """The best choice that was found with certain terms."""
 

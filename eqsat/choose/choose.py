@@ -24,6 +24,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
 from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
+from eqsat.frozen import frozen
 from eqsat.model.tensors import dense_bytes
 from eqsat.runtime.worker import Worker
 from eqsat.terms.reading import buildable
@@ -58,7 +59,7 @@ class Chosen:
     """For each group, the choice of its problem."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Solved:
     """The choice for a group, and the problem that it solves."""
 
@@ -80,7 +81,7 @@ class _Solved:
         )
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Portion:
     """The problem of one group: the nodes of the graph that count are at `places`, their classes
     are `reached`. `before` is the cost of the `initial` choice.

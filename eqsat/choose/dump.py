@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
@@ -17,6 +16,7 @@ from eqsat.errors import InputError
 from eqsat.extract import Graph
 from eqsat.extract.serialize import write
 from eqsat.facts.fact import dtype_name
+from eqsat.frozen import frozen
 from eqsat.model.write import replacing
 from eqsat.operators import AttributeValue
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, FUSED, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Term
@@ -26,7 +26,7 @@ _LENGTH = 100  # characters of a node's name; longer ones are cut
 _KINDS = {ABSENT: "absent", NIL: "nil", CONS: "cons", FOLDED: "folded", FUSED: "fused"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dump:
     """A priced graph, and the readable name of each node."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eqsat.extract import Choice
+from eqsat.frozen import frozen
 from eqsat.terms.terms import INPUT, Term
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Classes that are chosen together, the bytes that they store now, and the number of places
     that get the choice.

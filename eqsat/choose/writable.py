@@ -7,13 +7,13 @@ target must have a kernel for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from eqsat.choose.available import alone, refused
 from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
+from eqsat.frozen import frozen
 from eqsat.operators import read_attributes
 from eqsat.runtime.worker import Worker
 from eqsat.spelling.definitions import define
@@ -107,7 +107,7 @@ def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
             yield model
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Obstacle:
     """What the result lacks for a term."""
 

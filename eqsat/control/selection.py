@@ -9,7 +9,6 @@ judge.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
 
 from onnx import TensorProto, helper
 
@@ -18,6 +17,7 @@ from eqsat.control.total import cannot_fail
 from eqsat.facts.dims import Dim, equal, symbols
 from eqsat.facts.fact import UNKNOWN, Fact
 from eqsat.facts.legality import illegal
+from eqsat.frozen import frozen
 from eqsat.model.model import Graph, attribute_graphs
 from eqsat.operators import find_operator
 
@@ -25,7 +25,7 @@ _FIRST = 9  # the first opset with Where
 _NO_AXES = 13  # the first opset in which Squeeze without axes is the same in all runtimes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Branch:
     """A branch in normal form, and the facts of its values."""
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from eqsat.frozen import frozen
 from eqsat.model.names import defined_names
 from eqsat.model.tensors import constant_value
 from eqsat.operators import normal_domain
@@ -18,7 +19,7 @@ from eqsat.operators import normal_domain
 _COPIED = 1 << 10
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Scope:
     """The values that the nodes of a graph can see."""
 

@@ -8,7 +8,6 @@ unrolled loop computes is what the loop computes; whether that is faster is for 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -17,6 +16,7 @@ from onnx import helper
 from eqsat.control.bodies import Destination, Graph, Node, count_of, everywhere, rename, replace_nodes
 from eqsat.control.containers import constant_node, joined_rows
 from eqsat.control.trips import declared_sizes
+from eqsat.frozen import frozen
 from eqsat.model.model import FunctionKey, attribute_graphs, function_key
 from eqsat.operators import find_operator, may_train, normal_domain, read_attributes
 
@@ -82,7 +82,7 @@ def unrolled(node: Node, trips: int, into: Destination, sizes: Sizes = no_sizes)
     return nodes + stacked
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stack:
     """A scanned output: its name, its place behind the carried values, and what each trip gives."""
 

@@ -7,12 +7,12 @@ quantize its result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import onnx
 
 from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.frozen import frozen
 
 Condition = Callable[[PricedNode, Sequence[Shaped | None]], bool]
 """Takes the first node and the second's other inputs."""
@@ -41,7 +41,7 @@ CONDITIONS: Final[Mapping[str, Condition]] = {"constant": _constant, "alike": _a
 """The conditions that a fusion may have, by their names in a target's file."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fusion:
     """Two neighbors that the runtime fuses into one kernel if the second is the first's only
     consumer and all conditions hold.

@@ -18,11 +18,12 @@ from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, assumed_size
 from eqsat.cost.target import Target
+from eqsat.frozen import frozen
 from eqsat.model.model import BODY_TYPES, attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodePrice:
     """The price of a node over all its runs, with the name of its first output."""
 
@@ -34,7 +35,7 @@ class NodePrice:
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Totals:
     """The sums of prices over the nodes of a graph."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from onnx import TensorProto
@@ -13,13 +12,14 @@ from eqsat.cost.shaped import PricedNode
 from eqsat.cost.sliding import patches
 from eqsat.cost.target import Blocked, Rates, Target
 from eqsat.cost.workload import Work, integer
+from eqsat.frozen import frozen
 
 __all__ = ["Bound", "Price", "PricedNode", "price", "work"]
 
 Bound = Literal["launch", "memory", "compute"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Price:
     """The price of a node. `seconds` are predicted; the other figures are counted."""
 

@@ -8,10 +8,10 @@ import functools
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from eqsat.facts.dims import Dim, evaluate, symbols
 from eqsat.facts.fact import Fact
+from eqsat.frozen import frozen
 from eqsat.operators import Attributes, full_name
 
 USUAL_SIZE = 64
@@ -22,7 +22,7 @@ _BATCH = re.compile("(.*_)?batch(_.*)?|N|bs", re.IGNORECASE)
 _ABSURD = 1 << 60  # models may declare sizes that no machine has
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shaped:
     """The type of one tensor. A shape of None has an unknown rank and is priced like one usual
     size.
@@ -38,7 +38,7 @@ class Shaped:
         return USUAL_SIZE if self.shape is None else min(math.prod(self.shape), _ABSURD)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PricedNode:
     """A node as a price sees it. Trailing absent inputs may be left out; an absent input is None."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -19,10 +19,11 @@ from eqsat.cost.fusion import Fusion, Quantized
 from eqsat.cost.kinds import COUNTERS, MOVES
 from eqsat.cost.target_file import DTYPES, RATES, check_tables
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.shipped import TARGETS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rates:
     """The rates that turn the work of a class, or of one operator, into seconds. The computing
     terms add up. A node takes its launch, and the longer of moving bytes and computing.
@@ -39,7 +40,7 @@ class Rates:
     relative: Mapping[int, float] = field(default_factory=dict[int, float])  # by data type, the time relative to float32's
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expanded:
     """The versions of an operator that the runtime runs as the nodes of its definition."""
 
@@ -48,7 +49,7 @@ class Expanded:
     relative: float  # the time relative to the kernel's
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Declared:
     """The figures that a target gives for one operator."""
 
@@ -63,7 +64,7 @@ class Declared:
     expanded: Expanded | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Blocked:
     """The Convs that the runtime converts to a layout in blocks of channels."""
 
@@ -72,7 +73,7 @@ class Blocked:
     dtypes: frozenset[int]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Target:
     """The figures of one runtime on one machine."""
 

@@ -2,7 +2,7 @@
 
 A graph lacks the operators of most rules of a library, yet each rule in egglog costs time and
 memory. So a rule enters only when the e-graph has all operators of its left side, and, for each
-node of the left side with another as its input, some node with an input of that operator. Other
+node of the left side with another as its input, some node with that operator at this input. Other
 rules may make these. The actions of a growing rule enter when one of its matches is picked for the
 first time.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from eqsat.egraph.candidates import Candidates
@@ -21,13 +21,15 @@ from eqsat.egraph.finiteness import Finiteness
 from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
+from eqsat.frozen import frozen
 from eqsat.language.compile import Direction
 from eqsat.language.firing import Fired, Firing
-from eqsat.language.query import Needs
+from eqsat.language.query import ANY, LISTED, Edge, Needs
 from eqsat.language.syntax import Label
+from eqsat.terms.terms import CONS
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class RuleSet:
     """The rules of a run, or of many runs: graphs share what is known of all rules together.
 
@@ -66,7 +68,7 @@ class RuleSet:
             found.setdefault(rarest, []).append((number, rule.needs))
         return found
 
-    def may_match(self, operators: Set[str], edges: Set[tuple[str, str]]) -> list[int]:
+    def may_match(self, operators: Set[str], edges: Set[Edge]) -> list[int]:
         """Returns the rules that may match a graph with these operators and edges, in their order.
 
         Names rule out most rules, and those of operators that a graph lacks are not even looked at.
@@ -100,7 +102,10 @@ class Admission:
         self._seen = seen
         signatures = {signature_of[index] for index in program.seen}
         operators = {signature.operator.name for signature in signatures}
-        edges = {(signature_of[node].operator.name, signature_of[operand].operator.name) for node, operand in program.edges}
+        edges: set[Edge] = set()
+        for node, position, operand in program.edges:
+            reader, maker = LISTED if node == CONS else signature_of[node].operator.name, signature_of[operand].operator.name
+            edges |= {(reader, position, maker), (reader, ANY, maker)}
         # Names come before signatures, for which a rule has to be read.
         near = (number for number in self._ruleset.may_match(operators, edges) if number not in self.firings)
         patterns = ((number, self._ruleset.rules[number].compiled.pattern) for number in near)

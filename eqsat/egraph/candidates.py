@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 
+from eqsat.frozen import frozen
 from eqsat.language.firing import Firing
 from eqsat.language.halves import Half, halves, shared, shared_attributes
 
@@ -30,7 +30,7 @@ The bound matters where the sizes or types of all partners differ.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """A recorded match of a half: its number, and the class of each variable of the half."""
 
@@ -38,7 +38,7 @@ class Row:
     classes: tuple[Hashable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Member:
     """A half-match in the present e-graph: its root's place, and all numbers that recorded it."""
 
@@ -48,7 +48,7 @@ class _Member:
     numbers: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Candidate:
     place: int
     members: tuple[_Member, ...]

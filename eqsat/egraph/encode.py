@@ -18,6 +18,7 @@ from onnx import TensorProto, defs
 
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
+from eqsat.frozen import frozen
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
 from eqsat.operators import Attributes, AttributeValue, Operator, outputs_matter, read_attributes
@@ -96,7 +97,7 @@ def constant_fact(tensor: Tensor) -> Fact:
     return Fact(tensor.dtype, tensor.dims, const=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _NormalTerm:
     """The normal form of a node as a term without a class, and the facts of its outputs."""
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.settings import EFFORTS
 from eqsat.shipped import RULES
 
@@ -22,7 +23,7 @@ UNLIMITED = (1e9, 0.0)
 """More e-nodes than any run may have."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Phase:
     """Groups of rules that run together, and their limits.
 
@@ -60,7 +61,7 @@ class Phase:
         return int(size + self.nodes[0] + self.nodes[1] * size)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """The phases of an effort, and the most turns. Each turn starts from the last one's result."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from eqsat.egraph.tables import EGraph
+from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal, match
 from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, NodeAtom, OutputAtom, Pattern
 from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Link, Term, Terms
@@ -99,7 +100,7 @@ class Index(TermIndex):
         return len(self.facts) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mismatch:
     """A term that does not match an atom: the column that differs (attributes first, then inputs,
     then the list).
@@ -109,7 +110,7 @@ class Mismatch:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Assignment:
     """The values of the variables of a left side: classes, and handles of attributes.
 

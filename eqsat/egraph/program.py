@@ -7,13 +7,11 @@ shape, if named sizes express it.
 
 from __future__ import annotations
 
-import base64
-import itertools
-import pickle
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from eqsat.egraph.callbacks import Callbacks
 from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.present import Present
@@ -21,10 +19,6 @@ from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, INPUT, LITERAL, NIL, PROJECTION, Handles, Signature, Term, fact_of, literal_of
 from eqsat.traits import SYMMETRIC
-
-# egglog unpickles its callbacks, so it gets a number that leads to the function during the run.
-_callbacks: dict[int, Callable[..., object]] = {}
-_tokens = itertools.count()
 
 HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
 """The tables of terms without an operator, with the heads of these terms."""
@@ -48,18 +42,6 @@ TOLD = "told"
 """The ruleset that tells each new edge to Python."""
 
 
-def _resolve(token: int) -> Callable[..., object]:
-    return _callbacks[token]
-
-
-class _Pointer:
-    def __init__(self, token: int) -> None:
-        self.token = token
-
-    def __reduce__(self) -> tuple[Callable[[int], Callable[..., object]], tuple[int]]:
-        return _resolve, (self.token,)
-
-
 class Program:
     """The egglog text and tables of one encoding, with the tables as files in `folder`.
 
@@ -75,15 +57,16 @@ class Program:
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
         self.present = Present(encoding.terms)
-        # Pairs of signatures: of a term, and of a term that is one of its single inputs.
-        self.edges: set[tuple[int, int]] = set()
+        # The signature of a term, the position of a single input, and the signature of a term of
+        # this input. For the items of lists it is `CONS` and 0.
+        self.edges: set[tuple[int, int, int]] = set()
         self.changes = Changes(self.ruleset)
         self._watched = watched
         self._folder = folder
         self._text: list[str] = []
         self._names: dict[str, str] = {}  # readable name, by token
         self._references: dict[Callable[..., object], str] = {}
-        self._own: list[int] = []
+        self._callbacks = Callbacks()
         self._row_tables: dict[str, list[str]] = {}  # with the classes whose facts their rows have
         self._cleaned: set[str] = set()  # those whose old rows a law deletes
         self._loads: list[tuple[str, list[tuple[int, ...]]]] = []  # the table and the rows of each load
@@ -108,9 +91,7 @@ class Program:
 
     def close(self) -> None:
         """Releases the callbacks. The program cannot run any more."""
-        for token in self._own:
-            del _callbacks[token]
-        self._own.clear()
+        self._callbacks.close()
 
     def readable(self, beginning: str, inside: str) -> list[str]:
         """Returns the commands that start with `beginning` and contain `inside`.
@@ -131,16 +112,10 @@ class Program:
         known = self._references.get(function)
         if known is not None:
             return known
-        reference = self._references[function] = f"$c{len(self._own)}_"
-        self.add(f"(let {reference} {self._pointer(function)})")
+        reference = self._references[function] = f"$c{len(self._references)}_"
+        self.add(f"(let {reference} {self._callbacks.pointer(function)})")
         self._names[reference] = name
         return reference
-
-    def _pointer(self, function: Callable[..., object]) -> str:
-        token = next(_tokens)
-        _callbacks[token] = function
-        self._own.append(token)
-        return f'(py-object "{base64.b64encode(pickle.dumps(_Pointer(token))).decode()}")'
 
     def add(self, text: str) -> None:
         """Appends a command."""
@@ -210,7 +185,7 @@ class Program:
 
     def _start(self) -> None:
         encoding, derivation = self.encoding, self.encoding.derivation
-        merge = self._pointer(self._merge)
+        merge = self._callbacks.pointer(self._merge)
         self.add(f"""
             (sort T) (sort L)
             (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
@@ -221,12 +196,14 @@ class Program:
             (function facts (L) PyObject :merge (py-call {merge} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
             (ruleset load) (let {NOTHING} (py-from-int -1))
-            (relation is (T i64)) (relation edge (i64 i64))
+            (relation is (T i64)) (relation edge (i64 i64 i64))
         """)
         self.rulesets.add("load")
         tell = self.callback(self._tell, "edge")
         self.ruleset(EDGES)
-        self.rule(TOLD, "edge", f"(edge a b) (= answer (py-call {tell} (py-from-int a) (py-from-int b)))", "")
+        self.rule("laws", "is output", "(= x (Projection i n)) (is n operand)", "(is x operand)")
+        self.rule(EDGES, "edge list", "(= l (Cons item t)) (is item operand)", f"(edge {CONS} 0 operand)")
+        self.rule(TOLD, "edge", f"(edge a i b) (= answer (py-call {tell} (py-from-int a) (py-from-int i) (py-from-int b)))", "")
         entries = [*encoding.entries, *encoding.forms]
         rows: dict[int, list[tuple[int, ...]]] = {}
         for entry in entries:
@@ -258,8 +235,8 @@ class Program:
         project = self.callback(derivation.project, "project")
         self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
 
-    def _tell(self, node: int, operand: int) -> int:
-        self.edges.add((node, operand))
+    def _tell(self, node: int, position: int, operand: int) -> int:
+        self.edges.add((node, position, operand))
         return 0
 
     def _merge(self, old: int, new: int) -> int:
@@ -300,8 +277,8 @@ class Program:
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
         term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
         self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments})) (is o {index})")
-        for x in inputs:
-            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} operand)")
+        for position, x in enumerate(inputs):
+            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} {position} operand)")
         if signature.operator.standard and signature.operator.name in ("Reshape", "Expand") and signature.inputs == 2:
             self._parameter(index, signature, name, term)
         return name

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from eqsat.frozen import frozen
 from eqsat.language.firing import Firing
 from eqsat.language.matching import Refusal
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Iteration:
     """One step of laws or rules: its ruleset, its seconds, and the size of the e-graph after it."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from eqsat.choose.prices import Prices
 from eqsat.choose.writable import unwritable
@@ -22,6 +21,7 @@ from eqsat.egraph.phases import Phase
 from eqsat.egraph.record import Iteration, Record
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Contradiction
+from eqsat.frozen import frozen
 from eqsat.greedy.laws import Laws
 from eqsat.greedy.named_sizes import is_symbolic, spelled
 from eqsat.greedy.pricing import Pricing
@@ -40,7 +40,7 @@ STEPS = "steps"
 """The limit that ends a run whose rules turn in a circle at equal cost."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """The facts about the model and the target that a run needs."""
 

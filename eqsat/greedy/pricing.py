@@ -7,11 +7,11 @@ cost nothing, but the bytes that they store count.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 from eqsat.choose.fusions import FusedPairs
 from eqsat.choose.prices import Prices
 from eqsat.facts.fact import UNKNOWN, byte_size
+from eqsat.frozen import frozen
 from eqsat.greedy.term_graph import TermGraph
 from eqsat.model.tensors import dense_bytes
 from eqsat.terms.terms import CONS, CONSTANT, LITERAL, Term
@@ -19,7 +19,7 @@ from eqsat.terms.terms import CONS, CONSTANT, LITERAL, Term
 _LARGEST = float(1 << 60)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """The difference that a rewrite makes: the cost, the tie between equal costs, and stored bytes."""
 

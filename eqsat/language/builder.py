@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from lark import Token, Transformer
 
 from eqsat.facts.dims import INT64_MAX
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.lexer import Chunk, TokenError
 from eqsat.language.syntax import Place
@@ -40,7 +41,7 @@ def _nodes(children: Children) -> Children:
     return [child for child in children if not isinstance(child, Token)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Listed:
     """`..xs` where only a list can stand."""
 

@@ -13,12 +13,12 @@ order; the fact of the list that follows the item comes last.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from onnx import TensorProto
 
 from eqsat.facts.fact import Contradiction, Fact
 from eqsat.facts.legality import illegal
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.attribute_values import from_value, survives
 from eqsat.language.compile import Compiled
@@ -41,7 +41,7 @@ class Wrong(Exception):
     """The right side is legal but has another type than the left, so the rule is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Columns:
     """The columns of a right side, and those of the items of each list that it makes."""
 

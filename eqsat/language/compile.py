@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.construction import Construction, Existing, Item, Loop, Reference, Shared, Value, construction_of
 from eqsat.language.pattern import pattern_of
@@ -57,7 +57,7 @@ class Direction(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Compiled:
     """One direction of a rule."""
 

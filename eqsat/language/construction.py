@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.pattern import newest, outputs_of
 from eqsat.language.query import Fixed, Pattern
@@ -19,14 +20,14 @@ from eqsat.terms.terms import Signature
 from eqsat.traits import PARAMETERS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Existing:
     """A class that the left side matched, by its variable."""
 
     variable: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Value:
     """An output of a node that is made; None stands for the node's value itself."""
 
@@ -34,26 +35,26 @@ class Value:
     output: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stored:
     """A literal, by its number."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Missing:
     """An absent input."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Item:
     """The item of one of the lists, by the list's number, in a loop body."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shared:
     """A value that all items share, by its number, in a loop body."""
 
@@ -63,14 +64,14 @@ class Shared:
 Reference: TypeAlias = Existing | Value | Stored | Missing | Item | Shared
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Carried:
     """An attribute copied from a matched node, by its column of the match."""
 
     source: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Computed:
     """An attribute that an expression computes."""
 
@@ -81,7 +82,7 @@ class Computed:
 Attribute: TypeAlias = Fixed | Carried | Computed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """One node to make."""
 
@@ -95,7 +96,7 @@ class Made:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LiteralRecipe:
     """An integer parameter of rank 0 or 1, or, with a `dtype`, a scalar of that data type."""
 
@@ -105,7 +106,7 @@ class LiteralRecipe:
     place: syntax.Place = syntax.NOWHERE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loop:
     """A list that is made from others, item by item. `body` makes one item, its root "", from
     `Item` and `Shared` references.

@@ -7,8 +7,8 @@ itself, so such pairs of nodes never reach the callback, which costs a hundred t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.query import BindAttribute, Holds, Pattern
 from eqsat.operators import AttributeValue
@@ -17,7 +17,7 @@ from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES
 _UNEQUAL = frozenset({"<", ">", "!="})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Differing:
     """An attribute column that differs from another one, or else from a value; None stands for an
     absent attribute.

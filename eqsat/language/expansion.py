@@ -11,11 +11,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from eqsat.families import FAMILIES
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.printer import shown_together
@@ -64,7 +65,7 @@ def expand(rule: Rule, definitions: Definitions, report: Report) -> list[Rule]:
 # --- families ---
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Chosen:
     """The operator that a variable stands for in a member."""
 
@@ -154,7 +155,7 @@ def _check_variable(rule: Rule, name: str, part: Range, report: Report) -> None:
 # --- definitions ---
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definitions:
     """The definitions of a file by name, each with its calls inlined, and their problems."""
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from eqsat.facts import dims
 from eqsat.facts.dims import Dim, Poly
+from eqsat.frozen import frozen
 from eqsat.language import einsum_letters, lists, sizes
 from eqsat.language import tensor_functions as tensors
 from eqsat.language.sorts import Sort
@@ -25,7 +25,7 @@ from eqsat.language.values import NoValue, Number, Value, article, described, ef
 BOOLEAN, DTYPE, FLOAT, INTEGER, LIST, TENSOR, TEXT = Sort.BOOLEAN, Sort.DTYPE, Sort.FLOAT, Sort.INTEGER, Sort.LIST, Sort.TENSOR, Sort.STRING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Function:
     """A function of the language.
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -17,6 +16,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedToken
 from lark.lexer import PatternStr
 
+from eqsat.frozen import frozen
 from eqsat.language.builder import Builder
 from eqsat.language.lexer import Chunk, RuleLexer, TokenError
 from eqsat.language.problems import nearest
@@ -39,7 +39,7 @@ _PHRASES = {
 _LENGTHENING = frozenset("+ - * / // % ** == != < <= >= in not and or if for ? [ (".split())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Parser:
     parse: Callable[[Chunk], Rule | FileDefinition]
     builder: Builder

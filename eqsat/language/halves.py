@@ -8,12 +8,12 @@ Two half-matches join on the variables they share.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from eqsat.frozen import frozen
 from eqsat.language.query import Atom, FactAtom, MappedAtom, NodeAtom, OutputAtom, Pattern
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Half:
     """A part of a query that is matched by itself: its atoms, its class variables (those in `lists`
     are of lists), and the sources that it reads.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from lark.common import LexerConf
 from lark.lexer import Lexer, PatternStr, Token
 
+from eqsat.frozen import frozen
 from eqsat.language.syntax import Place
 
 NAME_LIMIT = 100  # characters; names appear in messages and in file names
@@ -31,7 +31,7 @@ _DEEPENING = frozenset("+ - * / // % ** not if".split())
 _CONTINUING = frozenset([*"=> <=> where test : , = + - * / // % ** == != < <= > >= in not and or if else for .. ~".split(), "exact if"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chunk:
     """The text of one rule, and the line of the file on which it begins."""
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from eqsat.contributed import DOMAINS
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.language.cache import cached, ship
 from eqsat.language.compile import Compiled, Direction, compile_rule
 from eqsat.language.parse import SIZE_LIMIT, decode, read
@@ -59,7 +60,7 @@ class Entry:
         return self.compiled if needs is None else tuple(_Listed(self, number) for number in range(len(needs)))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listed:
     """The entry of a rule in an index: for each direction, the needs of a match, if known already."""
 
@@ -69,7 +70,7 @@ class Listed:
     needs: tuple[Needs, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Listed:
     """A direction of a rule that may not have been read yet."""
 
@@ -119,7 +120,7 @@ def _entry(resolved: Resolved) -> Entry:
     return Entry(Listed(rule.name, rule.family, rule.label), lambda: (resolved, None))
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Library:
     """Rules in groups, in the order of the files."""
 

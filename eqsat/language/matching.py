@@ -5,11 +5,11 @@ why the classes do not match.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from eqsat.facts.dims import equal
 from eqsat.facts.fact import Fact
 from eqsat.facts.node import broadcast
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.attribute_values import from_value, to_value
 from eqsat.language.expressions import Unevaluable, evaluate
@@ -25,7 +25,7 @@ from eqsat.terms.terms import Terms
 Environment = dict[str, Value | None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """The reason why a match does not fire, with its place in the rule's text."""
 

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.language.syntax import Place, Rule
 
 _SHOWN = 200  # problems that a message lists at most
 _WINDOW = 160  # characters of a source line that are shown, a bound for hostile files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """One broken law. `rule` is "" outside of any rule; `source` is the line of the file that
     `place` points into.

@@ -13,19 +13,20 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.operators import AttributeValue, Operator
 from eqsat.terms.terms import Signature
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fixed:
     """An attribute column with one admitted value; None stands for an absent attribute."""
 
     value: AttributeValue | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeAtom:
     """One operator node of a query: variables of its class, its attributes and its inputs; an input
     that is None is absent.
@@ -42,7 +43,7 @@ class NodeAtom:
     term: syntax.Term
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutputAtom:
     """A value that is one output of a node."""
 
@@ -52,7 +53,7 @@ class OutputAtom:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactAtom:
     """`source` is the fact of a class. Every class has a fact, so such an atom never fails."""
 
@@ -61,7 +62,7 @@ class FactAtom:
     listed: bool  # whether the class is a list
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MappedAtom:
     """A non-empty list whose items are all terms of one form.
 
@@ -95,7 +96,7 @@ class MappedAtom:
 Atom: TypeAlias = NodeAtom | OutputAtom | FactAtom | MappedAtom
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindAttribute:
     """Binds `name` to the value of the attribute in column `source`. An `optional` attribute may be
     absent.
@@ -109,7 +110,7 @@ class BindAttribute:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckAttribute:
     """The attribute in column `source` equals an expression. Axes are compared as counts from the
     front.
@@ -124,7 +125,7 @@ class CheckAttribute:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindTensor:
     """Binds `name` ("" for no name) to the class with the fact `source`, which must be a present
     tensor.
@@ -136,7 +137,7 @@ class BindTensor:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BindTensors:
     """Binds `name` to the list of tensors with the fact `source`."""
 
@@ -145,7 +146,7 @@ class BindTensors:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchParameter:
     """Matches the integers of a parameter with a name, or with a list of names and values. An
     `optional` parameter may be absent.
@@ -158,7 +159,7 @@ class MatchParameter:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MatchNumber:
     """The elements of a non-empty constant all equal a number, and broadcasting with the constant
     does not enlarge the other inputs.
@@ -171,7 +172,7 @@ class MatchNumber:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AreSizes:
     """The integers of a Reshape are the sizes of its result: none is a 0 that copies a size of the
     data.
@@ -182,7 +183,7 @@ class AreSizes:
     place: syntax.Place
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Holds:
     """One condition of `where`: a judgement, `const`, a guard, or the definition of a value."""
 
@@ -193,15 +194,25 @@ class Holds:
 Step: TypeAlias = BindAttribute | CheckAttribute | BindTensor | BindTensors | MatchParameter | MatchNumber | AreSizes | Holds
 
 
+Edge: TypeAlias = tuple[str, int, str]
+"""The operator of a node or `LISTED`, the position of an input or `ANY`, and the operator of the
+node that computes this input.
+"""
+
+LISTED = ""
+"""The operator of an edge to an item of a list, whichever operator reads the list."""
+
+ANY = -1
+"""The position of an edge to any input of a node."""
+
+
 class Needs(NamedTuple):
-    """The operators that a graph must have for a match, and its edges: pairs of the operator of a
-    node and that of the node that computes one of its inputs. A match may need more.
-    """
+    """The operators and the edges that a graph must have for a match. A match may need more."""
 
     operators: frozenset[str]
-    edges: frozenset[tuple[str, str]]
+    edges: frozenset[Edge]
 
-    def met(self, operators: Set[str], edges: Set[tuple[str, str]]) -> bool:
+    def met(self, operators: Set[str], edges: Set[Edge]) -> bool:
         """Whether a graph with these operators and edges may have a match."""
         return self.operators <= operators and self.edges <= edges
 
@@ -237,8 +248,15 @@ class Pattern:
     @functools.cached_property
     def needs(self) -> Needs:
         """What a graph must have for a match."""
-        nodes = [atom for atom in self.atoms if isinstance(atom, NodeAtom)]
-        # A list may hold the node anywhere, so it asks for no neighbors.
-        inputs = [(atom, variable) for atom in nodes if not (atom.view and atom.signature.rest) for variable in atom.inputs]
-        edges = frozenset((atom.operator.name, other.operator.name) for atom, variable in inputs for other in nodes if other.variable == variable)
+        mapped = [atom for atom in self.atoms if isinstance(atom, MappedAtom)]
+        atoms = [*self.atoms, *(atom for one in mapped for atom in one.atoms)]
+        nodes = [(atom.variable, atom.operator.name) for atom in self.nodes]
+        made = nodes + [(output.variable, name) for output in atoms if isinstance(output, OutputAtom) for variable, name in nodes if variable == output.node]
+        read: list[tuple[str, int, str | None]] = [(LISTED, ANY, one.item) for one in mapped]
+        for atom in self.nodes:
+            # A list may hold the node anywhere, and a view has the operands in both orders.
+            read += [(LISTED, ANY, variable) for variable in (*atom.items, *(atom.inputs if atom.view and atom.signature.rest else ()))]
+            if not atom.signature.rest or not atom.view:
+                read += [(atom.operator.name, ANY if atom.view else position, variable) for position, variable in enumerate(atom.inputs)]
+        edges = frozenset((reader, position, maker) for reader, position, variable in read for output, maker in made if output == variable)
         return Needs(frozenset(signature.operator.name for signature in self.signatures), edges)

@@ -9,9 +9,10 @@ otherwise `RuleErrors` holds all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.expansion import definitions_of, expand
 from eqsat.language.given import check_tests
@@ -32,7 +33,7 @@ _PART_LIMIT = 100  # lines and conditions; later stages may take quadratic time 
 _TENSORS = (Sort.TENSOR, Sort.TENSORS)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Resolved:
     """A rule whose names have meanings, or a member of a family.
 

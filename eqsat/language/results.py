@@ -9,9 +9,10 @@ tree, so later stages never see lists of results.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.left_names import check_mapped
 from eqsat.language.problems import Report
@@ -109,7 +110,7 @@ def _item(name: str, number: int) -> str:
     return f"{name}_{number}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Written(syntax.Items):
     """The items of a list of results, in place of the list, while a tree is rebuilt."""
 

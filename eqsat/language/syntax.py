@@ -5,12 +5,14 @@ Nothing here knows the meaning of operators and names. `Place` lets any stage po
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import TypeAlias
 
+from eqsat.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Place:
     """A place in a file. Line and column count from 1; `length` ends with the part's first line.
 
@@ -29,7 +31,7 @@ NOWHERE = Place(0, 0)
 # --- expressions of numbers, lists and strings, and terms, whose values are tensors ---
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Name:
     """A variable of any sort, a data type `T` included, or the name of a data type (`float16`)."""
 
@@ -37,14 +39,14 @@ class Name:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wildcard:
     """`_`: any one value."""
 
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A number with its minus, if any; `text` keeps its digits for the printer."""
 
@@ -53,7 +55,7 @@ class Number:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Text:
     """A string in double quotes."""
 
@@ -61,7 +63,7 @@ class Text:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spread:
     """`..xs`, `.._` or `..ones(k)` in a list, type or inputs: the rest, or the items of a list."""
 
@@ -69,7 +71,7 @@ class Spread:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Items:
     """`[a, 1, ..k]`."""
 
@@ -77,7 +79,7 @@ class Items:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comprehension:
     """`[item for target in source if condition]`; all conditions must hold."""
 
@@ -88,7 +90,7 @@ class Comprehension:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unary:
     """`-x`, where x is no plain number, or `not x`."""
 
@@ -97,7 +99,7 @@ class Unary:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Binary:
     """One of `+ - * / // % **` between two values; lists can be added."""
 
@@ -107,7 +109,7 @@ class Binary:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`0 <= i < n`, with `== != < <= > >= in` and `not in`: all comparisons must hold."""
 
@@ -116,7 +118,7 @@ class Comparison:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Logic:
     """`a and b and c` or `a or b`."""
 
@@ -125,7 +127,7 @@ class Logic:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Conditional:
     """`a if condition else b`."""
 
@@ -135,7 +137,7 @@ class Conditional:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Index:
     """`x[i]`; negative numbers count from the end."""
 
@@ -144,7 +146,7 @@ class Index:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slice:
     """`x[a:b]`, both ends optional."""
 
@@ -154,7 +156,7 @@ class Slice:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """A named function of the language: `dim(x, 0)`."""
 
@@ -163,7 +165,7 @@ class Call:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Near:
     """`~sqrt(2)` as an input on the left: a number up to rounding in the tensor's type."""
 
@@ -171,7 +173,7 @@ class Near:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Maybe:
     """`x?` as an input or an attribute on the left: it may be absent."""
 
@@ -179,7 +181,7 @@ class Maybe:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mapped:
     """`[F(x, y) for x, y in ..xs, ..ys]`, an input or a list of results: a node for each item."""
 
@@ -189,7 +191,7 @@ class Mapped:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """`T(0)`: a constant scalar of a data type."""
 
@@ -198,7 +200,7 @@ class Constant:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attribute:
     """`axis = a` between angle brackets."""
 
@@ -207,7 +209,7 @@ class Attribute:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """`Conv<group = g, ..p>(x, w)`: an operator applied to inputs. `carried` is the name after `..`
     and stands for all other attributes.
@@ -234,7 +236,7 @@ Expression: TypeAlias = (
 # --- rules ---
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Line:
     """`a, _ = Split(x, s)`, `..ys = Split(x, s)` (`..ys` is one target), or a lone expression."""
 
@@ -243,7 +245,7 @@ class Line:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Type:
     """`T[m, ..k]`; `dtype` is a variable, a data type's name, or `_`. Without `dims`: any shape."""
 
@@ -252,7 +254,7 @@ class Type:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """`w: T[m, ..k]`."""
 
@@ -261,7 +263,7 @@ class Judgement:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Const:
     """`const w`."""
 
@@ -269,7 +271,7 @@ class Const:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guard:
     """A condition that must be known to hold."""
 
@@ -277,7 +279,7 @@ class Guard:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Definition:
     """`s = Div(scale, c)` or `n = dim(x, 0)`: a name for the right side or later conditions."""
 
@@ -289,7 +291,7 @@ class Definition:
 Condition: TypeAlias = Judgement | Const | Guard | Definition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Given:
     """An entry of a test line: types of a tensor (several for `_` and `..xs`), or another value."""
 
@@ -299,7 +301,7 @@ class Given:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Test:
     """A `test` line: an instance that must fire."""
 
@@ -320,7 +322,7 @@ class Label(StrEnum):
         return order.index(self) <= order.index(other)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperatorSet:
     """A family by its name, or choices in brackets: `removed` if a minus stands before it,
     `mirrored` if the operands of each operator change places. A choice has an operator for each
@@ -334,7 +336,7 @@ class OperatorSet:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Range:
     """`F in unary - [Not]` or `(F, G) in [(And, Or), (Or, And)]`: variables, and the operators that
     they range over together.
@@ -345,7 +347,7 @@ class Range:
     place: Place = field(default=NOWHERE, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """One rule of a file. Roots are lone expressions, or names that both sides define.
 
@@ -378,7 +380,7 @@ class Rule:
         return self.name.partition("[")[0]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FileDefinition:
     """`def f(a, b) = ...`: a shared part of the rules of a file."""
 
@@ -392,7 +394,7 @@ class FileDefinition:
     begin: int = field(default=0, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RuleFile:
     """A file, which is a group of rules: its preamble of comment lines, definitions and rules."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeAlias, TypeGuard
 
 import numpy as np
@@ -21,6 +20,7 @@ from onnx import TensorProto
 from eqsat.facts import dims
 from eqsat.facts.dims import INT64_MAX, INT64_MIN, Dim, Known, Poly
 from eqsat.facts.fact import Fact, dtype_name
+from eqsat.frozen import frozen
 from eqsat.language.sorts import Sort
 
 LIST_LIMIT = 4096  # items of a list, nested lists included
@@ -34,7 +34,7 @@ class NoValue(ValueError):
     """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DType:
     """A data type: `code` is an onnx.TensorProto.DataType."""
 
@@ -44,7 +44,7 @@ class DType:
         return dtype_name(self.code)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tensor:
     """A tensor as described by its fact."""
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import onnx
 
+from eqsat.frozen import frozen
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures
 
 Key = bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Likeness:
     """The keys of one model: of its values by name, and of its nodes."""
 

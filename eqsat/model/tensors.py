@@ -21,6 +21,7 @@ from onnx import TensorProto, numpy_helper
 
 from eqsat.errors import InputError
 from eqsat.facts.fact import packed_bytes
+from eqsat.frozen import frozen
 
 _CHUNK = 1 << 20
 _PREFIX = 4096
@@ -28,7 +29,7 @@ _TYPED = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data"
 _SIZED = frozenset(TensorProto.DataType.values()) - {TensorProto.STRING, TensorProto.UNDEFINED}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class External:
     """A range of bytes in a file beside the model."""
 

@@ -13,7 +13,6 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +20,7 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.model.file_kinds import irregular
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import External, read_tensor
@@ -61,7 +61,7 @@ def has_external_data(model: onnx.ModelProto) -> bool:
     return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(model))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Part:
     tensor: TensorProto
     source: External | None  # None: the tensor's own raw data

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container
-from dataclasses import dataclass
 from html import escape
 
 import onnx
 
+from eqsat.frozen import frozen
 from eqsat.model.model import attribute_graphs
 from eqsat.operators import normal_domain
 from eqsat.picture.layered import Layout, layered
@@ -26,7 +26,7 @@ _FILLS = {"end": ("#f2f2f2", "#8c8c8c"), "node": ("#e6eef9", "#5b7ba8"), "change
 _FORBIDDEN = re.compile("[\x00-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Box:
     label: str
     title: str

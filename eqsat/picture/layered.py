@@ -7,15 +7,16 @@ are ordered so that a box stands near the boxes that it is joined to, and arrows
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from graphlib import TopologicalSorter
+
+from eqsat.frozen import frozen
 
 _SWEEPS = 6
 _GAP = 18.0
 _ROW = 56.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """The middle of each box, and the size of the whole."""
 

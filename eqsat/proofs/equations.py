@@ -7,11 +7,11 @@ matched once more. A match whose right side is there as well, in the same class,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from eqsat.egraph.plain_matching import Assignments, Index, Mismatch
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
+from eqsat.frozen import frozen
 from eqsat.greedy.drafts import DraftIndex
 from eqsat.greedy.right_side import RightSide
 from eqsat.language.compile import Compiled
@@ -26,7 +26,7 @@ BUDGET = 1 << 22
 """The terms that a thorough search looks at for one rule."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Equation:
     """A match of one direction of a rule whose two sides are in the e-graph."""
 

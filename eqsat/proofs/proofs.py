@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
+from eqsat.frozen import frozen
 from eqsat.proofs.equations import Equation
 from eqsat.terms.terms import CONS, Signature, Term
 
@@ -25,7 +26,7 @@ sizes written as numbers.
 _SIZED = ("Reshape", "Expand")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edge:
     """An equation, read in one direction, between two terms of a class."""
 

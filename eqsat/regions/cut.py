@@ -11,10 +11,10 @@ runtimes make one kernel then lies within one region.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from eqsat.egraph.encode import Encoding
 from eqsat.facts.fact import Fact
+from eqsat.frozen import frozen
 from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
 
 _CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
@@ -23,7 +23,7 @@ _NARROW = 2  # the most values that cross a narrow place: a branch and the way a
 _LASTING = 4  # the most regions that a value may span; beyond that, every region may read it
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sizes:
     """The number of nodes in a region, where the graph allows it."""
 
@@ -31,7 +31,7 @@ class Sizes:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Region:
     """A run of nodes. All references are those of the encoding, and the first stands for all equal
     ones.
@@ -48,7 +48,7 @@ class Region:
     """The values of its own nodes that are read elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Barrier:
     """A node that stays as it is."""
 

@@ -10,7 +10,6 @@ for it. The result computes the same as the model. It is the model itself if not
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import onnx
 from onnx import numpy_helper
@@ -30,6 +29,7 @@ from eqsat.egraph.encode import Encoding, Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import INTEGERS, Contradiction, Fact, to_type
+from eqsat.frozen import frozen
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
@@ -83,7 +83,7 @@ def _rounds_seldom(model: Model) -> bool:
         return True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Aim:
     """The prices by which bodies are opened, and the bounds of it."""
 
@@ -106,7 +106,7 @@ def _opened(model: Model, found: onnx.ModelProto, aim: _Aim, room: float) -> onn
     return found
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Here:
     """A graph on the way: the values that its nodes see, and their facts."""
 

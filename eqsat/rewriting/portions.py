@@ -21,6 +21,7 @@ from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
+from eqsat.frozen import frozen
 from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
@@ -32,7 +33,7 @@ from eqsat.terms.terms import PROJECTION
 Array = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Whole:
     """A graph that is solved as a whole."""
 

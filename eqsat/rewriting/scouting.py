@@ -8,13 +8,14 @@ these rules at its own prices: scouts tell which rules to try, never what a regi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.record import Record
 from eqsat.egraph.saturate import EngineFailure
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import ExtractionError
+from eqsat.frozen import frozen
 from eqsat.regions.resemblance import families
 from eqsat.rewriting.portions import Regions
 from eqsat.rewriting.uses import Solution
@@ -22,7 +23,7 @@ from eqsat.rewriting.uses import Solution
 _WORTH = 3  # kinds for each scout; where there are fewer, two saturations gain little and may lose forms
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scouting:
     """What scouts have found."""
 

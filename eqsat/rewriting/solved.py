@@ -7,7 +7,7 @@ of them can be written as a valid model, by the steps that wrote the chosen one.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import onnx
 
@@ -16,13 +16,14 @@ from eqsat.choose.groups import Group
 from eqsat.choose.stored_constants import Constants
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
+from eqsat.frozen import frozen
 from eqsat.model.model import Model
 from eqsat.model.names import StableNames
 from eqsat.rewriting.portions import Regions, Unchanged, Whole
 from eqsat.terms.terms import FOLDED, Term
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Solved:
     """A solved main graph."""
 
@@ -61,7 +62,7 @@ class Solved:
             return self.before
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Turn:
     """One turn of a run whose result was used: the model before and after it."""
 

@@ -23,6 +23,7 @@ from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
+from eqsat.frozen import frozen
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -46,7 +47,7 @@ _FAR = 16  # factor on region sizes where only launches or bytes count: merging 
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """The settings that all attempts of a run share."""
 

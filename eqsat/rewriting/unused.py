@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from eqsat.choose.writable import Obstacle
+from eqsat.frozen import frozen
 from eqsat.parameters.amounts import scaled
 
 OPSET, DOMAIN, KERNEL, GROWTH = "opset", "domain", "kernel", "growth"
@@ -25,7 +26,7 @@ SECONDS, LAUNCHES, BYTES = "seconds", "launches", "bytes"
 """The units of costs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reason:
     """Why a result does not use a rule that fired."""
 

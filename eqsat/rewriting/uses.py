@@ -16,6 +16,7 @@ from eqsat.choose.writable import Obstacle, obstacle
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Method
+from eqsat.frozen import frozen
 from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
 from eqsat.proofs.used import Used, used_rules
@@ -47,7 +48,7 @@ class Uses:
             self.reasons[name] = reason if known is None or reason.rank < known.rank else known
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Solution:
     """A choice that made a graph of the result, and the e-graph behind it."""
 

@@ -23,6 +23,7 @@ from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
 from eqsat.cost.target import Target
+from eqsat.frozen import frozen
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
@@ -45,7 +46,7 @@ kernel is more precise.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Figures:
     """The cost of a model, and how it was found."""
 
@@ -56,7 +57,7 @@ class Figures:
     refused: bool = False  # whether the runtime refuses this model although it loads others
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """The cost of one node that runs."""
 

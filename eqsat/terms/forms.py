@@ -8,7 +8,6 @@ made from. A `Draft` is a mutable working copy between the two.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from onnx import TensorProto, helper
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Fact
 from eqsat.facts.node import Node, Shape
+from eqsat.frozen import frozen
 from eqsat.operators import AttributeValue, Operator
 from eqsat.terms.terms import Literal, fact_of
 
@@ -24,7 +24,7 @@ from eqsat.terms.terms import Literal, fact_of
 Source: TypeAlias = "int | Literal | None"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Form:
     """A node of the newest opset with the meaning and the outputs of an original node."""
 
@@ -37,7 +37,7 @@ class Form:
         return tuple(source_fact(source, original) for source in self.inputs)
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Written:
     """A node in a model's opset with the meaning of a node of the newest opset.
 
@@ -49,7 +49,7 @@ class Written:
     inputs: tuple[Source, ...]
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Definition:
     """Nodes in a model's opset that together mean one node of the newest opset.
 

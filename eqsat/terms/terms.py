@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
 import numpy as np
@@ -19,13 +18,14 @@ from onnx import defs, helper
 from eqsat.facts.dims import Dim
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Array, Fact, from_array
+from eqsat.frozen import frozen
 from eqsat.model.model import FunctionKey
 from eqsat.operators import AttributeValue, Operator, outputs_matter
 
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Link:
     """The fact of a list: the handles of the facts of its head and its tail."""
 
@@ -81,7 +81,7 @@ def attribute_key(value: AttributeValue | None) -> Hashable:
     return (type(value).__name__, value)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """An e-node. `head` is the number of a signature or one of the kinds above.
 
@@ -95,7 +95,7 @@ class Term:
     eclass: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signature:
     """The form of an operator's terms: attribute columns, inputs, one list of the rest."""
 
@@ -123,7 +123,7 @@ class Signature:
         return self.opaque or self.raw or (self.operator.schema is None and not self.operator.pure)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Literal:
     """A tensor of known elements.
 

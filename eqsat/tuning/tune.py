@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import onnx
 
+from eqsat.frozen import frozen
 from eqsat.language.library import Library
 from eqsat.model.model import Model, count_nodes
 from eqsat.model.write import has_external_data
@@ -31,7 +32,7 @@ from eqsat.verification.mend import Mended
 _COPIES = 3  # copies of the weights: the message, the session, and the kernels' packed ones
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tuned:
     """The candidate that is kept, and the result of the race."""
 

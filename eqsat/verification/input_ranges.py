@@ -9,10 +9,11 @@ if the model refuses a draw, the next draw is made in another way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import onnx
+
+from eqsat.frozen import frozen
 
 Size: TypeAlias = int | str | None
 Shapes: TypeAlias = Mapping[str, "tuple[Size, ...]"]
@@ -30,7 +31,7 @@ _MOVES: Mapping[str, tuple[int, ...] | None] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Want:
     """A range of values, or a pattern.
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from eqsat.frozen import frozen
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.region_by_region import one_region
@@ -30,7 +31,7 @@ _ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value ma
 _NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Inside:
     """The reason why models differ inside, empty if they do not, and remarks for the reader."""
 

@@ -7,7 +7,6 @@ the outputs that depend on an input or on a random operator, and the size of its
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import onnx
 import onnx.numpy_helper
 from onnx.external_data_helper import ExternalDataInfo
 
+from eqsat.frozen import frozen
 from eqsat.model.names import stored_names
 from eqsat.model.read import read
 from eqsat.model.sources import Source
@@ -26,7 +26,7 @@ _SMALL = 1024
 _PIECE = 1 << 22
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class LoadedModel:
     """A model whose external data stay in files under `folder`."""
 

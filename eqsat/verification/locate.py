@@ -8,13 +8,14 @@ before it, so that a fault does not spread to later regions. Each runs in a proc
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from eqsat.frozen import frozen
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
@@ -23,7 +24,7 @@ from eqsat.verification.request import DIFFERENT
 from eqsat.verification.samples import Draw, make_plan
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Fault:
     """A wrongly optimized part of the original.
 

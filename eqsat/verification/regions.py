@@ -17,11 +17,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import chain
 
 import onnx
 
+from eqsat.frozen import frozen
 from eqsat.model.likeness import Keys
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
@@ -35,7 +35,7 @@ _FEW = 1 << 14  # the most elements of a computed constant that a region compute
 _Node = tuple[int, int]  # the model (0: original, 1: optimized), and the node's place in it
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Region:
     """Two models that should compute the same, named after a value that they compute.
 

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from eqsat.frozen import frozen
 from eqsat.verification.samples import Draw, Edge, Plan
 from eqsat.verification.steering import Decided, Steering
 
 EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Request:
     """Two serialized models, and how to try them.
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from eqsat.frozen import frozen
 from eqsat.runtime.refusals import refusal
 from eqsat.runtime.session import Session, open_runtime
 from eqsat.verification import samples, tolerance
@@ -32,7 +32,7 @@ _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Run:
     """Inputs that the original accepts, and its outputs on them."""
 

@@ -11,10 +11,12 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from eqsat.frozen import frozen
 
 if TYPE_CHECKING:
     import onnx
@@ -30,7 +32,7 @@ _WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
 MOST_ELEMENTS = 1 << 24
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Spec:
     """One input: `kind` is tensor, sequence, optional or map.
 
@@ -46,7 +48,7 @@ class Spec:
     element: Spec | None = None
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Plan:
     """The inputs of one model, with everything that drawing them needs."""
 
@@ -58,7 +60,7 @@ class Plan:
     computed: Mapping[str, Dim] = field(default_factory=dict[str, "Dim"])  # sizes that follow from the symbols
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Draw:
     """One draw: the sizes, style and seed of a plan's inputs."""
 
@@ -68,7 +70,7 @@ class Draw:
     extremes: frozenset[str] = frozenset()  # integer inputs that hold the limits of their type
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Edge:
     """An edge to draw at.
 

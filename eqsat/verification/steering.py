@@ -12,12 +12,12 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 import onnx
 from onnx import TensorProto, defs, numpy_helper
 
+from eqsat.frozen import frozen
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain
@@ -75,7 +75,7 @@ class Decided(IntEnum):
     CHOSEN = 2
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Steering:
     """The names of constants and model inputs that steer, and how floats decide other values."""
 

@@ -28,12 +28,12 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from eqsat.frozen import frozen
 from eqsat.runtime.session import Sparse
 from eqsat.verification.steering import Decided
 
@@ -45,7 +45,7 @@ _MARGIN = 1e-9  # by which a quick comparison of an error with a tolerance errs 
 _JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Leaf:
     """One array of an output; an absent optional has no array.
 
@@ -286,7 +286,11 @@ class Difference:
         elements of the class.
         """
         suspects = self._suspects.kind
-        return [(np.flatnonzero(suspects == kind), np.flatnonzero(self._kinds == kind)) for kind in np.unique(suspects)]
+        kinds = np.sort(suspects)
+        # `np.unique` would load masked arrays, which takes longer than to judge a small model, and so
+        # would `np.median` below.
+        kinds = kinds[np.flatnonzero(np.diff(kinds, prepend=kinds[:1] - 1))]
+        return [(np.flatnonzero(suspects == kind), np.flatnonzero(self._kinds == kind)) for kind in kinds]
 
     def _peers(self, asked: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yields the suspects that are asked for, those of like magnitude together, with the changes
@@ -321,7 +325,14 @@ def _exceeds(error: np.ndarray, rounding: np.ndarray, changes: np.ndarray) -> bo
 
 def _typical(changes: np.ndarray) -> float:
     """Returns the largest change without outliers, which an element may borrow from its peers."""
-    return min(float(changes.max()), SPREAD * float(np.median(changes)))
+    return min(float(changes.max()), SPREAD * median(changes))
+
+
+def median(numbers: np.ndarray) -> float:
+    """Returns the median of the elements of a vector that is not empty and holds no NaN."""
+    high = numbers.size // 2
+    low = high - 1 + numbers.size % 2
+    return float(np.partition(numbers, [low, high])[low : high + 1].mean())
 
 
 class _Suspects(NamedTuple):
@@ -333,7 +344,7 @@ class _Suspects(NamedTuple):
     kind: np.ndarray  # the class of magnitude
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 

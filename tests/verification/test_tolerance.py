@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
-from eqsat.verification.tolerance import SPREAD, Difference
+from eqsat.verification.tolerance import SPREAD, Difference, median
 
 SIZES = (1, 2, 3, 8, 101)
 
@@ -47,3 +50,16 @@ def test_large_changes_do_not_make_one_element_another() -> None:
     difference = Difference(a, a)
     assert difference.moved(np.array([-1e308, 1e308, 1.0]), 8)
     assert not difference.moved(a, 8)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_median_is_that_of_numpy(size: int) -> None:
+    numbers = np.random.default_rng(size).standard_normal(size)
+    assert median(numbers) == float(np.median(numbers)) and median(np.round(numbers)) == float(np.median(np.round(numbers)))
+
+
+def test_a_difference_is_judged_without_masked_arrays() -> None:
+    """Loading them takes longer than to judge a small model."""
+    judged = "Difference(np.float32([1, 2, 3]), np.float32([1, 2, 4])).judge()"
+    program = f"import sys, numpy as np\nfrom eqsat.verification.tolerance import Difference\n{judged}\nassert 'numpy.ma' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
