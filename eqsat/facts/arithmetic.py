@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from onnx import TensorProto
 
-from eqsat.facts.dims import Dim, add, bounds, equal, exact_divide, floordiv, maximum, minimum, mul, negate, nonnegative, sub
+from eqsat.facts.dims import Dim, add, bounds, equal, floordiv, maximum, minimum, mul, negate, nonnegative, sub, truncdiv
 from eqsat.facts.fact import INTEGERS
 from eqsat.families import members
 
@@ -55,23 +55,12 @@ def cast(source: int, target: int, value: Dim) -> Dim:
     return wrap(target, value) if source in INTEGERS and target in INTEGERS else None
 
 
-def _quotient(a: Dim, b: Dim) -> Dim:
-    if a is None or b is None or b == 0:
-        return None
-    if isinstance(a, int) and isinstance(b, int):
-        return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-    exact = exact_divide(a, b)
-    if exact is not None:
-        return exact
-    return floordiv(a, b) if nonnegative(a) and nonnegative(b) else None  # ONNX's integer division truncates towards 0
-
-
 def _modulo(a: Dim, b: Dim) -> Dim:
     return None if not isinstance(b, int) or b == 0 else sub(a, mul(floordiv(a, b), b))
 
 
 def _remainder(a: Dim, b: Dim) -> Dim:
-    return sub(a, mul(_quotient(a, b), b))
+    return sub(a, mul(truncdiv(a, b), b))
 
 
 def _truth(value: bool | None) -> Dim:
@@ -132,7 +121,7 @@ ELEMENT_FUNCTIONS: dict[str, ElementFunction] = {
     "Abs": _one(_absolute),
     "Add": _two(add),
     "And": _two(_and),
-    "Div": _two(_quotient),
+    "Div": _two(truncdiv),
     "Equal": _two(_equal),
     "Greater": _two_reversed(_less),
     "GreaterOrEqual": _two(lambda a, b: _not(_less(a, b))),

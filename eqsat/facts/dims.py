@@ -70,6 +70,7 @@ __all__ = [
     "symbol",
     "symbols",
     "tells_zero",
+    "truncdiv",
     "whole",
 ]
 
@@ -119,6 +120,9 @@ def _floordiv(a: Poly, b: int) -> Dim:
             # floor((r + floor(x / c)) / b) = floor((r*c + x) / (b*c)), for integers b, c > 0
             others = sub(rest, Poly(((monomial, 1),)))
             return add(quotient, floordiv(add(mul(others, inner.arguments[1]), inner.arguments[0]), mul(b, inner.arguments[1])))
+    lower, upper = bounds(rest)
+    if lower is not None and upper is not None and lower // b == upper // b:
+        return add(quotient, lower // b)
     common = math.gcd(b, *(coefficient for monomial, coefficient in rest if monomial))
     if common > 1:
         # floor((g*r + c) / (g*b)) = floor((r + floor(c / g)) / b)
@@ -129,6 +133,16 @@ def _floordiv(a: Poly, b: int) -> Dim:
 def ceildiv(a: Dim, b: Dim) -> Dim:
     """Return `a / b` rounded up."""
     return negate(floordiv(negate(a), b)) if not isinstance(b, int) or b < 0 else floordiv(add(a, b - 1), b)
+
+
+def truncdiv(a: Dim, b: Dim) -> Dim:
+    """Return `a / b` rounded towards 0, as ONNX divides integers."""
+    exact = exact_divide(a, b)
+    if exact is not None:
+        return exact
+    if isinstance(b, int):
+        return negate(truncdiv(a, -b)) if b < 0 else sub(floordiv(maximum(0, a), b), floordiv(maximum(0, negate(a)), b))
+    return floordiv(a, b) if nonnegative(a) and nonnegative(b) else None
 
 
 def minimum(*values: Dim) -> Dim:

@@ -17,11 +17,12 @@ from collections.abc import Iterable
 from itertools import chain
 
 import numpy as np
-from onnx import AttributeProto, TensorProto
+from onnx import AttributeProto, TensorProto, helper
 
 from eqsat.facts.arithmetic import moderate
 from eqsat.facts.dims import Dim, equal
-from eqsat.facts.fact import INTEGERS, UNKNOWN, Fact, element_count, from_array, from_tensor
+from eqsat.facts.element_bytes import decoded
+from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, element_count, from_array, from_tensor
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES
 from eqsat.facts.node import Node, Shape
 from eqsat.facts.onnx_inference import Imports, Remembered, declared, standard
@@ -138,15 +139,28 @@ def _with_ints(fact: Fact, shape: tuple[int, ...], elements: tuple[Dim, ...]) ->
 
 
 def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
-    if node.operator.name == "ConstantOfShape":
+    name = node.operator.name
+    if name == "ConstantOfShape":
         value = node.attributes.get("value")
         element = from_tensor(value.t).uniform if isinstance(value, AttributeProto) else bytes(4)
-    elif node.operator.name in MOVES:
-        source = node.fact(0)
-        element = None if source is None else source.uniform
+    elif name in MOVES or name == "Concat":
+        found = {None if source is None else source.uniform for source in (node.inputs if name == "Concat" else node.inputs[:1])}
+        element = found.pop() if len(found) == 1 else None
+    elif name in ("Cast", "CastLike"):
+        element = _cast_element(node.fact(0), facts[0].dtype)
     else:
         return facts
     return facts if element is None else [_with_element(fact, element) for fact in facts]
+
+
+def _cast_element(source: Fact | None, target: int) -> bytes | None:
+    """Return the element of a uniform tensor cast to another type, if both types hold the number."""
+    if source is None or source.uniform is None or not {source.dtype, target} <= NUMBERS - PACKED_BITS.keys():
+        return None
+    element = decoded(source.uniform, source.dtype)
+    with np.errstate(all="ignore"):
+        cast = element.astype(helper.tensor_dtype_to_np_dtype(target))
+        return from_array(cast).uniform if cast.astype(element.dtype).tobytes() == source.uniform else None
 
 
 def _with_element(fact: Fact, element: bytes) -> Fact:

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from eqsat.facts.dims import Dim, add, ceildiv, floordiv, minimum, mul, nonnegative, product, sub, whole
+from eqsat.facts.dims import Dim, add, ceildiv, floordiv, minimum, mul, nonnegative, product, sub, truncdiv, whole
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.node import Node, Shape, from_front
 
@@ -36,8 +36,17 @@ def _window(node: Node, spatial: Shape, kernel: Shape, pools: bool = False) -> S
         if node.integer("ceil_mode", 0) == 1:
             sizes.append(_rounded_up(add(ceildiv(room, stride), 1), ceildiv(add(size, head), stride), node.operator.version >= 22))
         else:
-            sizes.append(add(floordiv(room, stride), 1))
+            sizes.append(add(_quotient(room, stride), 1))
     return tuple(sizes)
+
+
+def _quotient(room: Dim, stride: int) -> Dim:
+    """Return the quotient of a room that legal nodes have, so it may be rounded towards 0 or down.
+
+    Exporters compute the same size by an integer division. Its form is used if it has no second
+    part for rooms below 0.
+    """
+    return truncdiv(room, stride) if nonnegative(add(room, stride - 1)) else floordiv(room, stride)
 
 
 def _rounded_up(windows: Dim, inside: Dim, agreed: bool) -> Dim:

@@ -154,7 +154,7 @@ def fact_of(literal: Literal) -> Fact:
     if literal.concrete:
         return from_array(literal.array)
     assert not isinstance(literal.elements, bytes)
-    return Fact(literal.dtype, literal.shape, True, literal.elements)
+    return Fact(literal.dtype, literal.shape, ints=literal.elements)  # sizes are known only when the model runs
 
 
 def literal_of(fact: Fact) -> Literal | None:

@@ -1,7 +1,9 @@
 """Sizes: every operation agrees with integers, forms are normal, and work is bounded."""
 
+import math
 import pickle
 from collections.abc import Mapping
+from fractions import Fraction
 
 import pytest
 from hypothesis import given, settings
@@ -32,6 +34,7 @@ from eqsat.facts.dims import (
     substitute,
     symbol,
     symbols,
+    truncdiv,
 )
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")
@@ -84,13 +87,18 @@ def test_quotients_by_integers(a: Dim, b: int, sizes: dict[str, int]) -> None:
     up = ceildiv(a, b)
     if b and up is not None:
         assert at(up, sizes) == -(-at(a, sizes) // b)
+    cut = truncdiv(a, b)
+    assert b or cut is None
+    if cut is not None:
+        assert at(cut, sizes) == int(Fraction(at(a, sizes), b))
 
 
 @given(DIMS, DIMS, SIZES)
 def test_quotients_by_sizes(a: Dim, b: Dim, sizes: dict[str, int]) -> None:
     if a is None or b is None or at(b, sizes) == 0:
         return
-    for found, expected in ((floordiv(a, b), at(a, sizes) // at(b, sizes)), (ceildiv(a, b), -(-at(a, sizes) // at(b, sizes)))):
+    quotient = Fraction(at(a, sizes), at(b, sizes))
+    for found, expected in ((floordiv(a, b), math.floor(quotient)), (ceildiv(a, b), math.ceil(quotient)), (truncdiv(a, b), int(quotient))):
         result = evaluate(found, sizes)
         assert result is None or result == expected
     exact = exact_divide(mul(a, b), b)
@@ -170,6 +178,16 @@ def test_strided_sizes_compare_by_structure() -> None:
     assert floordiv(add(mul(H, 3), 1), 2) == add(H, half)
     assert floordiv(add(half, 1), 2) == floordiv(add(H, 3), 4)
     assert floordiv(add(mul(H, 2), 1), 4) == floordiv(H, 2)
+
+
+def test_integer_division_has_one_part_where_the_sign_is_known() -> None:
+    assert truncdiv(sub(H, 1), 32) == floordiv(maximum(0, sub(H, 1)), 32)
+    assert truncdiv(truncdiv(sub(H, 1), 2), 2) == truncdiv(sub(H, 1), 4)
+    assert truncdiv(H, 2) == floordiv(H, 2)
+    assert truncdiv(negate(H), 2) == negate(floordiv(H, 2))
+    assert truncdiv(sub(H, 5), 2) == sub(floordiv(maximum(0, sub(H, 5)), 2), floordiv(maximum(0, sub(5, H)), 2))
+    assert floordiv(minimum(H, 3), 4) == 0
+    assert floordiv(add(mul(H, 4), minimum(H, 3)), 4) == H
 
 
 def test_extremes_are_simplified() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from eqsat.facts.dims import Dim, add, floordiv, maximum, minimum, mul, sub, symbol
+from eqsat.facts.dims import Dim, add, floordiv, maximum, minimum, mul, sub, symbol, truncdiv
 from eqsat.facts.fact import INT_LIMIT, Fact, from_array
 from eqsat.facts.inference import infer
 from eqsat.operators import find_operator
@@ -54,7 +54,10 @@ CASES: list[tuple[Case, tuple[Dim, ...]]] = [
     (case("Add", hold(N, 1), one(3)), (add(N, 3), 4)),
     (case("Sub", hold(N, 1), hold(M, 1)), (sub(N, M), 0)),
     (case("Mul", grid(N, 2, shape=(2, 1)), hold(M, 3)), (mul(N, M), mul(N, 3), mul(M, 2), 6)),
-    (case("Div", hold(mul(N, 64), N, -7, sub(N, 3)), hold(64, 2, 2, 2)), (N, floordiv(N, 2), -3, None)),
+    (
+        case("Div", hold(mul(N, 64), N, -7, sub(N, 1), sub(N, 3)), hold(64, 2, 2, 2, -2)),
+        (N, floordiv(N, 2), -3, floordiv(maximum(0, sub(N, 1)), 2), truncdiv(sub(3, N), 2)),
+    ),
     (case("Div", hold(mul(N, 3), N), hold(N, M)), (3, floordiv(N, M))),
     (case("Mod", hold(mul(N, 64), N, -7, 7), hold(64, 2, 4, -4)), (0, sub(N, mul(floordiv(N, 2), 2)), 1, -1)),
     (case("Mod", hold(-7, 7), hold(4, -4), fmod=1), (-3, 3)),
@@ -227,6 +230,9 @@ def test_uniform_tensors_stay_uniform_where_elements_move() -> None:
         fact = infer(find_operator("", name, 17), {}, facts, 1)[0]
         assert fact.uniform == ones.uniform
         assert fact.const
+    joined = infer(find_operator("", "Concat", 17), {"axis": 0}, (ones, ones), 1)[0]
+    assert (joined.shape, joined.uniform) == ((8, 6), ones.uniform)
+    assert infer(find_operator("", "Concat", 17), {"axis": 0}, (ones, from_array(np.zeros((4, 6), np.float32))), 1)[0].uniform is None
     empty = infer(find_operator("", "Slice", 17), {}, (ones, const([0]).fact, const([0]).fact), 1)[0]
     assert empty.shape == (0, 6)
     assert empty.uniform is None
@@ -243,6 +249,30 @@ def test_products_that_sizes_make_overflow_are_not_kept(dtype: int, factor: int,
     """`N * 2**62` is negative even for N = 2."""
     (fact,) = inferred(case("Mul", hold(N, dtype=dtype), hold(factor, dtype=dtype)))
     assert fact.ints == (mul(N, factor) if known else None,)
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [
+        (np.float32(0.5), np.float64(0.5)),
+        (np.float64(0.1), np.float32(0.1)),
+        (np.int64(3), np.float32(3)),
+        (np.int64(2**24 + 1), np.float32(2**24)),
+        (np.float32(-2), np.int32(-2)),
+        (np.float32(2.5), np.int32(2)),
+        (np.float32(-0.0), np.int64(0)),
+        (np.float32(np.inf), np.int64(0)),
+        (np.int64(2), np.bool_(True)),
+        (np.bool_(True), np.float32(1)),
+    ],
+    ids=repr,
+)
+def test_a_cast_number_is_known_if_both_types_hold_it(number: np.generic, expected: np.generic) -> None:
+    fact = from_array(np.array(number))
+    like = from_array(np.array(expected))
+    exact = number == expected and number.tobytes() == expected.astype(number.dtype).tobytes()
+    for name, attributes, inputs in (("Cast", {"to": like.dtype}, (fact,)), ("CastLike", {}, (fact, of(N, dtype=like.dtype).fact))):
+        assert infer(find_operator("", name, 19), attributes, inputs, 1)[0].uniform == (like.uniform if exact else None)
 
 
 def test_what_overflows_inside_a_quotient_is_not_kept() -> None:

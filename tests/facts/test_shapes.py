@@ -191,6 +191,7 @@ CASES = [
     ),
     case("Conv", IMAGE, WEIGHT),
     case("Conv", IMAGE, WEIGHT, strides=[2, 2], pads=[1, 0, 1, 1]),
+    case("Conv", IMAGE, of(6, 4, 7, 7), strides=[2, 2], pads=[3, 3, 3, 3]),
     case("Conv", IMAGE, WEIGHT, dilations=[2, 3], strides=[1, 3], pads=[2, 2, 2, 2]),
     case("Conv", IMAGE, WEIGHT, auto_pad="SAME_UPPER", strides=[2, 3]),
     case("Conv", IMAGE, WEIGHT, auto_pad="SAME_LOWER", strides=[2, 1]),
@@ -409,6 +410,16 @@ def test_shapes_are_those_of_the_runtime(case: Case) -> None:
     assert check(case) > 0, "the case must run at some sizes"
     unknown = [fact.shape for fact in inferred(case) if fact.shape is None or None in fact.shape]
     assert bool(unknown) == case.partial
+
+
+def test_a_convolution_has_the_size_that_exporters_compute_by_a_division() -> None:
+    """They write 1 + (H - 1) / 4 behind two layers that halve the image."""
+    (halved,) = inferred(case("Conv", of(N, 4, H), of(4, 4, 7), strides=[2], pads=[3, 3]))
+    (quartered,) = inferred(case("MaxPool", Given(halved), strides=[2], pads=[1, 1], kernel_shape=[3]))
+    (size,) = inferred(case("Div", hold(sub(H, 1)), hold(4)))
+    assert quartered.shape is not None
+    assert size.ints is not None
+    assert quartered.shape[2] == add(size.ints[0], 1)
 
 
 def test_slices_at_random() -> None:
