@@ -10,18 +10,18 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from eqsat.choose.prices import Prices
 from eqsat.cost.fusion import Quantized
 from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.frozen import frozen
 from eqsat.terms.terms import ABSENT, CONS, NIL, Term
 
 _DEQUANTIZE, _QUANTIZE = "DequantizeLinear", "QuantizeLinear"
 _MOST = 16  # combinations of ways to dequantize the inputs of one node; a list of many inputs could have any number
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuantizedKernel:
     """A kernel: the places of the ways that it runs, the last node at the end, and its cost."""
 

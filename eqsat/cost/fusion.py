@@ -60,7 +60,7 @@ class Fusion:
 _BIAS = onnx.TensorProto.INT32
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Quantized:
     """Operators that the runtime runs on quantized tensors: DequantizeLinear of every input, the
     operator, and QuantizeLinear of its result, which nothing else reads, are one kernel.
