@@ -87,6 +87,7 @@ class Fusions:
         self._ways = ways
         cells = {way.eclass: way for way in ways if way.head in (CONS, NIL)}
         self._pairs = FusedPairs(prices, cells.__getitem__)
+        self._kernels = QuantizedKernels(prices, ways)
         self._quantized: dict[tuple[int, ...], float] = {}  # the costs of quantized kernels, by their places
         self._firsts: dict[int, list[int]] = {}
         for place, way in enumerate(ways):
@@ -98,7 +99,7 @@ class Fusions:
         the class of the last node.
         """
         found: list[Term] = []
-        for kernel in QuantizedKernels(self._prices, self._ways).found():
+        for kernel in self._kernels.found():
             nodes = [self._ways[place] for place in kernel.places]
             *inner, last = [node.eclass for node in nodes]
             children = {child: None for node in nodes for child in node.children if child not in inner}
@@ -128,11 +129,11 @@ class Fusions:
         return min(self._pairs.costs(*nodes)) if cost is None else cost, sum(self._prices.of(way, 0.0)[1] for way in nodes)
 
     def penalties(self, picks: Mapping[int, int]) -> dict[int, float]:
-        """Returns the extra cost of dearer fused kernels in a choice, by the place of the first
-        node.
+        """Returns the extra cost of dearer fused kernels in a choice, by place: that of the first of a
+        pair, and those that share the extra cost of a quantized kernel.
         """
         consumers = Counter(child for place in picks.values() for child in set(self._ways[place].children))
-        found: dict[int, float] = {}
+        found = self._kernels.dearer(picks, consumers)
         for place in picks.values():
             second = self._ways[place]
             for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():

@@ -54,6 +54,45 @@ def test_a_result_that_is_read_elsewhere_is_no_part_of_a_kernel(tmp_path: Path) 
     assert cost(optimized(text, tmp_path, only=["dropout-nothing"])) == 3
 
 
+SLOW = (
+    KERNELS
+    + """
+[operators."com.acme.SlowExp"]
+class = "quantize"
+launches = 9
+[[quantized]]
+operators = ["Exp"]
+becomes = "com.acme.SlowExp"
+dtypes = ["uint8"]
+"""
+)
+# The same exponential, in a form that has no quantized kernel.
+POW = """
+real rule pow:
+    Exp(x) => Pow(T(2.718281828459045), x)
+    where x: T
+    test x: float[2]
+"""
+
+
+def test_a_dearer_kernel_is_avoided(tmp_path: Path) -> None:
+    target = tmp_path / "slow.toml"
+    target.write_text(SLOW)
+    model = parse(f"g (uint8[8] p) => (uint8[8] y) {CONSTANTS} {{ a = DequantizeLinear (p, s, z)  c = Exp (a)  y = QuantizeLinear (c, t, z) }}")
+    result = eqsat.optimize(model, target=target, rules=[POW])
+    assert operators(result.model) == {"DequantizeLinear": 1, "Pow": 1, "QuantizeLinear": 1}
+
+
+def test_a_product_whose_result_gets_another_type_is_no_kernel(tmp_path: Path) -> None:
+    target = tmp_path / "floats.toml"
+    target.write_text(KERNELS + 'floats = "com.acme.QuantizedMul"\n')
+    text = """g (uint8[8] p) => (int8[8] y) <float s = {0.5}, uint8 z = {3}, int8 v = {3}> {
+        a = DequantizeLinear (p, s, z)  c = Mul (a, a)  y = QuantizeLinear (c, s, v) }"""
+    assert cost(eqsat.optimize(parse(text), target=target, only=["dropout-nothing"])) == 3
+    alone = text.replace("int8[8] y", "float[8] y").replace("c = Mul (a, a)  y = QuantizeLinear (c, s, v)", "y = Mul (a, a)")
+    assert cost(eqsat.optimize(parse(alone), target=target, only=["dropout-nothing"])) == 1
+
+
 def test_a_sign_is_removed_where_that_makes_a_kernel(tmp_path: Path) -> None:
     text = """g (float[8] x) => (float[8] y, float[8] e) <float s = {0.5}, int8 z = {-3}, float t = {0.25}> {
         q = QuantizeLinear (x, s, z)  a = DequantizeLinear (q, s, z)  c = Mul (a, a)
@@ -66,9 +105,9 @@ def test_a_sign_is_removed_where_that_makes_a_kernel(tmp_path: Path) -> None:
 
 def test_a_kernel_holds_no_node_that_does_nothing(tmp_path: Path) -> None:
     """A product with ones is one class with its operand, so the kernel would be made of its own result."""
-    text = f"""g (uint8[8] p) => (uint8[8] y, float[8] e) <float s = {{0.5}}, uint8 z = {{3}}, uint8[8] one = {{5,5,5,5,5,5,5,5}}> {{
-        a = DequantizeLinear (p, s, z)  b = DequantizeLinear (one, s, z)  c = Mul (a, b)  y = QuantizeLinear (c, s, z)  f = DequantizeLinear (y, s, z)  e = Exp (f) }}"""
+    text = """g (uint8[8] p) => (uint8[8] y, float[8] e) <float s = {0.5}, uint8 z = {3}, uint8[8] one = {5,5,5,5,5,5,5,5}> {
+        a = DequantizeLinear (p, s, z)  b = DequantizeLinear (one, s, z)  c = Mul (a, b)
+        y = QuantizeLinear (c, s, z)  f = DequantizeLinear (y, s, z)  e = Exp (f) }"""
     result = optimized(text, tmp_path)
     assert result.report["notes"] == []
     assert "Mul" not in operators(result.model)
-
