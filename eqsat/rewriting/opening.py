@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import onnx
 from onnx import numpy_helper
 
+from eqsat.choose.available import alone, refused
 from eqsat.control.bodies import BODIES, Destination, everywhere, first_output, fits, replace_nodes, tidied
 from eqsat.control.calls import inlined
 from eqsat.control.containers import READS
@@ -34,6 +35,7 @@ from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, attribute_graphs, copy_fields
 from eqsat.model.names import FreshNames, NameClash, all_names
 from eqsat.model.read import normalize
+from eqsat.operators import find_operator
 from eqsat.rewriting.body_facts import GraphFacts, has_halves
 from eqsat.rewriting.valuation import Valuation
 
@@ -190,6 +192,8 @@ class _Pass:
         if node.op_type == "If":
             if self._aim.exact and not all(here.encoding.fact(name).dtype in INTEGERS for name in node.output if name):
                 return None  # ONNX Runtime's Where makes 0.0 of -0.0
+            if not all(self._picks(here, name) for name in node.output if name):
+                return None
             branches = {name: self._branch(body, seen) for name, body in source.bodies.items()}
             return selected(node, here.encoding.fact(node.input[0]), branches, into)
         body = source.bodies["body"]
@@ -198,6 +202,12 @@ class _Pass:
         if trips is None or not 0 < trips <= _MOST_TRIPS or copies > _MOST_COPIES or not repeatable(body.proto, here.scope.opset, self._functions):
             return None
         return unrolled(node, trips, into, lambda nodes, names: self._sizes(nodes, names, source, into, here))
+
+    def _picks(self, here: _Here, name: str) -> bool:
+        """Tells whether the runtime has a Where for the type of a value. It has none for truth values."""
+        known = here.encoding.fact(name)
+        where = alone(find_operator("", "Where", here.scope.opset), {}, (Fact(onnx.TensorProto.BOOL), known, known), 1)
+        return where is None or not refused((where,), self._aim.valuation.worker)
 
     def _branch(self, body: Graph, seen: Outer) -> Branch:
         encoding, _ = self._facts.of(body, seen.only(body.captured()))
