@@ -1,9 +1,11 @@
-"""The command of the zoo: `python -m benchmarks.zoo export FOLDER [--only NAME ...] [--jobs N]`.
+"""The commands of the zoo: `python -m benchmarks.zoo export FOLDER [--only NAME ...] [--jobs N]` and
+`python -m benchmarks.zoo quantize MODEL ... FOLDER`.
 
 NAME is an architecture (`bert`), an exporter's version of it (`bert.ts`) or one model
 (`bert.ts.dynamic`). `bert-base`, `llama-16` and `vit-base` are hundreds of megabytes each, and are
 exported only where they are named. Each model is exported in a process of its own; an exporter that
-fails is a row with the reason. The command needs the extra `zoo`.
+fails is a row with the reason. The command needs the extra `zoo`. `quantize` writes the int8 forms
+of exported models into another folder.
 """
 
 from __future__ import annotations
@@ -35,6 +37,10 @@ def main() -> int:
     exporting.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time (default: 1)")
     exporting.add_argument("--time-limit", type=float, default=600, metavar="S", help="seconds for each model (default: 600)")
     exporting.set_defaults(call=export_all)
+    quantizing = commands.add_parser("quantize", help="write the int8 forms of exported models")
+    quantizing.add_argument("models", nargs="+", type=Path, metavar="MODEL")
+    quantizing.add_argument("folder", type=Path, metavar="FOLDER")
+    quantizing.set_defaults(call=quantize_all)
     one = commands.add_parser("export-one", help="export one model in this process")
     one.add_argument("name", metavar="NAME")
     one.add_argument("folder", type=Path, metavar="FOLDER")
@@ -97,6 +103,25 @@ def export_one(options: argparse.Namespace) -> int:
         print(reason(error), file=sys.stderr)
         return FAILED
     return 0
+
+
+def quantize_all(options: argparse.Namespace) -> int:
+    """Prints a row for each model. The exit code tells whether all were quantized."""
+    from benchmarks.zoo.quantize import quantize
+
+    options.folder.mkdir(parents=True, exist_ok=True)
+    print("| model | nodes | error |\n|---|---|---|", flush=True)
+    failed = 0
+    for model in options.models:
+        made = options.folder / f"{model.stem}.int8.onnx"
+        try:
+            quantize(model, made)
+            row = f"{count_nodes(onnx.load(made))} | "
+        except Exception as error:  # the quantizer may raise anything; the reason is one line of the table
+            failed += 1
+            row = f" | {reason(error)[:200].replace('|', '/')}"
+        print(f"| {made.stem} | {row} |", flush=True)
+    return FAILED if failed else 0
 
 
 def reason(error: BaseException) -> str:

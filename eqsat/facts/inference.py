@@ -143,9 +143,9 @@ def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
     if name == "ConstantOfShape":
         value = node.attributes.get("value")
         element = from_tensor(value.t).uniform if isinstance(value, AttributeProto) else bytes(4)
-    elif name in MOVES or name == "Concat":
-        found = {None if source is None else source.uniform for source in (node.inputs if name == "Concat" else node.inputs[:1])}
-        element = found.pop() if len(found) == 1 else None
+    elif name in MOVES:
+        source = node.fact(0)
+        element = None if source is None else source.uniform
     elif name in ("Cast", "CastLike"):
         element = _cast_element(node.fact(0), facts[0].dtype)
     else:

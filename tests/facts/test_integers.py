@@ -230,9 +230,6 @@ def test_uniform_tensors_stay_uniform_where_elements_move() -> None:
         fact = infer(find_operator("", name, 17), {}, facts, 1)[0]
         assert fact.uniform == ones.uniform
         assert fact.const
-    joined = infer(find_operator("", "Concat", 17), {"axis": 0}, (ones, ones), 1)[0]
-    assert (joined.shape, joined.uniform) == ((8, 6), ones.uniform)
-    assert infer(find_operator("", "Concat", 17), {"axis": 0}, (ones, from_array(np.zeros((4, 6), np.float32))), 1)[0].uniform is None
     empty = infer(find_operator("", "Slice", 17), {}, (ones, const([0]).fact, const([0]).fact), 1)[0]
     assert empty.shape == (0, 6)
     assert empty.uniform is None
