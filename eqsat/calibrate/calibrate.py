@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes
+from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes, subnormal
 from eqsat.calibrate.fitting import FILLED, VECTOR, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases
 from eqsat.cost.price import price, work
+from eqsat.cost.subnormals import delay
 from eqsat.cost.target import Rates, Target, load_target
 from eqsat.cost.workload import Work
 
@@ -47,8 +48,9 @@ def calibrate(progress: Callable[[str], None]) -> Calibration:
     """Measures this machine and the installed runtime."""
     chains = launches()
     dtypes = list(other_dtypes())
+    tiny, usual = subnormal()
     cases = all_cases()
-    timed = time_cases([*chains.values(), *BANDWIDTH, *(case for _, _, *pair in dtypes for case in pair), *cases], progress)
+    timed = time_cases([*chains.values(), *BANDWIDTH, tiny, usual, *(case for _, _, *pair in dtypes for case in pair), *cases], progress)
     by_case = {id(each.case): each for each in timed}
 
     def taken(wanted: Iterable[object]) -> list[Timed]:
@@ -66,6 +68,7 @@ def calibrate(progress: Callable[[str], None]) -> Calibration:
         "base": BASE,
         "runtime": runtime_version(),
         "launch": _rounded(launch["elementwise"]),
+        "subnormal": _slower(*taken((tiny, usual))),
         "bandwidth": _levels(taken(BANDWIDTH), launch["elementwise"]),
         "relative": relative.pop("elementwise"),
         **_fitted(measured, launch, shipped),
@@ -73,6 +76,11 @@ def calibrate(progress: Callable[[str], None]) -> Calibration:
     for kind, factors in relative.items():
         tables["classes"][kind]["relative"] = factors
     return Calibration(tables, timed)
+
+
+def _slower(tiny: Timed, usual: Timed) -> float:
+    """Returns how much longer an operation on a subnormal number takes, from two products."""
+    return _rounded(max(tiny.seconds - usual.seconds, 0.0) / delay(tiny.node, 1.0, 1.0))
 
 
 def _levels(timed: Sequence[Timed], launch: float) -> list[dict[str, float]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from onnx import TensorProto
 
 from eqsat.calibrate.case import FLOAT, INT64, Case, Given
+from eqsat.cost.subnormals import VECTOR
 
 _LINKS = 33
 _BYTES = int(TensorProto.UINT8)
@@ -98,6 +99,12 @@ def matrices() -> Iterator[Case]:
         yield Case("MatMul", (Given((batch, rows, inner)), Given((batch, inner, columns))))
     yield Case("Einsum", (Given((4, 128, 64)), Given((4, 64, 128))), {"equation": "bij,bjk->bik"})
     yield Case("Einsum", (Given((2, 128, 4, 64)), Given((2, 128, 4, 64))), {"equation": "bqhd,bkhd->bhqk"})
+
+
+def subnormal() -> tuple[Case, Case]:
+    """Returns a product of subnormal numbers, and the same of normal ones."""
+    first, second = (128, 128), (128, VECTOR)
+    return Case("MatMul", (Given(first, scale=1e-40), Given(second))), Case("MatMul", (Given(first), Given(second)))
 
 
 def other_dtypes() -> Iterator[tuple[str, str, Case, Case]]:

@@ -17,6 +17,7 @@ from eqsat.control.bodies import first_output, fits
 from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, assumed_size
+from eqsat.cost.subnormals import delay
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen
 from eqsat.model.model import BODY_TYPES, attribute_graphs
@@ -60,16 +61,29 @@ _Known: TypeAlias = tuple[Shaped | None, ...]  # the types of a node's inputs or
 
 
 def node_prices(
-    model: onnx.ModelProto, target: Target, sizes: Mapping[str, int], constants: Collection[str] = (), trips: Mapping[str, int] | None = None
+    model: onnx.ModelProto,
+    target: Target,
+    sizes: Mapping[str, int],
+    constants: Collection[str] = (),
+    trips: Mapping[str, int] | None = None,
+    faint: Mapping[str, float] | None = None,
 ) -> list[NodePrice]:
     """Returns the price of each node that runs, in the order of the graph. Functions have to be
     inlined.
 
     `sizes` gives numbers to the names of dimensions. `constants` are inputs that stand for weights.
-    `trips` tells how often the body of a Loop runs, by the name of its first output.
+    `trips` tells how often the body of a Loop runs, by the name of its first output. `faint` are the
+    values with subnormal elements (eqsat/cost/subnormals.py).
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    return list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}), inside=False))
+    rows = list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}), inside=False))
+    return [_delayed(row, faint[row.inputs[0]], target) if row.inputs and row.inputs[0] in faint else row for row in rows] if faint else rows
+
+
+def _delayed(row: NodePrice, share: float, target: Target) -> NodePrice:
+    """Returns the price of a node whose first input has this share of subnormal elements."""
+    longer = delay(row.node, share, target.subnormal)
+    return replace(row, price=replace(row.price, seconds=row.price.seconds + longer, bound="compute")) if longer else row
 
 
 @dataclass(slots=True)

@@ -101,6 +101,8 @@ class Target:
     domains: frozenset[str] = frozenset()
     # The opset of `--opset latest`: later ones have operators without kernels in place of others
     latest: int | None = None
+    # Seconds that one operation of the processor takes longer on a subnormal number
+    subnormal: float = 0.0
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -249,6 +251,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         frozenset(table.get("takes_in", ())),
         frozenset(table.get("domains", ())),
         table.get("latest"),
+        float(table.get("subnormal", 0.0)),
     )
 
 

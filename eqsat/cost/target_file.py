@@ -159,6 +159,7 @@ _FILE = _table(
         "runtime": _TEXT,
         "launch": _SECONDS,
         "change": _SECONDS,
+        "subnormal": _SECONDS,
         "bandwidth": _levels,
         "relative": _RELATIVE,
         "blocked": _table(

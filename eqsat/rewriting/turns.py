@@ -44,7 +44,28 @@ from eqsat.settings import Settings
 
 _OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
 _FAR = 16  # factor on region sizes where only launches or bytes count: merging distant nodes pays there
+ROUNDED = "products read no subnormal numbers, which are slow: those that a Softmax makes are rounded to 0"
+"""The note on a model whose subnormal numbers are rounded away."""
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
+
+
+@frozen
+class Finished:
+    """A model before and after its subnormal numbers were rounded away."""
+
+    arranged: onnx.ModelProto
+    model: onnx.ModelProto
+
+    def changes(self, original: onnx.ModelProto) -> str:
+        """Says what of an original has changed, if no rule made this model of it."""
+        if self.model is not self.arranged:
+            return "of which only subnormal numbers are rounded"
+        return "which stays as it is" if self.model is original else "of which only the order of the nodes has changed"
+
+    def turns(self, rewritten: Turn) -> list[Turn]:
+        """Returns the turns that lead to this model, the first of which was made by rules."""
+        last = [] if self.model is self.arranged else [Turn(self.arranged, self.model)]
+        return ([] if last and self.arranged is rewritten.before else [replace(rewritten, after=self.arranged)]) + last
 
 
 @frozen
@@ -68,6 +89,12 @@ class Job:
         least, most = self.plan.regions
         far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
         return Sizes(far * least, far * most)
+
+    def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
+        """Returns a model with the changes that no rule makes."""
+        arranged = self.valuation.arranged(model, folder)
+        free = not self.settings.exact and not self.settings.only
+        return Finished(arranged, self.valuation.rounded(arranged, folder) if free else arranged)
 
     def allowed(self, library: Library, opset: int) -> Library:
         """Returns the rules without those that the target leaves out, and without those that make
@@ -238,6 +265,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
     stayed = same = False
+    chosen = Finished(proto, proto)
     try:
         simple: tuple[onnx.ModelProto, Trace] | None = None
         if proto.training_info:
@@ -256,20 +284,20 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.waiting = waiting_matches(trace)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        original = job.valuation.arranged(proto, model.folder)
-        found.model = job.valuation.arranged(found.model, model.folder)
-        if not _is_lawful(found.model, proto) or job.valuation.is_worse(found.model, original, model.folder):
-            found.model = original
+        original, chosen = job.finished(proto, model.folder), job.finished(found.model, model.folder)
+        if not _is_lawful(chosen.model, proto) or job.valuation.is_worse(chosen.model, original.model, model.folder):
+            chosen = original
         # The first phase only simplifies. Its model may be faster in the runtime, or need less
         # memory.
-        plain = None if simple is None else job.valuation.arranged(simple[0], model.folder)
-        if simple is not None and plain is not None and _is_lawful(plain, proto) and job.valuation.is_better(plain, found.model, model.folder):
-            found.model, found.trace = plain, simple[1]
+        plain = None if simple is None else job.finished(simple[0], model.folder)
+        if simple is not None and plain is not None and _is_lawful(plain.model, proto) and job.valuation.is_better(plain.model, chosen.model, model.folder):
+            chosen, found.trace = plain, simple[1]
             found.trace.looked(trace)
-        elif found.model is original and not same:
-            stays = "which stays as it is" if original is proto else "of which only the order of the nodes has changed"
-            found.notes.append(f"the rewritten model was no better than the original, {stays}")
+        elif chosen is original and not same:
+            found.notes.append(f"the rewritten model was no better than the original, {original.changes(proto)}")
             stayed = True
+        found.model = chosen.model
+        found.notes += [ROUNDED] if chosen.model is not chosen.arranged else []
     except KeyboardInterrupt:
         found.hit, found.model = INTERRUPTED, proto
     except MemoryError:
@@ -279,7 +307,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.trace.forget()
     if job.keep:
         rewritten = found.trace.turns[0] if found.trace.turns and not stayed else Turn(proto, proto)
-        found.trace.turns = [] if found.model is proto else [replace(rewritten, before=proto, after=found.model)]
+        found.trace.turns = [] if found.model is proto else chosen.turns(replace(rewritten, before=proto))
     return found
 
 

@@ -22,6 +22,7 @@ from eqsat.cost.graph_price import NodePrice, Totals, node_prices
 from eqsat.cost.price import Price
 from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
+from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen
 from eqsat.model.file_bytes import written_bytes
@@ -30,6 +31,7 @@ from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.node_order import memory, reordered
+from eqsat.rewriting.rounding import rounded
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
@@ -115,25 +117,27 @@ class Valuation:
             if known is model and found.asked == self.asks:
                 return found
         message, zeros = with_stand_ins(model)
-        key = hashlib.blake2b(message, digest_size=16).digest()
+        faint = self._faint(model, folder)
+        # Stand-ins have no elements that would tell which values are faint.
+        key = hashlib.blake2b(message + repr(faint).encode() if faint else message, digest_size=16).digest()
         found = self._known.get(key)
         if found is None or found.asked != self.asks:
             stored = written_bytes(model.graph)
-            totals = self._totals(model, folder, message, zeros, stored)
+            totals = self._totals(model, folder, faint, message, zeros, stored)
             found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
         if found.stored <= _SMALL:
             self._recent = [*self._recent[-_KEPT:], (model, found)]
         return found
 
-    def _totals(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> Totals | None:
+    def _totals(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> Totals | None:
         """Returns the sums of a model's prices, or None if the runtime refuses it. Turns often lead
         to models that differ in names alone. The runtime is asked about the first of them.
         """
-        key = nameless_key(model) if self.asks else None
+        key = nameless_key(model) if self.asks and not faint else None
         if key is not None and key in self._alike:
             return self._alike[key]
         try:
-            found = Totals.of(row.price for row in self._prices(model, folder, message, zeros, stored))
+            found = Totals.of(row.price for row in self._prices(model, folder, faint, message, zeros, stored))
         except NoGraph:
             found = None
         if key is not None and self.asks:
@@ -144,7 +148,8 @@ class Valuation:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
-        return [self._row(row) for row in self._prices(model, folder, *with_stand_ins(model), written_bytes(model.graph))]
+        faint = self._faint(model, folder)
+        return [self._row(row) for row in self._prices(model, folder, faint, *with_stand_ins(model), written_bytes(model.graph))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
         """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
@@ -153,7 +158,7 @@ class Valuation:
         message.
         """
         data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(model, folder), feeds, runs, self.worker)
-        prices = [row for row in self._sized(data) if not row.inside]
+        prices = [row for row in self._sized(data, self._faint(model, folder)) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
@@ -163,7 +168,11 @@ class Valuation:
         """Returns the arguments of a request to the runtime that are no part of the model."""
         return None if folder is None else str(folder), self.library, self.assumed(model), USUAL_SIZE
 
-    def _prices(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int, stored: int) -> list[NodePrice]:
+    def _faint(self, model: onnx.ModelProto, folder: Path | None) -> dict[str, float]:
+        """Returns the values of a model with subnormal elements, if these slow the target down."""
+        return faint_values(model.graph, folder) if self.target.subnormal else {}
+
+    def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> list[NodePrice]:
         """Returns the price of each node that runs. The message has stand-ins for large weights, and
         the graph is `stored` in as many bytes.
         """
@@ -173,29 +182,29 @@ class Valuation:
             try:
                 data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker)
                 self._loads = True
-                return self._sized(data)
+                return self._sized(data, faint)
             except (NoGraph, ValueError) as error:
                 if self._loads:
                     raise NoGraph(str(error)) from None
                 self.asks = False
-        return self._as_written(model)
+        return self._as_written(model, faint)
 
     def multiply_adds(self, model: onnx.ModelProto) -> float:
         """Returns the multiply-adds of a model's own nodes. Those of the runtime's graph count the
         channels with which it fills up blocks.
         """
-        return sum(row.price.multiply_adds for row in self._as_written(model))
+        return sum(row.price.multiply_adds for row in self._as_written(model, {}))
 
-    def _as_written(self, model: onnx.ModelProto) -> list[NodePrice]:
+    def _as_written(self, model: onnx.ModelProto, faint: Mapping[str, float]) -> list[NodePrice]:
         """Returns the price of each node of a model as it stands."""
         typed, trips = self._typed(model)
-        return node_prices(typed, self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer), trips)
+        return node_prices(typed, self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer), trips, faint)
 
-    def _sized(self, data: bytes) -> list[NodePrice]:
+    def _sized(self, data: bytes, faint: Mapping[str, float]) -> list[NodePrice]:
         """Returns the prices of a serialized graph of the runtime, with the sizes that facts can tell."""
         model = onnx.ModelProto.FromString(data)
         trips = complete(model.graph, model.opset_import)
-        return node_prices(model, self.target, self.sizes, trips=trips)
+        return node_prices(model, self.target, self.sizes, trips=trips, faint=faint)
 
     def peak(self, model: onnx.ModelProto, folder: Path | None) -> int:
         """Returns the peak of a model in its written order: the most bytes of activations alive at
@@ -207,6 +216,13 @@ class Valuation:
         found = memory(model, folder, self.sizes)
         self._peaks = [*self._peaks[-_KEPT:], (model, found)]
         return found
+
+    def rounded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """Returns the model without subnormal numbers where that is faster, or else the model itself."""
+        if self.objective != "time" or not self.target.subnormal:
+            return model
+        found = rounded(model, folder)
+        return found if found is not model and self.is_better(found, model, folder) else model
 
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model in an order of a lower peak if memory is the objective, or else the

@@ -11,7 +11,7 @@ import pytest
 
 from eqsat.calibrate.calibrate import calibrate
 from eqsat.calibrate.case import Case, Given
-from eqsat.calibrate.cases import all_cases, launches, other_dtypes
+from eqsat.calibrate.cases import all_cases, launches, other_dtypes, subnormal
 from eqsat.calibrate.fitting import fit
 from eqsat.calibrate.target_text import target_text
 from eqsat.calibrate.timing import Timed
@@ -23,7 +23,7 @@ from eqsat.cost.target import load_target
 
 CPU = load_target("onnxruntime-cpu")
 STILL = replace(CPU, change=0)  # a case runs over and over, without a change of kernels
-ALL = [*all_cases(), *launches().values(), *(case for _, _, *pair in other_dtypes() for case in pair)]
+ALL = [*all_cases(), *launches().values(), *(case for _, _, *pair in other_dtypes() for case in pair), *subnormal()]
 
 
 def results(case: Case) -> list[Any]:
@@ -69,6 +69,31 @@ def test_a_fit_finds_the_rates_that_made_the_times(rates: tuple[float, float]) -
         cases.append((Timed(Case("LayerNormalization", ()), node, 1e-6 + rates[0] * done.elements + rates[1] * done.rows), done))
     found = fit("norm", cases, 1e-6)
     assert (found["per_element"], found["per_row"]) == pytest.approx(rates, rel=1e-6, abs=1e-16)
+
+
+def test_one_of_two_products_is_of_subnormal_numbers() -> None:
+    tiny, usual = (case.feeds()["i0"] for case in subnormal())
+    least = np.finfo(np.float32).tiny
+    assert 0 < tiny.min() and tiny.max() < least < usual.min() and tiny.shape == usual.shape
+
+
+def test_what_subnormal_numbers_cost_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slowed(cases: list[Case], progress: object) -> list[Timed]:
+        """128 times 128 elements, each of which meets one vector of 16 columns, cost 32 ns each."""
+        given = {id(case): case.inputs[0] for case in cases}
+        timed: list[Timed] = []
+        for case in cases:
+            first = given[id(case)]
+            assert first is not None
+            node = PricedNode("", case.name, {}, [first.shaped], [Shaped(1, (128, 16))])
+            timed.append(Timed(case, node, 1e-4 + (128 * 128 * 32e-9 if first.scale < 1 else 0)))
+        return timed
+
+    monkeypatch.setattr("eqsat.calibrate.calibrate.time_cases", slowed)
+    monkeypatch.setattr("eqsat.calibrate.calibrate.all_cases", list)
+    monkeypatch.setattr("eqsat.calibrate.calibrate._fitted", lambda measured, launch, shipped: {"classes": {"matmul": {}}})
+    monkeypatch.setattr("eqsat.calibrate.calibrate._levels", lambda timed, launch: [])
+    assert calibrate(lambda stage: None).tables["subnormal"] == pytest.approx(32e-9)
 
 
 def test_a_calibration_explains_the_target_that_made_its_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
