@@ -49,10 +49,10 @@ def test_what_is_not_tiny_keeps_its_bits() -> None:
     sums = [node for node in changed.graph.node if node.op_type in ("Add", "Sub")]
     small = onnx.numpy_helper.to_array(next(tensor for tensor in changed.graph.initializer if tensor.name in sums[1].input))
     powers = np.float32(2.0) ** np.arange(-75, 1, dtype=np.float32)
-    values = np.concatenate([powers * np.float32(1 + 2**-23), np.float32([np.nan, np.inf, -np.inf, 0])])
+    values = np.concatenate([powers * np.float32(1 + 2**-23), np.array([np.nan, np.inf, -np.inf, 0], np.float32)])
     alone = weighted("g (float[N] x) => (float[N] y) { a = Add (x, c) y = Sub (a, c) }", c=small)
     assert run(alone, {"x": values})[0].tobytes() == values.tobytes()
-    tiny = np.float32([1e-45, 1e-40, 1e-38, -1e-40])
+    tiny = np.array([1e-45, 1e-40, 1e-38, -1e-40], np.float32)
     assert not run(alone, {"x": tiny})[0].any()
 
 
