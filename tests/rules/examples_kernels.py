@@ -74,4 +74,47 @@ EXAMPLES = {
         (13, 17),
         TARGET,
     ),
+    "A linear Resize of a small image": Example(
+        """g (float[1, 32, 8, 8] x) => (float[1, 32, 32, 24] y) <int64[4] z = {1, 32, 32, 24}> {
+            a = Relu(x)  y = Resize<mode = "linear">(a, , , z) }""",
+        {"Relu": 1, "MatMul": 2},
+        "resize-matmul",
+        (13, 18, 21),
+        TARGET,
+    ),
+    "A cubic Resize": Example(
+        """g (float[N, 3, 28, 28] x) => (float[N, 3, 48, 48] y) <int64[3] z = {3, 48, 48}, int64[1] i = {0}> {
+            s = Shape(x)  n = Gather(s, i)  t = Concat<axis = 0>(n, z)
+            y = Resize<mode = "cubic", coordinate_transformation_mode = "align_corners">(x, , , t) }""",
+        {"MatMul": 2},
+        "resize-matmul",
+        (13, 18, 21),
+        TARGET,
+    ),
+    "A linear Resize to the size that is there": Example(
+        """g (float[1, 3, 28, 28] x) => (float[1, 3, 28, 28] y) <int64[4] z = {1, 3, 28, 28}> {
+            a = Resize<mode = "linear">(x, , , z)  y = Exp(a) }""",
+        {"Exp": 1},
+        "resize-itself",
+        (13, 18, 21),
+        TARGET,
+    ),
+    "A 1x1 Conv behind a Resize": Example(
+        """g (float[1, 16, 16, 16] x) => (float[1, 8, 64, 64] y) <int64[4] z = {1, 16, 64, 64}, float[8, 16, 1, 1] w, float[8] b> {
+            a = Resize<mode = "nearest", nearest_mode = "floor", coordinate_transformation_mode = "asymmetric">(x, , , z)  y = Conv(a, w, b) }""",
+        {"Conv": 1, "Resize": 1, "Add": 1},
+        "conv-resize",
+        (13, 18, 21),
+        TARGET,
+    ),
+    "The head of a SegFormer": Example(
+        """g (float[1, 32, 32, 32] p, float[1, 32, 16, 16] q, float[1, 32, 8, 8] r, float[1, 32, 4, 4] s) => (float[1, 32, 32, 32] y)
+          <int64[4] z = {1, 32, 32, 32}, float[32, 128, 1, 1] w, float[32] b> {
+            i = Resize<mode = "linear">(p, , , z)  j = Resize<mode = "linear">(q, , , z)  k = Resize<mode = "linear">(r, , , z)
+            l = Resize<mode = "linear">(s, , , z)  c = Concat<axis = 1>(l, k, j, i)  d = Conv(c, w, b)  y = Relu(d) }""",
+        {"Conv": 4, "MatMul": 6, "Add": 3, "Relu": 1},
+        "conv-resized-part resize-itself resize-matmul",
+        (13, 18, 21),
+        TARGET,
+    ),
 }
