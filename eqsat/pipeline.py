@@ -134,8 +134,9 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     everything = load_rules(settings.rule_sources, built_in().joined((*map(of_domain, sorted(settings.domains)), *map(of_target, sorted(target.takes_in)))))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
-    if strange := target.leaves_out - {group.name for group in everything.groups}:
-        raise InputError(f"target {target.name}: leaves_out: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")
+    for key, groups in (("leaves_out", target.leaves_out), ("hides_softmax", target.hides_softmax)):
+        if strange := groups - {group.name for group in everything.groups}:
+            raise InputError(f"target {target.name}: {key}: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")
     valuation = Valuation(target, settings.objective, settings.assume_dims, custom, shared(), settings.memory_bytes, settings.verify)
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 

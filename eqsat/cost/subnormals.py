@@ -30,9 +30,11 @@ _LOWEST, _HIGHEST, _LIKELY = -106.0, -80.0, 0.5
 _ROWS = 1 << 12  # of a mask that are read at most
 _CHOSEN = 0.5  # of the elements of a Where that are one of its constants
 _MOVES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Identity", "Flatten"})
-_COPIES = _MOVES | {"Cast", "Expand"}
+_COPIES = _MOVES | {"Cast", "CastLike", "Expand"}
 _SUMS = frozenset({"Add", "Sum"})
 _PRODUCTS = frozenset({"MatMul", "FusedMatMul"})
+# A number that a Cast makes a float counts as well.
+_NUMBERS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.INT32})
 
 
 def faint_values(graph: onnx.GraphProto, folder: Path | None) -> dict[str, float]:
@@ -116,7 +118,7 @@ class _Masks:
         try:
             if name in self._stored:
                 tensor = self._stored[name]
-                return read_tensor(tensor, self._folder) if tensor.data_type == TensorProto.FLOAT else None
+                return read_tensor(tensor, self._folder) if tensor.data_type in _NUMBERS else None
             return next(filter(None, (constant_value(item, self._folder) for item in self._makers[name].attribute)), None)
         except (InputError, ValueError):
             return None  # a mask that nobody can read slows nothing
@@ -124,7 +126,7 @@ class _Masks:
 
 def _subnormal_share(tensor: Tensor | None, chosen: bool) -> float:
     """Returns the share of subnormal elements for a mask, or for the number that a Where chooses."""
-    if tensor is None or tensor.dtype != TensorProto.FLOAT or 0 in tensor.dims:
+    if tensor is None or tensor.dtype not in _NUMBERS or 0 in tensor.dims:
         return 0.0
     array = tensor.array()
     if array.size == 1:

@@ -103,6 +103,8 @@ class Target:
     latest: int | None = None
     # Seconds that one operation of the processor takes longer on a subnormal number
     subnormal: float = 0.0
+    # Groups of rules that hide a Softmax in a kernel, where nothing rounds its subnormal numbers
+    hides_softmax: frozenset[str] = frozenset()
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -252,6 +254,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         frozenset(table.get("domains", ())),
         table.get("latest"),
         float(table.get("subnormal", 0.0)),
+        frozenset(table.get("hides_softmax", ())),
     )
 
 

@@ -168,6 +168,7 @@ _FILE = _table(
         "classes": _tables(_table(RATES), KINDS),
         "operators": _tables(_table(_OPERATOR)),
         "leaves_out": _list(_TEXT, "a list of groups of rules"),
+        "hides_softmax": _list(_TEXT, "a list of groups of rules"),
         "takes_in": _list(_one_of(SELDOM, "a group of rules for few targets"), "a list of groups of rules"),
         "latest": _SIZE,
         "domains": _list(_one_of(DOMAINS, "a domain"), "a list of domains"),

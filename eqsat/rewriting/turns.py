@@ -105,6 +105,14 @@ class Job:
         out = () if self.settings.only else self.valuation.target.leaves_out | useless
         return _without(library, frozenset(out))
 
+    def suitable(self, library: Library, model: Model) -> Library:
+        """Returns the rules without those that hide a Softmax, if it makes subnormal numbers, which
+        only stay out of products that nodes of their own compute.
+        """
+        hidden = self.valuation.target.hides_softmax
+        faint = hidden and not self.settings.only and self.valuation.faint(model.proto, model.folder)
+        return _without(library, hidden) if faint else library
+
     def cuts(self, model: onnx.ModelProto) -> bool:
         """Tells whether a model is so large that it is cut into regions."""
         return self.regions is not None and sum(node.op_type != "Constant" for node in model.graph.node) > self.regions.most
@@ -339,7 +347,7 @@ def _rewrite(
     not see the whole cost, also returns the model after the first phase alone, with its record.
     """
     proto, settings = model.proto, job.settings
-    ruleset = _ruleset(library, job.least, job.plan.phases)
+    ruleset = _ruleset(job.suitable(library, model), job.least, job.plan.phases)
     options = Options(
         Limits(job.deadline, settings.node_limit, settings.memory_bytes),
         most - model_bytes(proto),

@@ -117,7 +117,7 @@ class Valuation:
             if known is model and found.asked == self.asks:
                 return found
         message, zeros = with_stand_ins(model)
-        faint = self._faint(model, folder)
+        faint = self.faint(model, folder)
         # Stand-ins have no elements that would tell which values are faint.
         key = hashlib.blake2b(message + repr(faint).encode() if faint else message, digest_size=16).digest()
         found = self._known.get(key)
@@ -148,7 +148,7 @@ class Valuation:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
-        faint = self._faint(model, folder)
+        faint = self.faint(model, folder)
         return [self._row(row) for row in self._prices(model, folder, faint, *with_stand_ins(model), written_bytes(model.graph))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
@@ -158,7 +158,7 @@ class Valuation:
         message.
         """
         data, seconds = measured_graph(model.SerializeToString(), *self._surroundings(model, folder), feeds, runs, self.worker)
-        prices = [row for row in self._sized(data, self._faint(model, folder)) if not row.inside]
+        prices = [row for row in self._sized(data, self.faint(model, folder)) if not row.inside]
         return [self._row(row, taken) for row, taken in zip(prices, seconds, strict=True)]
 
     def _row(self, row: NodePrice, measured: float | None = None) -> Row:
@@ -168,7 +168,7 @@ class Valuation:
         """Returns the arguments of a request to the runtime that are no part of the model."""
         return None if folder is None else str(folder), self.library, self.assumed(model), USUAL_SIZE
 
-    def _faint(self, model: onnx.ModelProto, folder: Path | None) -> dict[str, float]:
+    def faint(self, model: onnx.ModelProto, folder: Path | None) -> dict[str, float]:
         """Returns the values of a model with subnormal elements, if these slow the target down."""
         return faint_values(model.graph, folder) if self.target.subnormal else {}
 

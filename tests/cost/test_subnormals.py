@@ -76,6 +76,8 @@ def test_a_number_that_where_chooses() -> None:
     other = {"c": HALF > 0, "zero": np.array(0, np.float32)}
     assert shares(masked(np.array(-100, np.float32), where, **other)) == {"p": 0.25}
     assert shares(masked(np.array(-1e9, np.float32), where, **other)) == {}
+    cast = "d = CastLike (m, x) a = Where (c, d, zero) s = Add (x, a)"
+    assert shares(masked(np.array(-100), cast, **other)) == {"p": 0.25}
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,9 @@ def test_rules_that_are_asked_for_run_all_the_same(layers: onnx.ModelProto, tmp_
     assert operators(eqsat.optimize(layers, target=target, only=["rows", "reshapes", "moves"]).model)["Gemm"] == 3
 
 
-def test_an_unknown_group_is_an_error(layers: onnx.ModelProto, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["leaves_out", "hides_softmax"])
+def test_an_unknown_group_is_an_error(key: str, layers: onnx.ModelProto, tmp_path: Path) -> None:
     target = tmp_path / "mine.toml"
-    target.write_text('base = "launches"\nleaves_out = ["row"]\n')
-    with pytest.raises(InputError, match="target mine: leaves_out: there is no group of rules 'row'"):
+    target.write_text(f'base = "launches"\n{key} = ["row"]\n')
+    with pytest.raises(InputError, match=f"target mine: {key}: there is no group of rules 'row'"):
         eqsat.optimize(layers, target=target)

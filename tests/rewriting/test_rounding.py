@@ -100,6 +100,17 @@ def test_old_versions_get_a_constant_node() -> None:
     onnx.checker.check_model(changed)
 
 
+@pytest.mark.parametrize(("number", "left"), [(-100.0, "MatMul"), (-1e9, "Attention")])
+def test_no_kernel_hides_a_softmax_that_makes_subnormal_numbers(number: float, left: str) -> None:
+    image = "float[1, 4, 64, 32]"
+    text = f"""<ir_version: 10, opset_import: ["" : 23]> g ({image} q, {image} k, {image} v) => ({image} y) {{
+        t = Transpose <perm = [0, 1, 3, 2]> (k) z = MatMul (q, t) s = Add (z, m) p = Softmax (s) y = MatMul (p, v) }}"""
+    result = eqsat.optimize(weighted(text, m=np.triu(np.full((64, 64), number, np.float32), 1)))
+    assert left in operators(result.model)
+    own = eqsat.optimize(weighted(text, m=MASK), only=["attention"])
+    assert "Attention" in operators(own.model)
+
+
 def test_a_chain_names_the_step() -> None:
     model = attention("s = Add (x, m) p = Softmax (s) z = MatMul (p, v) w = Neg (z) y = Neg (w)")
     explained = explain(model, Settings(), seconds=0)
