@@ -130,7 +130,7 @@ def _subnormal_share(tensor: Tensor | None, chosen: bool) -> float:
         return 0.0
     array = tensor.array()
     if array.size == 1:
-        return _LIKELY * _CHOSEN if chosen and _LOWEST < float(array.ravel()[0]) < _HIGHEST else 0.0
+        return _LIKELY * _CHOSEN if chosen and _LOWEST < float(np.max(array)) < _HIGHEST else 0.0
     rows: np.ndarray[Any, Any] = array.reshape(-1, array.shape[-1])
     rows = rows[:: -(-len(rows) // _ROWS)].astype(np.float64)
     with np.errstate(invalid="ignore"):
