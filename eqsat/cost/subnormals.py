@@ -128,10 +128,10 @@ def _subnormal_share(tensor: Tensor | None, chosen: bool) -> float:
     """Returns the share of subnormal elements for a mask, or for the number that a Where chooses."""
     if tensor is None or tensor.dtype not in _NUMBERS or 0 in tensor.dims:
         return 0.0
-    array = tensor.array()
+    array: Any = tensor.array()
     if array.size == 1:
-        return _LIKELY * _CHOSEN if chosen and _LOWEST < float(np.max(array)) < _HIGHEST else 0.0
-    rows: np.ndarray[Any, Any] = array.reshape(-1, array.shape[-1])
+        return _LIKELY * _CHOSEN if chosen and _LOWEST < float(array.item()) < _HIGHEST else 0.0
+    rows: Any = array.reshape(-1, array.shape[-1])
     rows = rows[:: -(-len(rows) // _ROWS)].astype(np.float64)
     with np.errstate(invalid="ignore"):
         below = rows - rows.max(axis=1, keepdims=True)
