@@ -103,6 +103,8 @@ class Cut:
         self._other_weights = {
             name for name, tensor in a.weights.items() if name in b.weights and not same_content(tensor, original.folder, b.weights[name], optimized.folder)
         } | {name for name in a.sparse.keys() & b.sparse.keys() if a.sparse[name] != b.sparse[name]}
+        self.results = frozenset(a.results)
+        """The results of the original."""
         self._partition()
 
     def __len__(self) -> int:
