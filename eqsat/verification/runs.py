@@ -27,6 +27,7 @@ from eqsat.verification.steering import Decided
 _RUNS = 3
 _RUNS_INSIDE = 3  # of these, in which values inside are compared where they vary in kind
 _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
+_CHEAP_INSIDE = 1 << 16  # the same where values inside have been compared
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22
@@ -84,7 +85,9 @@ class Runs:
         # that integers may choose.
         fed = [leaf.array for value in first.feeds.values() for leaf in tolerance.leaves(value) if leaf.array is not None]
         inside = 1 if not draw.sizes and all(map(tolerance.is_float, fed)) else _RUNS_INSIDE
-        wanted = _RUNS if all(array.size <= _CHEAP for array in fed) else 2
+        # Values inside tell more than a third draw would.
+        cheap = _CHEAP_INSIDE if self._agreement is not None and self._agreement.names else _CHEAP
+        wanted = _RUNS if all(array.size <= cheap for array in fed) else 2
         while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
             sizes = choices[number] if number < len(choices) else draw.sizes
             number += 1
