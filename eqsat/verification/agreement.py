@@ -13,8 +13,9 @@ import math
 import time
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+import numpy as np
 import onnx
 
 from eqsat.frozen import frozen
@@ -24,8 +25,9 @@ from eqsat.verification.request import Request
 from eqsat.verification.steering import Decided
 
 _MOST_BYTES = 1 << 27  # of the arrays of one run: beyond, keeping and comparing them takes longer than regions do
-_FREE = 16  # the size that is reckoned for a dimension without a number; draws have smaller ones
+_FREE = 16  # the size that is reckoned for a dimension of which nothing is known
 _WIDTH = 4  # the bytes of most elements
+_FAR = 0.01  # a larger error, as a share of the value, is no rounding
 
 
 @frozen(slots=False)
@@ -41,7 +43,9 @@ class Agreement:
 
     def __init__(self, request: Request, original: Session) -> None:
         self._decided = request.steering.decided
-        self.names = _affordable(original, request.inside)
+        # Only the runtime tells the sizes of values before it runs.
+        self._shapes = original.shapes if isinstance(original, OnnxRuntimeSession) else {}
+        self.names = [name for name in request.inside if name in self._shapes]
         """The names of these values, in a fixed order."""
         self.seconds = 0.0  # spent on these values
 
@@ -54,6 +58,19 @@ class Agreement:
             yield
         finally:
             self.seconds += time.monotonic() - begun
+
+    def affordable(self, sizes: Mapping[str, int]) -> list[str]:
+        """Returns the names of the values after dropping all behind those that take too much memory
+        together, in a run with these sizes of named dimensions.
+        """
+        unknown = max(sizes.values(), default=_FREE)
+        left = _MOST_BYTES
+        for place, name in enumerate(self.names):
+            left -= _WIDTH * math.prod(size if isinstance(size, int) else sizes.get(size or "", unknown) for size in self._shapes[name])
+            if left < 0:
+                self.names = self.names[:place]
+                break
+        return self.names
 
     def clear(self) -> None:
         """Forgets all values."""
@@ -68,7 +85,7 @@ class Agreement:
             self.clear()
             return found
         for (name, a), b in zip(originals.items(), optimized, strict=True):
-            if tolerance.signature(a) != tolerance.signature(b):
+            if tolerance.signature(a) != tolerance.signature(b) or _is_far(a, b):
                 self.drop([name])
             elif differences := tolerance.differences(a, b):
                 found.append(Doubt(name, differences))
@@ -84,22 +101,20 @@ class Agreement:
         self.names = [name for name in self.names if name not in names]
 
 
+def _is_far(a: Any, b: Any) -> bool:
+    """Tells whether two tensors of floats are not nearly the same: rounding does not explain it."""
+    if not isinstance(a, np.ndarray):
+        return False
+    first, other = cast(np.ndarray, a).reshape(-1), cast(np.ndarray, b).reshape(-1)
+    if first.dtype.name not in ("float32", "float64"):
+        return False
+    with np.errstate(all="ignore"):  # what is not finite is not far
+        return bool(np.linalg.norm(first - other) > _FAR * np.linalg.norm(first))
+
+
 def showing(model: bytes, names: Sequence[str]) -> bytes:
     """Returns a serialized model with more outputs. Messages that follow one another are merged, so
     the model need not be read.
     """
     graph = onnx.GraphProto(output=[onnx.ValueInfoProto(name=name) for name in names])
     return model + onnx.ModelProto(graph=graph).SerializeToString()
-
-
-def _affordable(session: Session, names: Sequence[str]) -> list[str]:
-    """Returns the first of the names whose arrays take few bytes together."""
-    found: list[str] = []
-    left = _MOST_BYTES if isinstance(session, OnnxRuntimeSession) else 0
-    shapes = session.shapes if isinstance(session, OnnxRuntimeSession) else {}
-    for name in names:
-        left -= _WIDTH * math.prod(size if isinstance(size, int) else _FREE for size in shapes.get(name, ()))
-        if left < 0:
-            break
-        found.append(name)
-    return found

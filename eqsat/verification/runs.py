@@ -189,7 +189,7 @@ class Runs:
         """
         feeds = samples.draw(self._request.plan, draw)
         names = [self._request.outputs[place] for place in places]
-        shown = self._agreement.names if self._agreement is not None and inside and places == self._everything else []
+        shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
         values = self._original.run(feeds, [*names, *shown])
         return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
 
