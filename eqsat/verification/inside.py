@@ -74,7 +74,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
             judged.add(cut.key(number))
             late += 1
             continue
-        part, closed, depth = one_region(cut, number, examiner, end)
+        part, closed, depth = one_region(cut, number, examiner, end, bool(agreed))
         judged.add(cut.key(number))
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])

@@ -27,7 +27,6 @@ from eqsat.verification.steering import Decided
 _RUNS = 3
 _RUNS_INSIDE = 3  # of these, in which values inside are compared where they vary in kind
 _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
-_CHEAP_INSIDE = 1 << 16  # the same where values inside have been compared
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22
@@ -63,6 +62,13 @@ class Runs:
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
 
+    @property
+    def _late(self) -> bool:
+        """Tells whether patience is over. What values inside take does not count: no draw is left out
+        for them.
+        """
+        return time.monotonic() > self._end + (0.0 if self._agreement is None else self._agreement.seconds)
+
     def usual(self) -> Iterator[Run]:
         """Yields the user's inputs, or some draws that the original accepts; raises `NoDraw`."""
         request = self._request
@@ -85,10 +91,8 @@ class Runs:
         # that integers may choose.
         fed = [leaf.array for value in first.feeds.values() for leaf in tolerance.leaves(value) if leaf.array is not None]
         inside = 1 if not draw.sizes and all(map(tolerance.is_float, fed)) else _RUNS_INSIDE
-        # Values inside tell more than a third draw would.
-        cheap = _CHEAP_INSIDE if self._agreement is not None and self._agreement.names else _CHEAP
-        wanted = _RUNS if all(array.size <= cheap for array in fed) else 2
-        while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
+        wanted = _RUNS if all(array.size <= _CHEAP for array in fed) else 2
+        while found < wanted and number < len(choices) + _RUNS and (found < 2 or not self._late):
             sizes = choices[number] if number < len(choices) else draw.sizes
             number += 1
             try:
@@ -109,7 +113,7 @@ class Runs:
             return
         first, integers = tried[0], tuple(place for place in self._everything if self._request.decided(place) == Decided.NOT)
         for number, edge in enumerate(self._request.edges):
-            if time.monotonic() > self._end:
+            if self._late:
                 self._judgement.notes.append(f"{len(self._request.edges) - number} draws at edges were not tried: running takes long")
                 return
             seed = self._request.seed + len(tried) + _RUNS
@@ -159,7 +163,7 @@ class Runs:
                 run = self._run(draw, self._everything)
             except Exception as error:
                 refusal = refusal or one_line(error)
-                if time.monotonic() > self._end:
+                if self._late:
                     break
                 continue
             if not _all_nan(run.outputs):
@@ -175,7 +179,7 @@ class Runs:
     def fits(self, plan: Plan, choices: Sequence[dict[str, int]]) -> bool:
         """Tells whether the original runs at one of some sizes, not all of them 1, while patience lasts."""
         for sizes in choices:
-            if time.monotonic() < self._end and any(size != 1 for size in sizes.values()):
+            if not self._late and any(size != 1 for size in sizes.values()):
                 try:
                     self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
                 except Exception:  # these sizes do not fit the model
