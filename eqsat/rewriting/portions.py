@@ -75,9 +75,13 @@ class Regions:
     place: Place
     opset: int
     folding: Folding = field(init=False)
+    _own_contents: list[tuple[int, str]] = field(init=False)
+    """The contents of constants of the excerpt, with their names in it."""
 
     def __post_init__(self) -> None:
-        self.folding = self.foldings(self.excerpt.encoding.graph)
+        encoding = self.excerpt.encoding
+        self.folding = self.foldings(encoding.graph)
+        self._own_contents = [(content, name) for content, (name, _) in encoding.contents.items() if name in encoding.graph.constants]
 
     @property
     def encoding(self) -> Encoding:
@@ -200,13 +204,11 @@ class Regions:
         """
         encoding, graph = self.encoding, self.encoding.graph
         source, name_of = self.definitions.encoding.graph, self.definitions.name_of
-        constants = dict(graph.constants)
-        for names in values.values():
-            for name, reference in names.items():
-                if name in constants:
-                    constants[name] = source.constants[name_of[reference]]
-        contents = {content: (name, constants.get(name, constant)) for content, (name, constant) in encoding.contents.items()}
-        there = replace(encoding, graph=replace(graph, constants=constants), contents=contents)
+        own = {name: source.constants[name_of[reference]] for names in values.values() for name, reference in names.items() if name in graph.constants}
+        # Most contents are of other regions, and there are as many of them as there are layers.
+        contents = dict(encoding.contents)
+        contents |= {content: (name, own[name]) for content, name in self._own_contents if name in own}
+        there = replace(encoding, graph=replace(graph, constants={**graph.constants, **own}), contents=contents)
         return Constants(there, egraph, chooser, self.foldings(there.graph)).evaluate(classes)
 
 

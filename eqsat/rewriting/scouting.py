@@ -20,7 +20,7 @@ from eqsat.regions.resemblance import families
 from eqsat.rewriting.portions import Regions
 from eqsat.rewriting.uses import Solution
 
-_WORTH = 3  # kinds for each scout; where there are fewer, two saturations gain little and may lose forms
+_WORTH = 4  # kinds for each scout; where there are fewer, two saturations gain little and may lose forms
 
 
 @frozen
@@ -35,10 +35,10 @@ class Scouting:
 
 def scouts(part: Regions) -> list[int]:
     """Returns the numbers of the kinds that stand for all, or none where scouting does not pay: the
-    first and the last kind of each family, whose sizes differ most.
+    last kind of each family.
     """
     kinds = part.excerpt.kinds
-    found = sorted({number for family in families(part.definitions, kinds) for number in (family[0], family[-1])})
+    found = sorted(family[-1] for family in families(part.definitions, kinds))
     return found if _WORTH * len(found) <= len(kinds) else []
 
 

@@ -136,7 +136,10 @@ class OnnxRuntimeSession:
         if custom_op_library is not None:
             options.register_custom_ops_library(custom_op_library)
         self._session: Any = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._types: dict[str, str] = {output.name: output.type for output in self._session.get_outputs()}
+        outputs = self._session.get_outputs()
+        self._types: dict[str, str] = {output.name: output.type for output in outputs}
+        self.shapes: dict[str, Sequence[int | str | None]] = {output.name: output.shape for output in outputs}
+        """The sizes of each output: numbers, names or None."""
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
         wanted = list(self._types) if names is None else list(names)

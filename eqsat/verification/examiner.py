@@ -10,7 +10,8 @@ model need not either.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,16 +50,23 @@ class Examiner:
     _timeouts: int = 0  # of models that ran without edges
 
     def request(
-        self, original: LoadedModel, optimized: LoadedModel, plan: Plan, inputs: Mapping[str, np.ndarray] | None = None, closed: bool = True
+        self,
+        original: LoadedModel,
+        optimized: LoadedModel,
+        plan: Plan,
+        inputs: Mapping[str, np.ndarray] | None = None,
+        closed: bool = True,
+        inside: Sequence[str] = (),
     ) -> Request:
         """Returns the request to judge two models.
 
-        With `closed`, the inputs are those of a whole model, so that each may have any size. Raises
-        `ValueError` if a model is too large for one message.
+        With `closed`, the inputs are those of a whole model, so that each may have any size. The
+        values `inside` are compared too. Raises `ValueError` if a model is too large for one message.
         """
         proto, other = original.proto, optimized.proto
         steers = _steering(proto)
-        exact = {value.name: steers.decided[value.name] for value in proto.graph.output if value.name in steers.decided}
+        compared = (*(value.name for value in proto.graph.output), *inside)
+        exact = {name: steers.decided[name] for name in compared if name in steers.decided}
         bounds = size_bounds(proto, steers) | size_bounds(other, _steering(other)) if plan.symbols else ()
         dependent = depends_on_inputs(proto)
         return Request(
@@ -79,14 +87,22 @@ class Examiner:
             threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
             custom_op_library=self.custom_op_library,
             edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),
+            inside=tuple(inside),
         )
 
     def ask(self, request: Request) -> Judgement:
         """Returns the judgement of two models, edges included.
 
         A model that took all of the time limit is likely to do so again, so after some timeouts no
-        model runs.
+        model runs. Values inside decide nothing: unless both models run with them and are equal, they
+        run without.
         """
+        if request.inside and not self._timeouts:
+            with suppress(WorkerTimeout, WorkerDied, RemoteError):
+                judgement = self._call(request)
+                if judgement.status == EQUAL:
+                    return judgement
+        request = replace(request, inside=())
         if request.edges and not self._timeouts:
             try:
                 return self._call(request)

@@ -3,7 +3,8 @@
 The input is two models whose outputs agree. The output is the first value inside that both models
 name and that they compute differently, with the reason. Normalizations, gates and small weights
 shrink an error until the outputs round it away, on the inputs that were drawn. Where a value is
-made, the error is as large as it ever is, so values are compared there, region by region.
+made, the error is as large as it ever is, so values are compared there: in the runs of the whole
+models, as far as memory allows, and region by region where these did not agree.
 
 A value is wrong only if it differs on values that really arise, from the models' inputs on. Two
 models may also have one name for two values. These are not nearly the same, and the region with the
@@ -15,11 +16,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import field
 
 from eqsat.frozen import frozen
 from eqsat.verification.examiner import Examiner
-from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.region_by_region import one_region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL
@@ -39,12 +40,19 @@ class Inside:
     notes: list[str] = field(default_factory=list[str])
 
 
-def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: Examiner, seconds: float) -> Inside:
-    """Returns how two models differ inside, which ran whole in so many seconds. No region begins
-    after about as long again, and none that would take longer than that.
+def values_inside(cut: Cut) -> list[str]:
+    """Returns the values at the borders of regions that are no results of the models."""
+    return list(dict.fromkeys(name for number in range(len(cut)) for name in cut.outputs(number) if name not in cut.results))
+
+
+def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, seconds: float, spent: float) -> Inside:
+    """Returns how two models differ inside, which ran whole in so many seconds and are cut into
+    regions. Values that `agreed` in these runs are judged, for which some of the seconds were
+    `spent`. No region begins after about as long again, and none that would take longer than that.
     """
-    cut = Cut(original, optimized)
-    results = {value.name for value in original.proto.graph.output}
+    results = cut.results
+    known = results.union(agreed)
+    seconds -= spent
     patience = min(max(_SECONDS, seconds / 2), examiner.time_limit * _PATIENCE)
     end = time.monotonic() + patience
     late = 0
@@ -53,20 +61,20 @@ def difference_inside(original: LoadedModel, optimized: LoadedModel, examiner: E
     number = 0
     while number < len(cut):
         if time.monotonic() > end:
-            late += len(cut) - number
+            late += sum(cut.key(later) not in judged and not known.issuperset(cut.outputs(later)) for later in range(number, len(cut)))
             break
         if cut.key(number) in judged:
             number += 1
             continue
         given_up = [name for name in cut.computed(number) if name in reasons]
-        if not given_up and results.issuperset(cut.outputs(number)):
-            number += 1  # the outputs of the models are judged already
+        if not given_up and known.issuperset(cut.outputs(number)):
+            number += 1
             continue
         if seconds * cut.share(number) > patience:
             judged.add(cut.key(number))
             late += 1
             continue
-        part, closed, depth = one_region(cut, number, examiner, end)
+        part, closed, depth = one_region(cut, number, examiner, end, bool(agreed))
         judged.add(cut.key(number))
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])

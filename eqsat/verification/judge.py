@@ -10,21 +10,24 @@ results of Concat unwritten.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.verification import samples, tolerance
+from eqsat.verification.agreement import Agreement, Doubt, showing
 from eqsat.verification.nudges import Nudge, Nudges
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
 from eqsat.verification.samples import Draw
 
 _AT_ONCE = 4  # nudges between two looks whether any changes something
+_NUDGES_INSIDE = 4  # beyond those that outputs need
 
 
 class _Different(Exception):
@@ -42,6 +45,9 @@ def judge(request: Request) -> Judgement:
     """Judges whether the optimized model of `request` computes the same as its original."""
     judgement = Judgement(UNVERIFIED)
     reasons: list[str] = []
+    if request.inside:
+        optimized = request.optimized and showing(request.optimized, request.inside)
+        request = replace(request, original=showing(request.original, request.inside), optimized=optimized)
     for opener in (_open_runtime, _open_reference):
         try:
             original = opener(request.original, request.original_folder, request)
@@ -63,6 +69,8 @@ def judge(request: Request) -> Judgement:
             reasons.append(str(error))
             continue
         judgement.status = EQUAL
+        judgement.agreed = frozenset(comparison.agreement.names)
+        judgement.seconds_inside = comparison.agreement.seconds
         return judgement
     judgement.engine = ""
     judgement.reason = f"the original model does not run: {reasons[0]}"
@@ -99,6 +107,8 @@ class _Comparison:
         self._nudges = Nudges(
             request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
         )
+        self.agreement = Agreement(request, original)
+        """The values inside that agreed in the runs so far."""
         self.draw: Draw | None = None
         """The draw of the last compared run."""
 
@@ -114,7 +124,7 @@ class _Comparison:
                 raise _Different(f"{original.engine} takes the original model but not the optimized one: {one_line(error)}") from None
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
-        runs = Runs(request, original, judgement)
+        runs = Runs(request, original, judgement, self.agreement)
         for run in runs.usual():
             if request.only_edges:
                 break
@@ -158,7 +168,7 @@ class _Comparison:
         judgement = Judgement(UNVERIFIED, outputs=[OutputJudgement(name, name in request.random) for name in request.outputs])
         comparison = _Comparison(request, judgement, original, _open_reference)
         try:
-            comparison._compare(replace(run, outputs=outputs), optimized)
+            comparison._compare(replace(run, outputs=outputs, inside={}), optimized)
         except (_Different, _OutOfMemory):
             return False
         return True
@@ -172,37 +182,38 @@ class _Comparison:
         """Raises `_Different` unless the optimized model's outputs match the original's."""
         self.draw = run.draw
         where = f" ({named(run.draw)})" if named(run.draw) else ""
+        names = [self._request.outputs[place] for place in run.places]
         try:
-            values = optimized.run(run.feeds, [self._request.outputs[place] for place in run.places])
+            values = optimized.run(run.feeds, [*names, *run.inside])
         except Exception as error:
             _raise_if_memory(error)
             raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {one_line(error)}") from None
         open_: list[tuple[int, list[tuple[int, tolerance.Difference]]]] = []
-        for position, a, b in zip(run.places, run.outputs, values, strict=True):
+        for position, a, b in zip(run.places, run.outputs, values[: len(names)], strict=True):
             output = self._judgement.outputs[position]
             before, after = tolerance.signature(a), tolerance.signature(b)
             if before != after:
                 raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name, math.inf)
             if output.random:
                 continue
-            pairs = zip(tolerance.leaves(a), tolerance.leaves(b), strict=True)
-            differences = [
-                (number, tolerance.Difference(x.array, y.array)) for number, (x, y) in enumerate(pairs) if x.array is not None and y.array is not None
-            ]
-            differences = [(number, difference) for number, difference in differences if difference.any]
-            if differences:
+            if differences := tolerance.differences(a, b):
                 open_.append((position, differences))
                 output.bitwise = False
-        if open_:
-            self._explain(run, open_, where)
+        with self.agreement.timed:
+            doubts = self.agreement.doubts(run.inside, values[len(names) :])
+        if open_ or doubts:
+            self._explain(run, open_, doubts, where)
 
-    def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], where: str) -> None:
+    def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], doubts: Sequence[Doubt], where: str) -> None:
         """Nudges until the original's own changes explain each difference.
 
-        Raises `_Different` for a difference that they do not explain.
+        Raises `_Different` for a difference of outputs that they do not explain.
         """
-        if not self._explained(open_) and not self._nudge(self._nudges.inputs(run.feeds), open_, always=False):
-            self._nudge(self._nudges.weights(run.feeds), open_, always=True)
+        inputs, weights = self._nudges.inputs(run.feeds), self._nudges.weights(run.feeds)
+        if not self._explained(open_) and not self._nudge(inputs, open_, doubts, always=False):
+            self._nudge(weights, open_, doubts, always=True)
+        # Nudged weights move every value, and their sessions serve all runs unless they are large.
+        self._nudge_inside(weights if self._nudges.keeps else inputs, doubts)
         for position, differences in open_:
             output = self._judgement.outputs[position]
             if not self._explained([(position, differences)]) and self._shows_unwritten_memory(run, output.name):
@@ -220,7 +231,27 @@ class _Comparison:
                     reason = f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}"
                     raise _Different(reason, output.name, finding.relative if error else None)
 
-    def _nudge(self, nudges: Iterable[Nudge], open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], always: bool) -> bool:
+    def _nudge_inside(self, nudges: Iterator[Nudge], doubts: Sequence[Doubt]) -> None:
+        """Runs a few more nudges for values inside, as long as each explains some, and notes those that
+        differ all the same.
+        """
+        with self.agreement.timed:
+            left = self.agreement.open(doubts)
+            for nudge in itertools.islice(nudges, _NUDGES_INSIDE if left else 0):
+                try:
+                    values = nudge.session.run(nudge.inputs, [doubt.name for doubt in left])
+                except Exception:  # as in `_nudge`
+                    continue
+                for doubt, value in zip(left, values, strict=True):
+                    tolerance.noted(doubt.parts, value, nudge.factor)
+                before, left = left, self.agreement.open(left)
+                if not left or len(left) == len(before):
+                    break
+            self.agreement.drop({doubt.name for doubt in left})
+
+    def _nudge(
+        self, nudges: Iterator[Nudge], open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], doubts: Sequence[Doubt], always: bool
+    ) -> bool:
         """Runs nudges and notes the changes. Tells whether they explain the differences.
 
         The runs end once they do. Unless they go on `always`, they also end if the first few change
@@ -230,14 +261,13 @@ class _Comparison:
         names = [self._request.outputs[position] for position, _ in open_]
         for number, nudge in enumerate(nudges):
             try:
-                values = nudge.session.run(nudge.inputs, names)
+                values = nudge.session.run(nudge.inputs, [*names, *(doubt.name for doubt in doubts)])
             except Exception:  # a nudge that moves the model out of its domain shows nothing
                 continue
-            for (_, differences), value in zip(open_, values, strict=True):
-                parts = tolerance.leaves(value)
-                for leaf, difference in differences:
-                    if leaf < len(parts) and (array := parts[leaf].array) is not None:
-                        moved |= difference.moved(array, nudge.factor)
+            for (_, differences), value in zip(open_, values[: len(names)], strict=True):
+                moved |= tolerance.noted(differences, value, nudge.factor)
+            for doubt, value in zip(doubts, values[len(names) :], strict=True):
+                tolerance.noted(doubt.parts, value, nudge.factor)
             if self._explained(open_) or (not moved and number % _AT_ONCE == _AT_ONCE - 1):
                 break
         return self._explained(open_)

@@ -33,6 +33,8 @@ class Verdict:
     seconds: float = 0.0
     draw: Draw | None = None  # the draw that showed the difference
     relative: float | None = None  # the error on it, as a share of the output's length; infinite for another shape
+    agreed: frozenset[str] = frozenset()  # the values inside that were compared as well, and equal in all runs
+    seconds_inside: float = field(default=0.0, compare=False)  # of the runs of the whole models, spent on values inside
 
     @property
     def max_error(self) -> float | None:
@@ -43,5 +45,5 @@ class Verdict:
     def to_json(self) -> dict[str, Any]:
         """Returns the verdict as plain JSON data."""
         found = {**asdict(self), "max_error": self.max_error}
-        del found["draw"], found["relative"]
+        del found["draw"], found["relative"], found["agreed"], found["seconds_inside"]
         return found

@@ -49,6 +49,8 @@ class Nudges:
         self._coarsest = coarsest
         self._seed = seed
         self._kept: dict[int, Session | None] = {}
+        self.keeps = len(model) <= _LARGEST_TO_KEEP
+        """Whether sessions with nudged weights are kept for further inputs."""
 
     def inputs(self, inputs: Mapping[str, Any]) -> Iterator[Nudge]:
         """Yields the model with nudged inputs.
@@ -83,7 +85,7 @@ class Nudges:
             return self._kept[number]
         model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants)
         session = None if model is None else self._opener(model)
-        if len(self._model) <= _LARGEST_TO_KEEP:
+        if self.keeps:
             self._kept[number] = session
         return session
 

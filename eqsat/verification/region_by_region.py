@@ -73,15 +73,16 @@ class Part(NamedTuple):
     depth: int
 
 
-def one_region(cut: Cut, number: int, examiner: Examiner, end: float) -> Part:
+def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: bool = False) -> Part:
     """Returns the verdict on a region of a cut.
 
     A region may fail on arbitrary values and hold on those that really arise. Arbitrary values may
     also fail to move an output that real ones move. Deeper regions settle both. None of them begins
-    after `end`, a time of the monotonic clock.
+    after `end`, a time of the monotonic clock. If real values are known to differ, the region
+    either makes none of it, or only the deepest settles it.
     """
     part, closed, depth = Verdict(UNVERIFIED), False, 0
-    depths = _DEPTHS if cut.share(number) < _ALMOST_ALL else (0, sys.maxsize)
+    depths = (0, sys.maxsize) if doubted or cut.share(number) >= _ALMOST_ALL else _DEPTHS
     for deeper in depths:
         if deeper and time.monotonic() > end:
             break

@@ -103,6 +103,8 @@ class Cut:
         self._other_weights = {
             name for name, tensor in a.weights.items() if name in b.weights and not same_content(tensor, original.folder, b.weights[name], optimized.folder)
         } | {name for name in a.sparse.keys() & b.sparse.keys() if a.sparse[name] != b.sparse[name]}
+        self.results = frozenset(a.results)
+        """The results of the original."""
         self._partition()
 
     def __len__(self) -> int:
@@ -290,14 +292,14 @@ class Cut:
 
     def _may_be_given(self, name: str, depth: int) -> bool:
         """Tells whether a region takes a value as an input. It computes constants, which a random
-        draw would change, unless drawing them takes less.
+        draw would change, also in their size if that is not known, unless drawing them takes less.
         """
         if any(name in side.constants for side in self._sides):
             return False
         if depth == GIVEN:
             return True
         kind = self._known_types().get(name)
-        made = any(name in side.uniform or (name in side.fixed and _is_small(kind)) for side in self._sides)
+        made = any(name in side.uniform or (name in side.fixed and not _is_large(kind)) for side in self._sides)
         return not made and _can_be_drawn(kind, depth)
 
     def _boundary(self, chosen: tuple[set[int], set[int]]) -> list[str]:
@@ -376,9 +378,9 @@ def _is_sized(kind: onnx.TypeProto | None) -> bool:
     return all(size.HasField("dim_value") for size in kind.tensor_type.shape.dim)
 
 
-def _is_small(kind: onnx.TypeProto | None) -> bool:
-    """Tells whether a type is that of a tensor of few elements."""
-    return kind is not None and _is_sized(kind) and math.prod(size.dim_value for size in kind.tensor_type.shape.dim) <= _FEW
+def _is_large(kind: onnx.TypeProto | None) -> bool:
+    """Tells whether a type is that of a tensor of many elements."""
+    return kind is not None and _is_sized(kind) and math.prod(size.dim_value for size in kind.tensor_type.shape.dim) > _FEW
 
 
 def _can_be_drawn(kind: onnx.TypeProto | None, depth: int) -> bool:

@@ -38,6 +38,7 @@ class Request:
     custom_op_library: str | None = None
     edges: tuple[Edge, ...] = ()
     only_edges: bool = False  # skip the usual draws, which another request has tried
+    inside: tuple[str, ...] = ()  # values inside that both models name; they are compared, and decide nothing
 
     def decided(self, place: int) -> Decided:
         """Returns the way in which floats decide the integers of an output."""
@@ -75,3 +76,5 @@ class Judgement:
     relative: float | None = None  # the error of the output that differs, as a share of its length
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
     late: bool = False  # running took too long, so there is no judgement
+    agreed: frozenset[str] = frozenset()  # the values inside that were equal in all runs
+    seconds_inside: float = 0.0  # spent on values inside

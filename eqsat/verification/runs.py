@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,13 @@ from eqsat.frozen import frozen
 from eqsat.runtime.refusals import refusal
 from eqsat.runtime.session import Session, open_runtime
 from eqsat.verification import samples, tolerance
+from eqsat.verification.agreement import Agreement
 from eqsat.verification.request import UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Draw, Edge, Plan
 from eqsat.verification.steering import Decided
 
 _RUNS = 3
+_RUNS_INSIDE = 3  # of these, in which values inside are compared where they vary in kind
 _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
@@ -40,6 +43,7 @@ class Run:
     draw: Draw | None  # None: the user's own
     places: tuple[int, ...]  # the positions of these outputs
     outputs: list[Any]
+    inside: dict[str, Any] = field(default_factory=dict[str, Any])  # by name, the values inside that are compared
 
 
 class NoDraw(Exception):
@@ -49,13 +53,21 @@ class NoDraw(Exception):
 class Runs:
     """The runs of one original. Remarks for the reader go to the notes of a judgement."""
 
-    def __init__(self, request: Request, original: Session, judgement: Judgement) -> None:
+    def __init__(self, request: Request, original: Session, judgement: Judgement, agreement: Agreement | None = None) -> None:
+        self._agreement = agreement
         self._request = request
         self._original = original
         self._judgement = judgement
         self._end = time.monotonic() + request.patience
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
+
+    @property
+    def _late(self) -> bool:
+        """Tells whether patience is over. What values inside take does not count: no draw is left out
+        for them.
+        """
+        return time.monotonic() > self._end + (0.0 if self._agreement is None else self._agreement.seconds)
 
     def usual(self) -> Iterator[Run]:
         """Yields the user's inputs, or some draws that the original accepts; raises `NoDraw`."""
@@ -68,17 +80,23 @@ class Runs:
             return
         first, draw = self.first()
         self._tried.append(draw)
+        if self._agreement is not None and draw.style != samples.NORMAL:
+            self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
         if not request.plan.inputs:
             return
         choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
         found, number = 1, 0
-        wanted = _RUNS if all(leaf.array is None or leaf.array.size <= _CHEAP for value in first.feeds.values() for leaf in tolerance.leaves(value)) else 2
-        while found < wanted and number < len(choices) + _RUNS and (found < 2 or time.monotonic() < self._end):
+        # Floats of one size show in one draw what they would show in several; a draw has few of the rows
+        # that integers may choose.
+        fed = [leaf.array for value in first.feeds.values() for leaf in tolerance.leaves(value) if leaf.array is not None]
+        inside = 1 if not draw.sizes and all(map(tolerance.is_float, fed)) else _RUNS_INSIDE
+        wanted = _RUNS if all(array.size <= _CHEAP for array in fed) else 2
+        while found < wanted and number < len(choices) + _RUNS and (found < 2 or not self._late):
             sizes = choices[number] if number < len(choices) else draw.sizes
             number += 1
             try:
-                run = self._run(Draw(sizes, draw.style, request.seed + number), self._everything)
+                run = self._run(Draw(sizes, draw.style, request.seed + number), self._everything, found < inside)
             except Exception:  # not every choice of sizes fits a model; the first run has one that does
                 continue
             found += 1
@@ -95,7 +113,7 @@ class Runs:
             return
         first, integers = tried[0], tuple(place for place in self._everything if self._request.decided(place) == Decided.NOT)
         for number, edge in enumerate(self._request.edges):
-            if time.monotonic() > self._end:
+            if self._late:
                 self._judgement.notes.append(f"{len(self._request.edges) - number} draws at edges were not tried: running takes long")
                 return
             seed = self._request.seed + len(tried) + _RUNS
@@ -145,7 +163,7 @@ class Runs:
                 run = self._run(draw, self._everything)
             except Exception as error:
                 refusal = refusal or one_line(error)
-                if time.monotonic() > self._end:
+                if self._late:
                     break
                 continue
             if not _all_nan(run.outputs):
@@ -161,7 +179,7 @@ class Runs:
     def fits(self, plan: Plan, choices: Sequence[dict[str, int]]) -> bool:
         """Tells whether the original runs at one of some sizes, not all of them 1, while patience lasts."""
         for sizes in choices:
-            if time.monotonic() < self._end and any(size != 1 for size in sizes.values()):
+            if not self._late and any(size != 1 for size in sizes.values()):
                 try:
                     self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
                 except Exception:  # these sizes do not fit the model
@@ -169,10 +187,15 @@ class Runs:
                 return True
         return False
 
-    def _run(self, draw: Draw, places: tuple[int, ...]) -> Run:
-        """Runs the original on a draw. Raises whatever the engine raises."""
+    def _run(self, draw: Draw, places: tuple[int, ...], inside: bool = True) -> Run:
+        """Runs the original on a draw. Raises whatever the engine raises. Without `inside`, or on a
+        draw for some outputs alone, no values inside are compared.
+        """
         feeds = samples.draw(self._request.plan, draw)
-        return Run(feeds, draw, places, self._original.run(feeds, [self._request.outputs[place] for place in places]))
+        names = [self._request.outputs[place] for place in places]
+        shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
+        values = self._original.run(feeds, [*names, *shown])
+        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -80,6 +80,13 @@ def leaves(value: Any) -> list[Leaf]:
         else:
             found.append(Leaf(path, None if item is None else np.asarray(item)))
     return found
+
+
+def differences(original: Any, optimized: Any) -> list[tuple[int, Difference]]:
+    """Returns the arrays of two outputs of one signature that differ, by the numbers of their leaves."""
+    pairs = zip(leaves(original), leaves(optimized), strict=True)
+    found = [(number, Difference(a.array, b.array)) for number, (a, b) in enumerate(pairs) if a.array is not None and b.array is not None]
+    return [(number, difference) for number, difference in found if difference.any]
 
 
 def signature(value: Any) -> str:
@@ -229,6 +236,8 @@ class Difference:
         if (suspects.broken & ~np.take(self._flips, self._places)).any():
             return False
         open_ = suspects.error > np.take(self._change, self._places) + suspects.rounding
+        if not open_.any():
+            return True
         for here, changes in self._peers(open_):
             error, rounding = suspects.error[here], suspects.rounding[here]
             if _exceeds(error, rounding, changes) or not (error <= _typical(changes) + rounding).all():
@@ -242,7 +251,7 @@ class Difference:
         """
         if not self._float:
             return self._judge_discrete(decided)
-        error, rounding, broken, _ = self._suspects
+        error, rounding, broken = self._suspects
         flips, change = np.take(self._flips, self._places), np.take(self._change, self._places)
         peers = np.zeros(len(error))
         for here, changes in self._peers(np.ones(len(error), bool)):
@@ -268,7 +277,7 @@ class Difference:
         broken = ~(np.isfinite(a) & np.isfinite(b))
         with np.errstate(all="ignore"):
             error = np.where(broken, 0.0, np.abs(a - b))
-        return _Suspects(error, ULPS * ulp(np.abs(a), self._dtype), broken, self._kinds[self._unequal])
+        return _Suspects(error, ULPS * ulp(np.abs(a), self._dtype), broken)
 
     @cached_property
     def _kinds(self) -> np.ndarray:
@@ -285,7 +294,7 @@ class Difference:
         """For each class of magnitude that suspects have: their numbers, and the places of all
         elements of the class.
         """
-        suspects = self._suspects.kind
+        suspects = self._kinds[self._unequal]
         kinds = np.sort(suspects)
         # `np.unique` would load masked arrays, which takes longer than to judge a small model, and so
         # would `np.median` below.
@@ -310,6 +319,13 @@ class Difference:
         elif decided != Decided.NOT:
             excused = self._flips
         return Finding(int((self._unequal & ~excused).sum()), error, 0.0, int((self._unequal & excused).sum()))
+
+
+def noted(differences: Sequence[tuple[int, Difference]], value: Any, factor: float) -> bool:
+    """Notes the original's result for nudged inputs in all differences of an output, as `moved` does."""
+    parts = leaves(value)
+    moved = [difference.moved(array, factor) for leaf, difference in differences if leaf < len(parts) and (array := parts[leaf].array) is not None]
+    return any(moved)
 
 
 def _exceeds(error: np.ndarray, rounding: np.ndarray, changes: np.ndarray) -> bool:
@@ -341,7 +357,6 @@ class _Suspects(NamedTuple):
     error: np.ndarray
     rounding: np.ndarray
     broken: np.ndarray
-    kind: np.ndarray  # the class of magnitude
 
 
 @frozen(slots=False)

@@ -19,11 +19,12 @@ from eqsat.model.sources import Source
 from eqsat.parameters import value_types
 from eqsat.runtime.worker import Worker, shared
 from eqsat.verification.examiner import Examiner
-from eqsat.verification.inside import difference_inside
+from eqsat.verification.inside import difference_inside, values_inside
 from eqsat.verification.interface import checked_inputs, interface_change, same_graph
 from eqsat.verification.loaded_model import LoadedModel, load_model, weight_bytes
 from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region_by_region import by_regions
+from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
 from eqsat.verification.samples import make_plan
 from eqsat.verification.whole import COPIES, TooMuch, whole
@@ -138,9 +139,10 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         if verdict.status == EQUAL:
             return verdict
         doubt = verdict.reason
+    cut = Cut(original, optimized) if inputs is None else None
     begun = time.monotonic()
     try:
-        verdict = whole(original, optimized, inputs, plan, examiner)
+        verdict = whole(original, optimized, inputs, plan, examiner, inside=[] if cut is None else values_inside(cut))
     except TooMuch as reason:
         # Parts that both models share need no run, and often that is nearly everything.
         verdict = by_regions(original, optimized, examiner, str(reason))
@@ -149,16 +151,16 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         return verdict
     if doubt:
         verdict.notes.append(f"the whole models ran, for their regions did not tell: {doubt}")
-    if verdict.status == EQUAL and inputs is None:
-        _look_inside(verdict, original, optimized, examiner, time.monotonic() - begun)
+    if verdict.status == EQUAL and cut is not None:
+        _look_inside(verdict, cut, examiner, time.monotonic() - begun)
     return verdict
 
 
-def _look_inside(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, examiner: Examiner, seconds: float) -> None:
+def _look_inside(verdict: Verdict, cut: Cut, examiner: Examiner, seconds: float) -> None:
     """Judges equal models, which ran in so many seconds, different if a value inside is wrong, which
     their outputs hide.
     """
-    found = difference_inside(original, optimized, examiner, seconds)
+    found = difference_inside(cut, verdict.agreed, examiner, seconds, verdict.seconds_inside)
     verdict.notes += found.notes
     if found.reason:
         verdict.status, verdict.reason = DIFFERENT, found.reason

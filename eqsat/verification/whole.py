@@ -7,7 +7,7 @@ models is a pair of models too (eqsat/verification/regions.py), and runs in the 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,11 +30,19 @@ class TooMuch(Exception):
 
 
 def whole(
-    original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, np.ndarray] | None, plan: Plan, examiner: Examiner, region: Region | None = None
+    original: LoadedModel,
+    optimized: LoadedModel,
+    inputs: Mapping[str, np.ndarray] | None,
+    plan: Plan,
+    examiner: Examiner,
+    region: Region | None = None,
+    inside: Sequence[str] = (),
 ) -> Verdict:
-    """Returns the verdict on two models that run whole; `region` tells if they are a region."""
+    """Returns the verdict on two models that run whole; `region` tells if they are a region. Values
+    `inside` that agree are in the verdict.
+    """
     try:
-        request = examiner.request(original, optimized, plan, inputs, region is None or region.closed)
+        request = examiner.request(original, optimized, plan, inputs, region is None or region.closed, inside)
     except ValueError:  # protobuf raises it for a message over its limit
         raise TooMuch("the model is too large to be handed to the runtime in one piece") from None
     judgement = examiner.ask(request)
@@ -56,7 +64,10 @@ def whole(
         judgement.notes,
         draw=judgement.draw,
         relative=judgement.relative,
+        agreed=judgement.agreed,
+        seconds_inside=judgement.seconds_inside,
     )
+    request = replace(request, inside=())
     still = [output.name for output in verdict.outputs if output.exercised is False]
     if still:
         verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")

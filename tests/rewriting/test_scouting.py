@@ -101,8 +101,8 @@ def test_another_attribute_makes_another_family() -> None:
 def test_all_regions_get_the_rules_that_helped_the_scouts(plan: Path, runs: Runs) -> None:
     result = eqsat.optimize(growing(14), phases=plan, target="generic-gpu")
     (scouts, every), (regions, helped) = runs.seen[:2]
-    # The first and the last layer of the family, and the region that also holds the output.
-    assert scouts == 3 and regions == 14
+    # The last layer of the family, and the region that also holds the output.
+    assert scouts == 2 and regions == 14
     assert "involutive-involutive[Neg]" in helped and len(helped) < 10 < len(every)
     assert result.report["verify"]["status"] == "equal"
     assert operators(result.model)["Neg"] == 0 and operators(result.model)["Mul"] == 0

@@ -12,6 +12,8 @@ from onnx import numpy_helper, parser
 import eqsat
 from eqsat.examples.bert import bert
 from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.region_by_region import Part
+from eqsat.verification.regions import Cut
 from eqsat.verification.verify import DIFFERENT, EQUAL, Verdict, verify
 from tests.support.planted import BIAS, GELU, SWAP, Plant, plants
 
@@ -21,7 +23,7 @@ HIDING = "t = Mul(h, tiny) y = Add(t, one)"
 
 def model(nodes: str, b: np.ndarray[Any, Any] = BIASES) -> LoadedModel:
     proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g (float[N, 8] x) => (float[N, 8] y) {{ {nodes} }}')
-    weights = {"b": b, "tiny": np.float32(1e-12), "one": np.float32(1)}
+    weights = {"b": b, "tiny": np.float32(1e-12), "one": np.float32(1), "three": np.float32(3)}
     used = {name for node in proto.graph.node for name in node.input}
     proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items() if name in used)
     return LoadedModel(proto)
@@ -75,8 +77,29 @@ def test_given_inputs_are_compared_at_the_outputs_alone() -> None:
 
 def test_regions_that_are_not_reached_in_time_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eqsat.verification.inside.time.monotonic", iter(range(0, 10_000, 1000)).__next__)
-    verdict = check(f"s = Sin(x) h = Add(s, b) {HIDING}", f"s = Sin(x) h = Add(b, s) {HIDING}")
+    twice, once = "s = Sin(x) n = Neg(s) h = Neg(n)", "s = Sin(x) h = Neg(s)"  # the outputs are equal, and h is not
+    verdict = check(f"{twice} t = Mul(h, h) y = Add(t, b)", f"{once} t = Mul(h, h) y = Add(t, b)")
     assert verdict.status == EQUAL and "1 of 1 regions were not compared inside" in verdict.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "regions"),
+    [
+        ("h = Add(s, b)", "h = Add(b, s)", 0),
+        ("k = Sub(one, s) h = Mul(k, b)", "p = Mul(s, b) h = Sub(b, p)", 0),  # they round otherwise
+        ("k = Sub(one, s) h = Mul(k, b)", "k = Sub(one, s) l = Mul(k, b) h = Mul(l, three)", 1),
+    ],
+)
+def test_values_that_agree_in_the_runs_of_the_whole_models_need_no_region(before: str, after: str, regions: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[int] = []
+
+    def one_region(_: Cut, number: int, *rest: object) -> Part:
+        judged.append(number)
+        return Part(Verdict(EQUAL), False, 0)
+
+    monkeypatch.setattr("eqsat.verification.inside.one_region", one_region)
+    assert check(f"s = Sin(x) {before} {HIDING}", f"s = Sin(x) {after} {HIDING}").status == EQUAL
+    assert len(judged) == regions
 
 
 @pytest.mark.slow

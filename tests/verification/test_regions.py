@@ -341,3 +341,12 @@ def test_constants_of_one_name_are_the_latest() -> None:
     assert regions and all(isinstance(region, Region) for region in regions)
     kept = [node for region in regions if isinstance(region, Region) for node in region.original.proto.graph.node if node.op_type == "Constant"]
     assert {node.attribute[0].f for node in kept} == {2.0}
+
+
+def test_a_region_computes_a_constant_of_unknown_size() -> None:
+    """A drawn one would have another size, with which no runtime runs the nodes that read it."""
+    weights = {"k": np.ones(256, np.float32), "kept": np.ones(256, bool)}
+    text = f"{HEAD} {{ {BEHIND} c = Compress <axis = 0> (k, kept) a = Mul(q, c) y = Sin(a) }}"
+    a, b = model(text, **weights), model(text.replace("Mul(q, c)", "Add(q, c)"), **weights)
+    region = Cut(a, b).region(0, 0, 1 << 20)
+    assert isinstance(region, Region) and [value.name for value in region.original.proto.graph.input] == ["q"]
