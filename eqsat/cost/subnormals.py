@@ -135,4 +135,4 @@ def _subnormal_share(tensor: Tensor | None, chosen: bool) -> float:
     rows = rows[:: -(-len(rows) // _ROWS)].astype(np.float64)
     with np.errstate(invalid="ignore"):
         below = rows - rows.max(axis=1, keepdims=True)
-        return _LIKELY * float(np.mean((below > _LOWEST) & (below < _HIGHEST)))
+        return _LIKELY * float(((below > _LOWEST) & (below < _HIGHEST)).mean())
