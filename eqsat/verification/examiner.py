@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 import onnx
 
+from eqsat.frozen import mutable
 from eqsat.model.write import has_external_data
 from eqsat.runtime.onnx_passes import NativeFailure, inlined
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
@@ -36,7 +37,7 @@ _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
 
 
-@dataclass
+@mutable(slots=False)
 class Examiner:
     """Runs the models of one verification, with its seed, its limits and its worker."""
 
