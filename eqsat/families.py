@@ -7,11 +7,12 @@ attributes. Tests check each statement against the kernels of ONNX Runtime and o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
+from eqsat.frozen import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Family:
     """Operators that share a property. `about` completes the sentence "a member F ..."."""
 

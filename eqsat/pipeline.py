@@ -2,7 +2,8 @@
 
 Data flow one way: read, optimize (encode, saturate, choose and decode each graph), verify, tune if
 asked, report. Whatever happens on the way, a limit, Ctrl-C or a failed check, the result is a valid
-model that computes what the original computes. In doubt it is the original itself.
+model that computes what the original computes. In doubt it is the original itself. Stages that few
+runs have are imported when they begin.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import load as load_plan
 from eqsat.errors import InputError
 from eqsat.garbage import collecting_rarely
-from eqsat.language.library import Library, built_in, of_domain, of_target
+from eqsat.language.library import Library, built_in_for
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.file_bytes import model_bytes
@@ -34,13 +35,11 @@ from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import has_external_data, save
 from eqsat.parameters import value_types
 from eqsat.parameters.value_types import shown
-from eqsat.picture.notebook import verdict, view
 from eqsat.report import Original, Report, Run, report_of
 from eqsat.rewriting.turns import Job, attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings
-from eqsat.tuning.tune import tune
 from eqsat.verification.passing import passing
 
 Options = ParamSpec("Options")
@@ -80,11 +79,15 @@ class Result:
         return to_onnx_ir(self.model, self.original.folder)
 
     def __repr__(self) -> str:
+        from eqsat.picture.notebook import verdict
+
         nodes = self.report["nodes"]
         return f"<eqsat.Result: {nodes['before']} -> {nodes['after']} nodes, {verdict(self.report)}>"
 
     def _repr_html_(self) -> str:
         """Returns the view of the result in a notebook."""
+        from eqsat.picture.notebook import view
+
         return view(self.original.proto, self.model, self.report)
 
 
@@ -111,6 +114,8 @@ def begin(source: Source, settings: Settings) -> Run:
 
     Raises `InputError` for mistakes of the caller.
     """
+    # A worker that is a fork of this process has the schemas of all operators from the beginning.
+    onnx.defs.has("Identity")
     shared().start()  # the worker loads its libraries while this process reads
     this = Run(settings)
     with this.stage("read"):
@@ -131,7 +136,7 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     if unknown := settings.domains - target.domains:
         known = f"it has those of {', '.join(sorted(target.domains))}" if target.domains else "it has none beside the standard's"
         raise InputError(f"target {target.name} has no operators of the domain '{min(unknown)}'; {known}")
-    everything = load_rules(settings.rule_sources, built_in().joined((*map(of_domain, sorted(settings.domains)), *map(of_target, sorted(target.takes_in)))))
+    everything = load_rules(settings.rule_sources, built_in_for(settings.domains, target.takes_in))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)
     for key, groups in (("leaves_out", target.leaves_out), ("hides_softmax", target.hides_softmax)):
@@ -163,6 +168,8 @@ def _stripped(proto: onnx.ModelProto) -> int:
 
 def _tune(this: Run) -> None:
     """Makes the fastest of several candidates the result."""
+    from eqsat.tuning.tune import tune
+
     original = this.original
     tuned = tune(original.model, original.proto, original.folder, this.job, this.library, this.checked)
     this.tuned = tuned.to_json(this.job.valuation, original.folder)

@@ -10,14 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import onnx
 
 from eqsat.deadline import INTERRUPTED, Deadline, ends_on_interrupt
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -51,7 +51,7 @@ class Original:
     """Remarks on the model for the reader of the report."""
 
 
-@dataclass(slots=True)
+@mutable
 class Run:
     """One run over one model. Each stage of the pipeline adds what it found."""
 
@@ -137,7 +137,8 @@ def _cost(run: Run) -> dict[str, Any]:
     valuation, folder = run.job.valuation, run.original.folder
     models = run.original.proto, run.checked.found.model
     both = valuation.both(*models, folder)
-    before, after = (_figures(valuation, model, figures, folder) for model, figures in zip(models, both, strict=True))
+    before = _figures(valuation, models[0], both[0], folder)
+    after = before if models[1] is models[0] else _figures(valuation, models[1], both[1], folder)
     sizes = valuation.assumed(models[0])
     return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "sizes": sizes, "before": before, "after": after}
 
@@ -204,7 +205,7 @@ def _saturation(trace: Trace) -> dict[str, Any]:
     for record in trace.records:
         matches.update(record.matches)
     sizes = {key: sum(getattr(record, key) for record in trace.records) for key in ("classes", "nodes")}
-    steps = [{"graph": graph, **asdict(step)} for graph, record in enumerate(trace.records) for step in record.iterations]
+    steps = [{"graph": graph, **step._asdict()} for graph, record in enumerate(trace.records) for step in record.iterations]
     return {"graphs": len(trace.records), "iterations": len(steps), **sizes, "matches": dict(sorted(matches.items())), "steps": steps}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.parameters import value_types
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _LARGEST_DIMENSION = (1 << 63) - 1
 _MOST_DIGITS = 18  # of a seed
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """The form of a setting on the command line."""
 

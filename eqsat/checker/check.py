@@ -26,7 +26,7 @@ from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import promised
 from eqsat.language.matching import Refusal
 from eqsat.language.problems import Problem
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 
 FIRED = 300  # instances of each direction of a rule that have to fire, by default
 # Instances that are judged on values of all styles. Each later one is judged on a share of them.

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from eqsat.choose.choose import ROUNDS, Chooser, Chosen, Portion
 from eqsat.choose.groups import Group
 from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.terms.terms import FUSED, Term
 
 
@@ -118,7 +118,7 @@ def _allowed(chooser: Chooser, portion: Portion, place: int) -> Node:
     return replace(node, cost=cost, tie=tie)
 
 
-@dataclass(slots=True)
+@mutable
 class _Problem:
     """The problem of a group with one root more."""
 

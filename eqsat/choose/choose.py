@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from eqsat.choose.extractions import Extractions
@@ -24,7 +24,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
 from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.model.tensors import dense_bytes
 from eqsat.runtime.worker import Worker
 from eqsat.terms.reading import buildable
@@ -38,7 +38,7 @@ ROUNDS = 3
 _ABSURD = 1 << 60  # bytes; models may declare sizes that no machine has
 
 
-@dataclass(slots=True)
+@mutable
 class Chosen:
     """A choice, and the graph from which it was chosen."""
 

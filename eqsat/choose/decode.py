@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import PACKED_BITS, UNKNOWN, Fact, dtype_name
+from eqsat.frozen import mutable
 from eqsat.model.model import BODY_TYPES, Graph, Node
 from eqsat.model.names import FreshNames, rename_captures
 from eqsat.operators import Operator, find_operator, to_attributes
@@ -35,7 +36,7 @@ class Undecodable(Exception):
     """The graph's opset cannot express the choice."""
 
 
-@dataclass(slots=True)
+@mutable
 class Decoded:
     """A graph as protobuf, and for each value of the original the name of the value that replaces
     it.

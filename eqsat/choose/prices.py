@@ -8,7 +8,7 @@ are whole numbers on a target on which everything takes one launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
@@ -16,6 +16,7 @@ from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
+from eqsat.frozen import mutable
 from eqsat.model.model import NodeCount
 from eqsat.operators import Operator, find_operator
 from eqsat.settings import Objective
@@ -27,7 +28,7 @@ _STEPS = 512  # steps of a cost within one launch
 _ABSURD = float(1 << 60)
 
 
-@dataclass(slots=True)
+@mutable
 class Prices:
     """The prices of the terms of one e-graph."""
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
+from eqsat.frozen import mutable
 from eqsat.model.model import Constant, Graph
 from eqsat.model.names import stored_names
 from eqsat.model.tensors import from_array
 
 
-@dataclass(slots=True)
+@mutable
 class Place:
     """The position of a graph in the model. It decides how the graph may be written."""
 

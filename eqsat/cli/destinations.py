@@ -9,16 +9,16 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from eqsat.cli.report_files import is_page
 from eqsat.cli.streams import STANDARD, check_output, once
 from eqsat.errors import InputError
+from eqsat.frozen import frozen
 from eqsat.model import file_kinds
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Destination:
     """A model, and the file of its result."""
 

@@ -16,7 +16,7 @@ from eqsat.errors import InputError
 
 if TYPE_CHECKING:
     from eqsat.language.library import Library
-    from eqsat.language.resolve import Resolved
+    from eqsat.language.resolved import Resolved
 
 
 _WHY = """Shows where a rule fires on a model, whether what it makes is chosen, and what stops it elsewhere.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import onnx
 from onnx import helper
 
 from eqsat.control.surroundings import Scope
+from eqsat.frozen import mutable
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import FreshNames, captures, defined_names, rename_captures
 from eqsat.operators import normal_domain
@@ -114,7 +114,7 @@ def tidied(nodes: Iterable[Node], results: Iterable[str]) -> list[Node]:
     return kept[::-1]
 
 
-@dataclass(slots=True)
+@mutable
 class Destination:
     """The graph into which the nodes of bodies move, and the names that are free in it."""
 

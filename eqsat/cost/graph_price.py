@@ -8,7 +8,7 @@ branches of an `If`, the dearest counts.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TypeAlias
 
 import onnx
@@ -19,7 +19,7 @@ from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, assumed_size
 from eqsat.cost.subnormals import delay
 from eqsat.cost.target import Target
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.model.model import BODY_TYPES, attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 
@@ -86,7 +86,7 @@ def _delayed(row: NodePrice, share: float, target: Target) -> NodePrice:
     return replace(row, price=replace(row.price, seconds=row.price.seconds + longer, bound="compute")) if longer else row
 
 
-@dataclass(slots=True)
+@mutable
 class _Scope:
     """The types of the values that a graph sees, and the settings that all graphs of a model share."""
 

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import field
 from functools import cached_property
+from itertools import chain
 
 from eqsat.egraph.candidates import Candidates
 from eqsat.egraph.emit import emit, emit_apply, emit_search
@@ -53,7 +54,7 @@ class RuleSet:
         of one kind.
         """
         kinds: dict[tuple[tuple[bool, bool], ...], int] = {}
-        groups = dict.fromkeys(map(self.group, range(len(self.rules))))
+        groups = dict.fromkeys(self.groups.get(rule.name, "") for rule in self.rules)
         return {group: kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in self.phases), len(kinds)) for group in groups}
 
     @cached_property
@@ -61,11 +62,12 @@ class RuleSet:
         """The rules by one of the operators that they need: that which the fewest rules need. Rules
         that need none are under None.
         """
-        counts = Counter(operator for rule in self.rules for operator in rule.needs.operators)
+        all_needs = [rule.needs for rule in self.rules]
+        counts = Counter(chain.from_iterable(needs.operators for needs in all_needs))
         found: dict[str | None, list[tuple[int, Needs]]] = {}
-        for number, rule in enumerate(self.rules):
-            rarest = min(rule.needs.operators, key=lambda operator: (counts[operator], operator), default=None)
-            found.setdefault(rarest, []).append((number, rule.needs))
+        for number, needs in enumerate(all_needs):
+            rarest = min(needs.operators, key=lambda operator: (counts[operator], operator), default=None)
+            found.setdefault(rarest, []).append((number, needs))
         return found
 
     def may_match(self, operators: Set[str], edges: Set[Edge]) -> list[int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,7 +18,7 @@ from onnx import TensorProto, defs
 
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
 from eqsat.operators import Attributes, AttributeValue, Operator, outputs_matter, read_attributes
@@ -38,7 +38,7 @@ Evaluator: TypeAlias = Callable[[Sequence[str]], Mapping[str, np.ndarray[Any, An
 Descent: TypeAlias = "Callable[[Node, Outer], tuple[Node, tuple[Fact, ...]]]"
 
 
-@dataclass(slots=True)
+@mutable
 class Outer:
     """The values of the surrounding graphs that a body may use: their facts and constants."""
 
@@ -60,7 +60,7 @@ class Outer:
         return Outer({name: self.facts[name] for name in kept}, {name: self.constants[name] for name in kept if name in self.constants}, same)
 
 
-@dataclass(slots=True)
+@mutable
 class Encoding:
     """A graph as terms over references. Each reference is defined after the references it uses."""
 

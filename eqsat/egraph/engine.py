@@ -93,6 +93,10 @@ class Engine:
             self.run(f"(run-schedule (saturate (run {EACH})))")
 
     def tables(self) -> Any:
+        """Returns egglog's tables, also those that rules have declared since the last step: a limit may
+        end a run between the two.
+        """
+        self.extend()
         return self._bindings.freeze().functions
 
     def integer(self, value: Any) -> int:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.deadline import Deadline
+from eqsat.frozen import mutable
 
 _MATCHES_PER_NODE = 200  # what each e-node of the graph adds to the match limit
 _CALLS = 1 << 9  # callbacks between two checks of the clock
 _CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two checks of the memory in use
 
 
-@dataclass(slots=True)
+@mutable
 class Limits:
     """The limits of a run."""
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import NamedTuple
 
-from eqsat.frozen import frozen
+from eqsat.frozen import mutable
 from eqsat.language.firing import Firing
 from eqsat.language.matching import Refusal
 
 
-@frozen
-class Iteration:
+class Iteration(NamedTuple):
     """One step of laws or rules: its ruleset, its seconds, and the size of the e-graph after it."""
 
     phase: str
@@ -22,7 +22,7 @@ class Iteration:
     seconds: float
 
 
-@dataclass(slots=True)
+@mutable
 class Record:
     """The record of a run: its iterations, its matches and firings, and the limit that ended it.
 

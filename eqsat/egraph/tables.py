@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from eqsat.egraph.emit import trial_name
 from eqsat.egraph.engine import Engine
 from eqsat.egraph.program import HEADS, Program
+from eqsat.frozen import mutable
 from eqsat.language.firing import Firing
 from eqsat.terms.terms import Term
 
 
-@dataclass(slots=True)
+@mutable
 class EGraph:
     """A saturated e-graph as plain data. Values, nodes and lists share one numbering of classes."""
 

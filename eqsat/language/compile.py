@@ -30,7 +30,7 @@ from eqsat.language.scope import condition_names, names
 from eqsat.language.sorts import Sort
 
 if TYPE_CHECKING:
-    from eqsat.language.resolve import Resolved
+    from eqsat.language.resolved import Resolved
 
 
 _ITEMS = 2  # the assumed length of a mapped list; a rule does not pay for one item

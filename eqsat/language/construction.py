@@ -8,10 +8,10 @@ columns that a firing computes, so that the e-graph's action can fetch them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.language import syntax
 from eqsat.language.pattern import newest, outputs_of
 from eqsat.language.query import Fixed, Pattern
@@ -119,7 +119,7 @@ class Loop:
     place: syntax.Place
 
 
-@dataclass(slots=True)
+@mutable
 class Construction:
     """A right side: literals, and nodes in the order in which they are made."""
 

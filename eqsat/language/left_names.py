@@ -8,9 +8,10 @@ elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from graphlib import CycleError, TopologicalSorter
 
+from eqsat.frozen import mutable
 from eqsat.language import syntax
 from eqsat.language.naming import Names
 from eqsat.language.printer import expression as shown
@@ -24,7 +25,7 @@ from eqsat.language.values import DTYPES
 from eqsat.traits import PARAMETERS
 
 
-@dataclass(slots=True)
+@mutable
 class Left:
     """The contents of a left side, apart from the sorts of its names."""
 

@@ -1,6 +1,7 @@
 """The library: the rules that a run uses, from the project's own rule files and the caller's.
 
-Loading reports all errors of all files at once. A name that no rule or group has is an error.
+Loading reports all errors of all files at once. A name that no rule or group has is an error. What
+reads the text of rules is imported with the first text: the stored rules of the project need none.
 """
 
 from __future__ import annotations
@@ -15,10 +16,9 @@ from eqsat.errors import InputError
 from eqsat.frozen import frozen
 from eqsat.language.cache import cached, ship
 from eqsat.language.compile import Compiled, Direction, compile_rule
-from eqsat.language.parse import SIZE_LIMIT, decode, read
 from eqsat.language.problems import Problem, RuleErrors, nearest
 from eqsat.language.query import Needs
-from eqsat.language.resolve import Resolved, duplicates, resolve
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Label, Rule, RuleFile
 from eqsat.shipped import RULES, SELDOM
 
@@ -207,6 +207,10 @@ def load(sources: Iterable[Source], base: Library | None = None) -> Library:
     waiting = list(sources)
     if base is not None and not waiting:
         return base
+
+    from eqsat.language.parse import read
+    from eqsat.language.resolve import duplicates, resolve
+
     problems: list[Problem] = []
     groups: list[Group] = []
     for source in waiting:
@@ -240,6 +244,14 @@ def of_domain(domain: str) -> Library:
 def of_target(group: str) -> Library:
     """The project's own rules that pay on few targets."""
     return _stored([target_rule_file(group)])
+
+
+@functools.lru_cache(maxsize=4)
+def built_in_for(domains: frozenset[str], groups: frozenset[str]) -> Library:
+    """The project's own rules, with those of these domains and the seldom groups of these names. Runs
+    share what follows from the whole of them.
+    """
+    return built_in().joined((*map(of_domain, sorted(domains)), *map(of_target, sorted(groups))))
 
 
 def _stored(files: Sequence[Path]) -> Library:
@@ -314,6 +326,8 @@ def read_text(path: Path) -> str:
     """The text of a rule file. Raises `InputError` if there is none. Reads at most one byte more
     than the size limit of rule files.
     """
+    from eqsat.language.parse import SIZE_LIMIT, decode
+
     try:
         with path.open("rb") as file:
             return decode(file.read(SIZE_LIMIT + 1), str(path))

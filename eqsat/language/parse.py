@@ -9,9 +9,10 @@ included.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
+from eqsat.frozen import mutable
 from eqsat.language.problems import Problem, RuleErrors
 from eqsat.language.syntax import FileDefinition, Place, Rule, RuleFile
 
@@ -81,7 +82,7 @@ def _too_large(file: str) -> Problem:
 # --- from lines to rules ---
 
 
-@dataclass(slots=True)
+@mutable
 class _Piece:
     """The lines of one rule or `def`, numbered from 0, and the comment above it."""
 
@@ -91,7 +92,7 @@ class _Piece:
     open: bool  # the piece is a `for` line whose rule is still to come
 
 
-@dataclass(slots=True)
+@mutable
 class _Parts:
     """The parts of a file."""
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
 
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.language import syntax
 from eqsat.operators import AttributeValue, Operator
 from eqsat.terms.terms import Signature
@@ -217,7 +217,7 @@ class Needs(NamedTuple):
         return self.operators <= operators and self.edges <= edges
 
 
-@dataclass
+@mutable(slots=False)
 class Pattern:
     """A left side that is ready to be matched."""
 

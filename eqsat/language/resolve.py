@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
-from eqsat.frozen import frozen
 from eqsat.language import syntax
 from eqsat.language.expansion import definitions_of, expand
 from eqsat.language.given import check_tests
@@ -21,6 +20,7 @@ from eqsat.language.naming import Names, with_article
 from eqsat.language.parse import read
 from eqsat.language.printer import expression as shown
 from eqsat.language.problems import Problem, Report, RuleErrors
+from eqsat.language.resolved import Resolved
 from eqsat.language.results import is_family
 from eqsat.language.right_names import RightReader
 from eqsat.language.scope import names as mentioned
@@ -31,18 +31,6 @@ from eqsat.traits import PARAMETERS
 
 _PART_LIMIT = 100  # lines and conditions; later stages may take quadratic time in them
 _TENSORS = (Sort.TENSOR, Sort.TENSORS)
-
-
-@frozen
-class Resolved:
-    """A rule whose names have meanings, or a member of a family.
-
-    `roots` are the names that both sides define, in the left side's order; "" is a lone expression.
-    """
-
-    rule: syntax.Rule
-    sorts: Mapping[str, Sort]
-    roots: tuple[str, ...]
 
 
 def load(text: str, file: str) -> list[Resolved]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ import onnx
 from google.protobuf.message import Message
 
 from eqsat.errors import InputError
+from eqsat.frozen import mutable
 from eqsat.model.sources import Source, load
 from eqsat.model.tensors import Tensor
 from eqsat.operators import Operator, normal_domain
@@ -25,7 +26,7 @@ from eqsat.operators import Operator, normal_domain
 FunctionKey: TypeAlias = tuple[str, str, str]  # domain, name, overload
 
 
-@dataclass(slots=True)
+@mutable
 class Constant:
     """A constant of a graph. `node` is its Constant node, or None for an initializer."""
 
@@ -33,7 +34,7 @@ class Constant:
     node: onnx.NodeProto | None = None
 
 
-@dataclass(slots=True)
+@mutable
 class Node:
     """One operator application. Absent inputs and outputs have empty names.
 
@@ -51,7 +52,7 @@ class Node:
     dequantizes: bool = False
 
 
-@dataclass(slots=True)
+@mutable
 class Graph:
     """A graph: the main graph, a body, or a function body.
 
@@ -78,7 +79,7 @@ class Graph:
         return tuple(name for name in used if name and name not in defined)
 
 
-@dataclass(slots=True)
+@mutable
 class Function:
     """A model-local function. The inputs of its body have no declared types."""
 
@@ -86,7 +87,7 @@ class Function:
     body: Graph
 
 
-@dataclass(slots=True)
+@mutable
 class Model:
     """A whole model: `proto` holds versions, metadata and opsets, `folder` the external data."""
 

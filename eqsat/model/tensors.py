@@ -21,7 +21,7 @@ from onnx import TensorProto, numpy_helper
 
 from eqsat.errors import InputError
 from eqsat.facts.fact import packed_bytes
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 
 _CHUNK = 1 << 20
 _PREFIX = 4096
@@ -219,7 +219,7 @@ class ContentIndex:
         return mine.number
 
 
-@dataclass(slots=True)
+@mutable
 class _Content:
     tensor: Tensor
     number: int

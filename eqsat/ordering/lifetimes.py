@@ -9,10 +9,11 @@ exact.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from eqsat.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Buffer:
     """Memory of one size, which one value or several views of it share."""
 
@@ -20,7 +21,7 @@ class Buffer:
     kept: bool = False  # alive to the end
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """The work of one step. It runs after the steps `before` it."""
 
@@ -31,7 +32,7 @@ class Step:
     extra: int = 0  # bytes that are alive during this step only
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Steps:
     """Steps and buffers, both known by their numbers. `base` bytes are alive all the time."""
 

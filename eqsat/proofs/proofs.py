@@ -10,11 +10,11 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.proofs.equations import Equation
 from eqsat.terms.terms import CONS, Signature, Term
 
@@ -66,7 +66,7 @@ At = Callable[[int, Callable[[str], bool]], Iterable[Equation]]
 """Returns the equations with a root in a class, of the rules whose names are wanted."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Edges:
     """The edges of a class: all, or those of laws and of the `known` rules."""
 

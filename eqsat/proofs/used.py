@@ -10,11 +10,12 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.choose.groups import Group
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
+from eqsat.frozen import mutable
 from eqsat.proofs.equations import Equation
 from eqsat.proofs.proofs import At, Edge, Proofs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, Term
@@ -28,7 +29,7 @@ _GIVEN = (INPUT, ABSENT, NIL, CONS, *STORED)
 _DEEP = 6  # of equations that make what another equation needs
 
 
-@dataclass(slots=True)
+@mutable
 class Used:
     """The rules that a choice uses."""
 

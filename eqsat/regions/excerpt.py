@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import onnx
 
 from eqsat.egraph.encode import Encoding
 from eqsat.facts.fact import Fact, element_count
+from eqsat.frozen import mutable
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.names import FreshNames
 from eqsat.model.tensors import Tensor
@@ -26,7 +27,7 @@ from eqsat.terms.terms import CONSTANT, INPUT, Link, Term
 _READ = 8  # the most elements of a floating-point tensor that rules may read in an excerpt
 
 
-@dataclass(slots=True)
+@mutable
 class Excerpt:
     """One region of each kind, side by side in an encoding of its own, without shared values."""
 

@@ -9,7 +9,7 @@ own name, however many regions need it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from onnx import helper
 
 from eqsat.choose.decode import Decoded, Undecodable
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
+from eqsat.frozen import mutable
 from eqsat.model.model import Graph, attribute_graphs
 from eqsat.model.names import FreshNames, captures, rename_captures
 from eqsat.model.tensors import from_array
@@ -28,7 +29,7 @@ Array = np.ndarray[Any, Any]
 _SMALL = 512  # bytes of a constant that the rewritten graph may have as well
 
 
-@dataclass(slots=True)
+@mutable
 class Solution:
     """The chosen nodes of a region, under names of the excerpt."""
 
@@ -43,7 +44,7 @@ class Solution:
     folded: dict[str, Array] = field(default_factory=dict[str, Array])  # constants computed from those of the region
 
 
-@dataclass(slots=True)
+@mutable
 class _Scope:
     """The names of one region's values, by their names in the excerpt."""
 

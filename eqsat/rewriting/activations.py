@@ -9,20 +9,21 @@ body while it runs. The inside of a function does not count, so functions have t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.cost.shaped import Shaped, shaped
 from eqsat.cost.sharing import OVERWRITES, VIEWS
 from eqsat.cost.workload import moved
 from eqsat.egraph.encode import Outer
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_type
+from eqsat.frozen import mutable
 from eqsat.model.model import Graph, Model, Node
 from eqsat.ordering.lifetimes import Buffer, Step, Steps, peak
 from eqsat.ordering.order import least_peak
 from eqsat.rewriting.body_facts import GraphFacts
 
 
-@dataclass(slots=True)
+@mutable
 class Scheduled:
     """The nodes of a graph in an order, and the bytes at its peak."""
 

@@ -6,7 +6,7 @@ A graph is solved as a whole, or only one region of each kind is solved.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph
 from eqsat.model.names import FreshNames
 from eqsat.regions.cut import Barrier, Definitions, Region
@@ -62,7 +62,7 @@ class Unchanged(Exception):
     """The chosen form of every region is the region as it stands."""
 
 
-@dataclass(slots=True)
+@mutable
 class Regions:
     """A graph that is solved as one region of each kind."""
 

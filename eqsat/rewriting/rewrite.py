@@ -13,7 +13,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,8 +38,7 @@ from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
-from eqsat.greedy.greedy_engine import Surroundings
-from eqsat.greedy.greedy_engine import rewrite as rewrite_greedily
+from eqsat.frozen import mutable
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.imports import standard_opset
@@ -64,7 +63,7 @@ _AFTER_INTERRUPT = 1.0  # seconds for choosing from the e-graph as the interrupt
 _ATTEMPTS = 4  # attempts to get a file no larger than the original's
 
 
-@dataclass(slots=True)
+@mutable
 class Options:
     """The bounds on the rewriting of one model."""
 
@@ -180,6 +179,9 @@ class Rewriter:
         if not self._options.greedy:
             ruleset = self._scouted(task, task.part) if isinstance(task.part, Regions) else ruleset
             return saturate(encoding, self._limits(), ruleset, simplified)
+
+        from eqsat.greedy.greedy_engine import Surroundings, rewrite
+
         around = Surroundings(
             lambda egraph: self._prices(encoding, egraph, task.opset),
             stored_by(encoding.graph.constants.values()) + max(0.0, task.growth),
@@ -187,7 +189,7 @@ class Rewriter:
             task.opset,
             self._worker,
         )
-        return rewrite_greedily(encoding, self._limits(), ruleset, self._options.seed, around, simplified)
+        return rewrite(encoding, self._limits(), ruleset, self._options.seed, around, simplified)
 
     def _scouted(self, task: _Task, part: Regions) -> RuleSet:
         """Returns the rules that run on the regions of a graph: all, or those that helped where some

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.choose.decode import Decoded
 from eqsat.choose.dump import Dump
 from eqsat.egraph.record import Record
 from eqsat.extract import Choice, Method
+from eqsat.frozen import mutable
 from eqsat.rewriting.solved import Solved, Turn
 from eqsat.rewriting.uses import Solution, Uses
 from eqsat.runtime.worker import Worker
 
 
-@dataclass(slots=True)
+@mutable
 class Trace:
     """The record of a rewriting, summed over all graphs of the model."""
 

@@ -7,7 +7,7 @@ become nodes that rules see, as far as enough is known of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -132,7 +132,7 @@ class Job:
 # than all that a small model needs of it.
 @lru_cache(maxsize=4)
 def _without(library: Library, groups: frozenset[str]) -> Library:
-    return library.select((), tuple(group.name for group in library.groups if group.name in groups))
+    return Library(tuple(group for group in library.groups if group.name not in groups)) if groups else library
 
 
 @lru_cache(maxsize=8)
@@ -140,7 +140,7 @@ def _ruleset(library: Library, least: Label, phases: tuple[Phase, ...]) -> RuleS
     return RuleSet(library.directions, least, groups=library.group_of, phases=phases)
 
 
-@dataclass(slots=True)
+@mutable
 class Attempt:
     """The result of one rewriting of the model, after its check."""
 

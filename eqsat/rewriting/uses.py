@@ -7,7 +7,7 @@ the best choice with another rule would cost is computed only if it is asked for
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.choose.alternatives import Alternative, Alternatives
 from eqsat.choose.choose import Chooser, Chosen
@@ -16,7 +16,7 @@ from eqsat.choose.writable import Obstacle, obstacle
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.extract import Method
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.language.firing import Firing
 from eqsat.proofs.equations import Equation, Matcher, Tables
 from eqsat.proofs.used import Used, used_rules
@@ -30,7 +30,7 @@ _LARGE = 500.0  # nodes from which an extraction takes more than in proportion
 _OPTIONS = 64  # places of one rule among which the best one is priced
 
 
-@dataclass(slots=True)
+@mutable
 class Uses:
     """The rules that a result uses, and the reasons against others, as far as they are known."""
 

@@ -11,7 +11,7 @@ import hashlib
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,12 @@ from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
 from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
-from eqsat.rewriting.node_order import memory, reordered
 from eqsat.rewriting.rounding import rounded
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
@@ -72,7 +71,7 @@ class Row:
     measured: float | None = None  # seconds, if measured
 
 
-@dataclass(slots=True)
+@mutable
 class Valuation:
     """Prices whole models, and tells which of two is better under an objective."""
 
@@ -213,6 +212,9 @@ class Valuation:
         for known, found in self._peaks:
             if known is model:
                 return found
+
+        from eqsat.rewriting.node_order import memory
+
         found = memory(model, folder, self.sizes)
         self._peaks = [*self._peaks[-_KEPT:], (model, found)]
         return found
@@ -228,7 +230,12 @@ class Valuation:
         """Returns the model in an order of a lower peak if memory is the objective, or else the
         model itself.
         """
-        return reordered(model, folder, self.sizes) if self.objective == "memory" else model
+        if self.objective != "memory":
+            return model
+
+        from eqsat.rewriting.node_order import reordered
+
+        return reordered(model, folder, self.sizes)
 
     def cost(self, model: onnx.ModelProto, folder: Path | None) -> float:
         """Returns the cost that the objective makes small: seconds, launches or bytes."""

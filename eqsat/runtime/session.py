@@ -13,10 +13,11 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
+
+from eqsat.frozen import frozen
 
 if TYPE_CHECKING:
     import onnx
@@ -44,7 +45,7 @@ _EXTENDED = {
 _PACKED_BITS = {"int4": 4, "uint4": 4, "float4_e2m1fn": 4, "int2": 2, "uint2": 2}
 
 
-@dataclass(frozen=True)
+@frozen(slots=False)
 class Sparse:
     """A sparse tensor in coordinate format."""
 

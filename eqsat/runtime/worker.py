@@ -19,11 +19,13 @@ import json
 import os
 import pickle
 import queue
+import select
 import signal
 import struct
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from typing import IO, Any, NoReturn
@@ -32,6 +34,8 @@ from eqsat.runtime.forked import ForkedProcess, may_fork
 
 _NEEDED_SOON = ("onnxruntime", "ml_dtypes", "onnx", "eqsat.verification.judge", "eqsat.verification.input_ranges")
 _LENGTH = struct.Struct("<Q")
+_BUFFERED = 1 << 12  # bytes of a request that the pipe to an idle worker surely takes without waiting
+_SOON = 0.02  # seconds: most calls are answered before it pays to start the thread of a deadline
 _BOOT = "import json, sys; sys.path[:] = json.loads(sys.argv.pop()); from eqsat.runtime.worker import serve; serve()"
 
 
@@ -117,7 +121,10 @@ class Worker:
             assert process is not None and process.stdin is not None and process.stdout is not None
             deadline = _Deadline(process, timeout)
             try:
+                if len(request) > _BUFFERED:
+                    deadline.begin()
                 _write(process.stdin, request)
+                deadline.await_answer(process.stdout)
                 answer = _read(process.stdout)
             except (OSError, EOFError):
                 deadline.lift()
@@ -155,16 +162,30 @@ def _interpreter() -> subprocess.Popen[bytes]:
 
 
 class _Deadline:
-    """A timer that kills a process unless it is lifted in time; `passed` tells whether it fired."""
+    """Kills a process after some seconds unless it is lifted in time; `passed` tells whether it did.
+
+    A thread waits for the moment, but only of a call that is not answered soon.
+    """
 
     def __init__(self, process: subprocess.Popen[bytes] | ForkedProcess, seconds: float | None) -> None:
         self.passed = False
         self._lifted = False
         self._lock = threading.Lock()
         self._process = process
+        self._at = None if seconds is None else time.monotonic() + seconds
         self._timer: threading.Timer | None = None
-        if seconds is not None:
-            self._timer = threading.Timer(seconds, self._expire)
+
+    def await_answer(self, answers: IO[bytes]) -> None:
+        """Returns when an answer begins, or when a thread watches the deadline. An answer that has
+        begun is complete, since a worker writes it in one piece.
+        """
+        if self._at is not None and self._timer is None and not _readable(answers, min(_SOON, self._at - time.monotonic())):
+            self.begin()
+
+    def begin(self) -> None:
+        """Lets a thread watch the deadline."""
+        if self._at is not None:
+            self._timer = threading.Timer(max(0.0, self._at - time.monotonic()), self._expire)
             self._timer.daemon = True
             self._timer.start()
 
@@ -179,6 +200,17 @@ class _Deadline:
             if not self._lifted:
                 self.passed = True
                 self._process.kill()
+
+
+def _readable(stream: IO[bytes], seconds: float) -> bool:
+    """Waits until a pipe can be read, at most for some seconds. Returns False where pipes can not be
+    waited for.
+    """
+    if sys.platform == "win32":
+        return False
+    poll = select.poll()
+    poll.register(stream, select.POLLIN)
+    return bool(poll.poll(max(0.0, seconds) * 1000))
 
 
 _workers: weakref.WeakSet[Worker] = weakref.WeakSet()

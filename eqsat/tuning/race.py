@@ -13,8 +13,10 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, TypeAlias
+
+from eqsat.frozen import mutable
 
 Batch: TypeAlias = Callable[[Sequence[Sequence[str]]], Mapping[str, Sequence[float]]]
 """Times models in rounds, with new sessions. A round names the models in their order. Returns
@@ -36,7 +38,7 @@ class Interval(NamedTuple):
     high: float
 
 
-@dataclass(slots=True)
+@mutable
 class Race:
     """The seconds of each model that ran: the median of each batch."""
 

@@ -8,7 +8,7 @@ one candidate, under the name of the first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
@@ -17,6 +17,7 @@ from eqsat.cost.target import load_target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.phases import Plan
 from eqsat.egraph.phases import load as load_plan
+from eqsat.frozen import mutable
 from eqsat.language.library import Library
 from eqsat.model.model import Model
 from eqsat.rewriting.trace import Trace
@@ -34,7 +35,7 @@ ORIGINAL = "original"
 _RUNTIME, _LAUNCHES = "onnxruntime-cpu", "launches"
 
 
-@dataclass(slots=True)
+@mutable
 class Candidate:
     """A model that may be kept, and the job that made it."""
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
 import onnx
 
+from eqsat.frozen import mutable
 from eqsat.model.write import has_external_data
 from eqsat.runtime.onnx_passes import NativeFailure, inlined
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
@@ -37,7 +38,7 @@ _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
 
 
-@dataclass
+@mutable(slots=False)
 class Examiner:
     """Runs the models of one verification, with its seed, its limits and its worker."""
 

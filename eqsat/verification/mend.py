@@ -8,10 +8,11 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import onnx
 
+from eqsat.frozen import mutable
 from eqsat.language.library import Library
 from eqsat.model.model import Model
 from eqsat.rewriting.trace import fired_rules
@@ -24,7 +25,7 @@ _ROUNDS = 6
 _NAMED = 4  # the most nodes that a note names
 
 
-@dataclass(slots=True)
+@mutable
 class Mended:
     """A result and its verdict, with the rules left out and the values whose nodes stay."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 from eqsat.verification.samples import Draw, Edge, Plan
 from eqsat.verification.steering import Decided, Steering
 
@@ -45,7 +45,7 @@ class Request:
         return self.steering.decided.get(self.outputs[place], Decided.CHOSEN)
 
 
-@dataclass
+@mutable(slots=False)
 class OutputJudgement:
     """The findings about one output, over all runs."""
 
@@ -58,7 +58,7 @@ class OutputJudgement:
     near_ties: int = 0
 
 
-@dataclass
+@mutable(slots=False)
 class Judgement:
     """The findings about two models."""
 

@@ -34,7 +34,7 @@ from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import Firing
 from eqsat.language.library import Library
 from eqsat.language.problems import Report
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Rule
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import Graph, Model, Node, NodeCount

@@ -27,7 +27,8 @@ from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, RANK_LIMIT, draw_s
 from eqsat.facts.fact import INTEGERS, Fact
 from eqsat.facts.node import Node
 from eqsat.language.parse import parse
-from eqsat.language.resolve import Resolved, resolve
+from eqsat.language.resolve import resolve
+from eqsat.language.resolved import Resolved
 from eqsat.operators import find_operator
 from eqsat.runtime.session import open_session
 from eqsat.traits import NEWEST

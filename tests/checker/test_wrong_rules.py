@@ -16,7 +16,7 @@ from eqsat.checker.check import IDLE, OK, REFUTED, check_rule
 from eqsat.checker.judging.counterexample import Counterexample, with_evidence
 from eqsat.checker.judging.verdict import Kind
 from eqsat.language.library import load, rule_files
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.runtime.session import OnnxRuntimeSession
 from tests.support.parameters import spread
 

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 
+import eqsat
 from tests.support.models import assert_same, parse
 
 MODEL = parse("""g (float[N, 3] x) => (float[N, 3] y)
@@ -227,3 +228,14 @@ def test_ctrl_c_in_a_later_turn_keeps_what_was_found_and_is_named(monkeypatch: p
     assert len(calls) == 2
     assert result.report["limits"]["hit"] == "interrupted"
     assert result.report["verify"]["status"] == "equal"
+
+
+@pytest.mark.parametrize("checks", range(1, 4))
+def test_a_limit_may_end_a_run_at_any_check(checks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = iter(range(checks))
+    monkeypatch.setattr("eqsat.egraph.limits.Watch.reached", lambda *_: None if next(left, None) is not None else "memory")
+    model = parse("""<ir_version: 8, opset_import: ["" : 17]> g (float[2, 3, 4] x, float[4, 5] w, float[5] b) => (float[2, 3, 5] y) {
+        a = MatMul (x, w)
+        y = Add (a, b)
+    }""")
+    assert eqsat.optimize(model, effort="low").report["limits"]["hit"] == "memory"

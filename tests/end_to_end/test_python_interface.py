@@ -46,6 +46,12 @@ def test_a_run_imports_neither_onnx_ir_nor_torch() -> None:
     assert outside(f"{code}; print(sorted({{'onnx_ir', 'torch', 'IPython'}} & set(sys.modules)))") == "[]"
 
 
+def test_a_run_leaves_alone_what_few_runs_need() -> None:
+    code = f"import sys, eqsat; from tests.support.models import parse; eqsat.optimize(parse('{TEXT}'), effort='low')"
+    seldom = {"greedy.greedy_engine", "tuning.tune", "picture.notebook", "ordering.order", "language.parse", "language.resolve"}
+    assert outside(f"{code}; print(sorted({{'eqsat.' + name for name in {seldom}}} & set(sys.modules)))") == "[]"
+
+
 PUBLIC = [name for name in eqsat.__all__ if not name.startswith("__")]
 
 

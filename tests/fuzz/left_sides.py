@@ -16,7 +16,7 @@ from onnx import AttributeProto, NodeProto, helper, numpy_helper
 from eqsat.checker.drawing.instances import Instance, draw
 from eqsat.checker.drawing.left_side import choices, flatten
 from eqsat.language.library import built_in
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.operators import find_operator
 from eqsat.traits import NEWEST
 

@@ -1,4 +1,4 @@
-"""Frozen classes behave as frozen dataclasses do, and pyright refuses to change them."""
+"""Frozen and mutable classes behave as dataclasses do, and pyright refuses to change frozen ones."""
 
 import pickle
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eqsat.frozen import frozen
+from eqsat.frozen import frozen, mutable
 
 
 @frozen
@@ -48,6 +48,27 @@ class Cached:
         return "its own"
 
 
+@mutable
+class Basket:
+    owner: str
+    items: list[int] = field(default_factory=list[int])
+    total: int = field(init=False)
+    seen: dict[int, int] = field(init=False, default_factory=dict[int, int])
+
+    def __post_init__(self) -> None:
+        self.total = sum(self.items)
+
+
+@frozen
+class Above:
+    x: int
+
+
+@frozen
+class Below(Above):
+    y: int = 2
+
+
 def test_it_compares_and_hashes_as_a_dataclass_does() -> None:
     assert Point(1, (2,), "here") == Point(1, (2,), "there") != Point(1)
     assert Point(1) != Model(1) and Single(1) != 1 and Empty() == Empty() != Single(1)
@@ -66,6 +87,24 @@ def test_it_is_replaced_matched_cached_and_pickled() -> None:
         case Point(x, y):
             assert (x, y) == (1, (3,))
     assert Cached(3).twice == 6 and not hasattr(Point(1), "__dict__")
+
+
+def test_a_mutable_one_may_change_and_has_no_hash() -> None:
+    basket, other = Basket("a"), Basket("a", [1, 2])
+    assert basket.items == [] and other.total == 3 and basket != other
+    basket.items += [1, 2]
+    basket.total = 3
+    assert basket == other and basket == pickle.loads(pickle.dumps(basket)) and basket.seen is not other.seen
+    assert repr(other) == "Basket(owner='a', items=[1, 2], total=3, seen={})"
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(basket)
+
+
+def test_each_class_has_an_init_of_its_own() -> None:
+    for _ in range(2):  # the first object of a class is made in another way than the next
+        assert (Above(1).x, Below(1, 3).x, Below(x=1).y) == (1, 1, 2)
+        with pytest.raises(TypeError):
+            Below()  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.slow

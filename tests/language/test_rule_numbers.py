@@ -15,7 +15,7 @@ from eqsat.checker.judging.trial import try_rule
 from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.construction import Computed
 from eqsat.language.library import built_in, load
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Call, Name
 from tests.support.models import operators, parse, session
 

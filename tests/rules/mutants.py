@@ -20,7 +20,7 @@ from eqsat.language import syntax
 from eqsat.language.library import load, whole_library
 from eqsat.language.printer import expression, show
 from eqsat.language.problems import RuleErrors
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Definition, Guard, Judgement, Label, Number, Rule, Term
 
 KINDS = ("attribute", "guard", "swap", "shift", "dtype", "label")

@@ -27,7 +27,7 @@ from eqsat.checker.kernels.evaluate import IllegalModel, Mode, Program
 from eqsat.language.compile import compile_rule
 from eqsat.language.firing import promised
 from eqsat.language.library import built_in
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Label
 from eqsat.runtime.session import OnnxRuntimeSession
 from tests.support.enlarged import enlarged, lines, typed

@@ -61,6 +61,25 @@ def test_a_hang_is_cut_off(worker: Worker) -> None:
     assert worker.call("operator:add", 1, 1, timeout=60) == 2
 
 
+@pytest.mark.timeout(300)
+def test_a_long_request_does_not_outlast_its_time_either(worker: Worker) -> None:
+    pid = worker.call("os:getpid")
+    os.kill(pid, signal.SIGSTOP)  # it reads no more
+    with pytest.raises(WorkerTimeout):
+        worker.call("builtins:len", bytes(1 << 20), timeout=0.1)
+    assert worker.call("os:getpid") != pid
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes can not be waited for")
+def test_a_call_that_is_answered_soon_starts_no_thread(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    worker.call("operator:add", 1, 1)
+    monkeypatch.setattr("eqsat.runtime.worker._SOON", 60.0)
+    monkeypatch.setattr(threading, "Timer", None)
+    assert worker.call("operator:add", 1, 1, timeout=120) == 2
+    with pytest.raises(TypeError):
+        worker.call("operator:add", 1, 1, timeout=0.0)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is enforced on Linux")
 def test_memory_beyond_the_limit_is_refused_for_that_call_only(worker: Worker) -> None:
     with pytest.raises(RemoteError, match="MemoryError"):

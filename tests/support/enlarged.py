@@ -17,7 +17,7 @@ from eqsat.checker.drawing.left_side import judgements, terms
 from eqsat.checker.judging.trial import try_rule
 from eqsat.language import syntax
 from eqsat.language.compile import compile_rule
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.scope import names
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Name, Number, Type

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from eqsat.contributed import MICROSOFT
 from eqsat.families import FAMILIES
 from eqsat.language.parse import parse
-from eqsat.language.resolve import Resolved, resolve
+from eqsat.language.resolve import resolve
+from eqsat.language.resolved import Resolved
 from eqsat.operators import Operator, contributed_operator, find_operator
 from eqsat.traits import NEWEST
 

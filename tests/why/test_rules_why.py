@@ -23,7 +23,8 @@ from eqsat.language.compile import Compiled, compile_rule
 from eqsat.language.firing import Firing
 from eqsat.language.library import Group, Library
 from eqsat.language.parse import parse as parse_rules
-from eqsat.language.resolve import Resolved, resolve
+from eqsat.language.resolve import resolve
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import RuleFile
 from eqsat.model.model import Node
 from eqsat.model.read import normalize

@@ -12,7 +12,7 @@ from random import Random
 from typing import Final
 
 from eqsat.checker.drawing.left_side import calls, constants, elements_read, terms
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Attribute, Expression, Line, Name, Number, Term
 

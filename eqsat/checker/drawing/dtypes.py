@@ -17,7 +17,7 @@ from onnx import TensorProto
 
 from eqsat.checker.drawing.left_side import Left, Step, judgements
 from eqsat.facts.fact import dtype_name
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Name
 
 # How often each type is drawn if many are possible. Complex numbers, strings and types without

@@ -32,7 +32,7 @@ from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_shapes, f
 from eqsat.facts.fact import Fact, to_type
 from eqsat.language.expressions import evaluate
 from eqsat.language.problems import Problem
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Line, Spread
 from eqsat.language.values import DTYPES, Value

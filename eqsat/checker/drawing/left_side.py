@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
 from eqsat.language.pattern import newest
-from eqsat.language.resolve import Resolved
+from eqsat.language.resolved import Resolved
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Call, Const, Expression, Judgement, Mapped, Maybe, Name, Place, Spread, Term, Wildcard
 from eqsat.operators import Operator
