@@ -105,7 +105,13 @@ class _Comparison:
         self._opener = opener
         coarsest = samples.numpy_dtype(request.coarsest) if request.coarsest else None
         self._nudges = Nudges(
-            request.original, original, lambda model: opener(model, request.original_folder, request), request.steering, coarsest, request.seed
+            request.original,
+            request.original_folder,
+            original,
+            lambda model: opener(model, request.original_folder, request),
+            request.steering,
+            coarsest,
+            request.seed,
         )
         self.agreement = Agreement(request, original)
         """The values inside that agreed in the runs so far."""

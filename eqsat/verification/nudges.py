@@ -36,13 +36,22 @@ class Nudge(NamedTuple):
 class Nudges:
     """The nudges of one model.
 
-    `session` runs the model itself; `opener` opens it with other weights.
+    `folder` has its external data. `session` runs the model itself; `opener` opens it with other
+    weights.
     """
 
     def __init__(
-        self, model: bytes, session: Session, opener: Callable[[bytes], Session], steering: Steering, coarsest: np.dtype[Any] | None, seed: int
+        self,
+        model: bytes,
+        folder: str | None,
+        session: Session,
+        opener: Callable[[bytes], Session],
+        steering: Steering,
+        coarsest: np.dtype[Any] | None,
+        seed: int,
     ) -> None:
         self._model = model
+        self._folder = folder
         self._session = session
         self._opener = opener
         self._steering = steering
@@ -83,7 +92,7 @@ class Nudges:
         """Returns a session with nudged weights; None if the model has none."""
         if number in self._kept:
             return self._kept[number]
-        model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants)
+        model = nudge_weights(self._model, units, np.random.default_rng([self._seed, 2, number]), narrow, self._steering.constants, self._folder)
         session = None if model is None else self._opener(model)
         if self.keeps:
             self._kept[number] = session
@@ -94,25 +103,38 @@ def _units(number: int) -> int:
     return tolerance.MULTIPLE if number % 2 else 1
 
 
-def nudge_weights(model: bytes, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None, kept: frozenset[str] = frozenset()) -> bytes | None:
-    """Returns the model with its floating-point weights nudged.
+def nudge_weights(
+    model: bytes,
+    units: int,
+    generator: np.random.Generator,
+    coarsest: np.dtype[Any] | None,
+    kept: frozenset[str] = frozenset(),
+    folder: str | None = None,
+) -> bytes | None:
+    """Returns the model with its floating-point weights nudged, those with external data in `folder`
+    too, which then are inside of the model.
 
     Weights in `kept` stay. So do weights of whole numbers: they may be counts or signs, whose
     meaning a nudge would break. Returns None if no weight moves, or if they take too many bytes.
     """
     import onnx
     from onnx import numpy_helper
+    from onnx.external_data_helper import uses_external_data
+
+    from eqsat.model.tensors import tensor_bytes
 
     if len(model) > _LARGEST_MODEL_TO_NUDGE:
         return None
     proto = onnx.load_model_from_string(model)
+    if len(model) + sum(map(tensor_bytes, filter(uses_external_data, proto.graph.initializer))) > _LARGEST_MODEL_TO_NUDGE:
+        return None
     # A ConstantOfShape may hold a weight, whose elements are all equal.
     holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
     constants = ((node.output[0], attribute.t) for node in holders for attribute in node.attribute if attribute.name == "value")
     changed = False
     for name, tensor in (*((tensor.name, tensor) for tensor in proto.graph.initializer), *constants):
-        if name not in kept and tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING:
-            array = numpy_helper.to_array(tensor)
+        if name not in kept and tensor.data_type != onnx.TensorProto.STRING:
+            array = numpy_helper.to_array(tensor, folder or "")
             if tolerance.is_float(array) and not _is_whole(array):
                 tensor.CopyFrom(numpy_helper.from_array(tolerance.nudge(array, units, generator, coarsest), tensor.name))
                 changed = True

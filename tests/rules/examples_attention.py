@@ -1,4 +1,4 @@
-"""Examples of attention with masks by a condition, with heads that are repeated, and with a past."""
+"""Examples of attention with masks by a condition, with heads that are repeated or in groups, and with a past."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from tests.rules.examples import Example
 
 _CACHE = "float[1, 2, 1, 8] k, float[1, 2, 1, 8] v, float[1, 2, 7, 8] i, float[1, 2, 7, 8] j"
 _WEIGHTS = "t = Transpose<perm = [0, 1, 3, 2]>(ks)  s = MatMul(q, t)  c = Mul(s, f)"
+# Heads of queries are numbered by a group and a place in it, and those of keys by the group alone.
+_GROUPS = "float[1, 5, 48] x, float[1, 7, 2, 8] k, float[1, 7, 2, 8] w"
+_SIZES = "float f = {0.35}, int64[5] apart = {1, 5, 2, 3, 8}, int64[1] two = {2}, int64[3] joint = {1, 5, 48}"
+_SCORES = """xs = Reshape(x, apart)  q = Transpose<perm = [0, 2, 3, 1, 4]>(xs)  kt = Transpose<perm = [0, 2, 3, 1]>(k)  t = Unsqueeze(kt, two)
+             wt = Transpose<perm = [0, 2, 1, 3]>(w)  v = Unsqueeze(wt, two)  s = MatMul(q, t)  c = Mul(s, f)"""
+_RESULT = "o = MatMul(p, v)  u = Transpose<perm = [0, 3, 1, 2, 4]>(o)  y = Reshape(u, joint)"
 
 EXAMPLES = {
     "a condition of minus infinity is a mask": Example(
@@ -96,6 +102,101 @@ EXAMPLES = {
             ks = Transpose<perm = [0, 2, 1, 3]>(ar)  vs = Transpose<perm = [0, 2, 1, 3]>(br)  {_WEIGHTS}  p = Softmax<axis = -1>(c)  y = MatMul(p, vs) }}""",
         {"Attention": 1, "Transpose": 2},
         "attention-groups-behind",
+        (23,),
+    ),
+    "groups of heads as an axis": Example(
+        f"""g ({_GROUPS}) => (float[1, 5, 48] y) <{_SIZES}> {{ {_SCORES}  p = Softmax<axis = -1>(c)  {_RESULT} }}""",
+        {"Attention": 1, "Reshape": 2},
+        "attention-axes attention-scale attention-heads",
+        (23,),
+    ),
+    "groups of heads as an axis, and a mask": Example(
+        f"""g ({_GROUPS}, float[1, 1, 1, 5, 7] m) => (float[1, 5, 48] y) <{_SIZES}> {{
+            {_SCORES}  a = Add(c, m)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
+        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        "attention-axes-mask",
+        (23,),
+    ),
+    "groups of heads as an axis, and a mask of their own": Example(
+        f"""g ({_GROUPS}, float[2, 3, 1, 7] m) => (float[1, 5, 48] y) <{_SIZES}> {{
+            {_SCORES}  a = Add(c, m)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
+        {"Attention": 1, "Expand": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        "attention-axes-mask",
+        (23,),
+    ),
+    "groups of heads as an axis, and a condition": Example(
+        f"""g ({_GROUPS}, bool[5, 7] m) => (float[1, 5, 48] y) <{_SIZES}, float n = {{-inf}}> {{
+            {_SCORES}  a = Where(m, n, c)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
+        {"Attention": 1, "Reshape": 2, "ReduceMax": 1, "Sub": 1, "Where": 1},
+        "attention-axes-mask where-infinity-not",
+        (23,),
+    ),
+    "groups of heads as an axis, and a condition without NaN": Example(
+        f"""g ({_GROUPS}, bool[5, 7] m) => (float[1, 5, 48] y) <{_SIZES}, float n = {{-inf}}, float z = {{0}}> {{
+            {_SCORES}  a = Where(m, c, n)  h = Softmax<axis = -1>(a)  e = IsNaN(h)  p = Where(e, z, h)  {_RESULT} }}""",
+        {"Attention": 1, "Reshape": 2},
+        "attention-axes-condition where-infinity",
+        (23,),
+    ),
+    "groups of heads that do not share neighbours stay": Example(
+        """g (float[1, 3, 2, 5, 8] q, float[1, 1, 2, 8, 7] t, float[1, 1, 2, 7, 8] v) => (float[1, 3, 2, 5, 8] y) {
+            s = MatMul(q, t)  p = Softmax<axis = -1>(s)  y = MatMul(p, v) }""",
+        {"MatMul": 2, "Softmax": 1},
+        "",
+        (23,),
+    ),
+    "all heads of queries share keys": Example(
+        """g (float[1, 4, 5, 8] q, float[1, 1, 8, 7] t, float[1, 1, 7, 8] v) => (float[1, 4, 5, 8] y) {
+            s = MatMul(q, t)  p = Softmax<axis = -1>(s)  y = MatMul(p, v) }""",
+        {"Attention": 1, "Transpose": 1},
+        "attention-axes",
+        (23,),
+    ),
+    "heads that share keys as rows of one matrix": Example(
+        """g (float[1, 5, 48] x, float[1, 7, 2, 8] ks, float[1, 7, 2, 8] vs, float[1, 1, 1, 5, 7] m) => (float[1, 5, 48] y)
+            <int64[5] apart = {1, 5, 2, 3, 8}, int64[4] rows = {1, 2, 15, 8}, int64[5] five = {1, 2, 3, 5, 7}, int64[4] four = {1, 2, 15, 7},
+             int64[5] back = {1, 2, 3, 5, 8}, int64[3] joint = {1, 5, 48}> {
+            xs = Reshape(x, apart)  xt = Transpose<perm = [0, 2, 3, 1, 4]>(xs)  q = Reshape(xt, rows)
+            t = Transpose<perm = [0, 2, 3, 1]>(ks)  v = Transpose<perm = [0, 2, 1, 3]>(vs)
+            s = MatMul(q, t)  a = Reshape(s, five)  c = Add(a, m)  p = Softmax<axis = -1>(c)  r = Reshape(p, four)
+            o = MatMul(r, v)  b = Reshape(o, back)  u = Transpose<perm = [0, 3, 1, 2, 4]>(b)  y = Reshape(u, joint) }""",
+        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        "attention-rows-apart attention-rows-together attention-axes-mask attention-heads",
+        (23,),
+    ),
+    "all heads of queries as rows of one matrix": Example(
+        """g (float[1, 5, 32] x, float[1, 7, 8] k, float[1, 7, 8] v) => (float[1, 5, 32] y)
+            <int64[3] rows = {1, 20, 8}, int64[4] apart = {1, 5, 4, 7}, int64[3] together = {1, 20, 7}, int64[3] joint = {1, 5, 32}> {
+            q = Reshape(x, rows)  t = Transpose<perm = [0, 2, 1]>(k)  s = MatMul(q, t)  a = Reshape(s, apart)
+            p = Softmax<axis = -1>(a)  r = Reshape(p, together)  o = MatMul(r, v)  y = Reshape(o, joint) }""",
+        {"Attention": 1, "Reshape": 4},
+        "attention-rows-apart attention-rows-together attention-axes",
+        (23,),
+    ),
+    "groups of heads by Einsum": Example(
+        f"""g ({_GROUPS}) => (float[1, 5, 48] y) <{_SIZES}> {{
+            q = Reshape(x, apart)  s = Einsum<equation = "bngrd,blgd->bgrnl">(q, k)  p = Softmax<axis = -1>(s)
+            o = Einsum<equation = "bgrnl,blgd->bngrd">(p, w)
+            y = Reshape(o, joint) }}""",
+        {"Attention": 1, "Reshape": 2},
+        "einsum-product-rows einsum-rows-order attention-axes",
+        (23,),
+    ),
+    "a condition of minus infinity is added where it is constant": Example(
+        """g (float[2, 4, 16, 16] x) => (float[2, 4, 16, 16] y, float[2, 4, 16, 16] z)
+            <bool[16, 1] m = {1, 0, 0, 0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0}, float n = {-inf}> {
+            y = Where(m, x, n)  z = Where(m, n, x) }""",
+        {"Add": 2},
+        "where-infinity where-infinity-not",
+        target="onnxruntime-cpu",
+    ),
+    "a factor of keys that are repeated": Example(
+        """g (float[1, 4, 5, 8] q, float[1, 2, 1, 7, 8] k, float[1, 2, 1, 7, 8] v) => (float[1, 4, 5, 8] y)
+            <float f = {0.35}, int64[5] e = {1, 2, 2, 7, 8}, int64[4] r = {1, 4, 7, 8}, int64[4] rt = {1, 4, 8, 7}> {
+            ke = Expand(k, e)  kf = Mul(ke, f)  kt = Transpose<perm = [0, 1, 2, 4, 3]>(kf)  t = Reshape(kt, rt)
+            ve = Expand(v, e)  w = Reshape(ve, r)  s = MatMul(q, t)  p = Softmax<axis = -1>(s)  y = MatMul(p, w) }""",
+        {"Attention": 1, "Mul": 1, "Reshape": 2},
+        "attention-factor-expand attention-groups",
         (23,),
     ),
 }

@@ -89,6 +89,13 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "Einsum whose rows are matrices of their own": Example(
+        """g (float[1, 16, 2, 3, 32] q, float[1, 16, 2, 32] k) => (float[1, 2, 3, 16, 16] y) { y = Einsum<equation = "bngrd,blgd->bgrnl">(q, k) }""",
+        {"MatMul": 1, "Reshape": 1, "Transpose": 2},
+        "einsum-product-rows",
+        (17,),
+        _CPU,
+    ),
     "Einsum of two operands that sums nothing": Example(
         """g (float[64, 48] x, float[48] y) => (float[64, 48] z) { z = Einsum<equation = "...j,j->...j">(x, y) }""",
         {"Mul": 1},

@@ -87,6 +87,16 @@ def test_a_weight_that_an_operator_fills_is_nudged() -> None:
     assert 0 < abs(numpy_helper.to_array(node.attribute[0].t)[0] - np.float32(0.3)) < 1e-5
 
 
+def test_external_weights_are_nudged(tmp_path: Path) -> None:
+    proto = model("g (int64[N] i) => (float[N, 16] y) { y = Gather(w, i) }", w=WEIGHT)
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    outside = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    nudged = nudge_weights(outside.SerializeToString(), 1, np.random.default_rng(0), None, folder=str(tmp_path))
+    assert nudged is not None
+    change = np.abs(numpy_helper.to_array(onnx.load_model_from_string(nudged).graph.initializer[0]) - WEIGHT)
+    assert 0 < change.max() < 1e-5
+
+
 def test_a_weight_that_became_constant_gives_the_same_bits() -> None:
     head = "g (float[N, 256] x) => (float[N, 48] y)"
     weight = np.random.default_rng(0).standard_normal((48, 256)).astype(np.float32)
