@@ -171,6 +171,18 @@ def test_sums_run_from_the_first_term_to_the_last():
         assert total(np.ascontiguousarray(terms[:, place])) == expected[place]
 
 
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64, np.int8, np.int64, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("rows", [1, 2, 9, 130])
+@pytest.mark.parametrize("shape", [(31,), (40,), (3, 4, 5), (1000,)])
+def test_many_sums_at_once_have_the_bits_of_running_sums(kind: type[Any], rows: int, shape: tuple[int, ...]):
+    drawn = np.random.default_rng(rows).standard_normal((rows, *shape)) * 9
+    terms = np.where(drawn > 3, -0.0, drawn).astype(kind)
+    terms[:, ..., 0] = -np.zeros((), kind)
+    expected = np.add.accumulate(terms, axis=0, dtype=terms.dtype)[-1]
+    for layout in (terms, np.asfortranarray(terms), terms[..., ::-1].copy()[..., ::-1]):
+        assert total(layout).tobytes() == expected.tobytes()
+
+
 @given(st.lists(SINGLES, min_size=1, max_size=9), st.randoms(use_true_random=False))
 def test_the_order_of_operands_never_matters_to_a_maximum(numbers: list[float], order: Any):
     values = np.array(numbers, np.float32)

@@ -4,7 +4,8 @@ whatever the seed.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -12,7 +13,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from eqsat.checker.judging import sides, specials
+from eqsat.checker.judging.differences import Difference
 from eqsat.checker.judging.rule_judge import judge
+from eqsat.checker.judging.sides import Sides
 from eqsat.checker.judging.verdict import Case, Kind, Outcome, explain
 from eqsat.checker.kernels import foreign
 from eqsat.checker.kernels.call import Unsupported
@@ -246,3 +250,44 @@ def test_a_subnormal_number_is_disturbed_by_its_own_units() -> None:
     subnormal, usual = np.abs(moves).max(axis=0)
     assert 2 * 2**-24 < subnormal <= 4 * 2**-24
     assert 2 * 2**-10 < usual <= 4 * 2**-10
+
+
+def test_no_disturbance_follows_the_last_one_that_is_needed(monkeypatch: pytest.MonkeyPatch):
+    explain_all, disturbed, open_then = Sides.explain, sides.outputs, list[bool]()
+    differences: list[Difference] = []
+
+    def noted(program: Any, feeds: Any, noise: Any) -> Any:
+        open_then.append(any(difference.unexplained.any() for difference in differences))
+        return disturbed(program, feeds, noise)
+
+    def explained(both: Sides, feeds: Any, found: Sequence[Difference], seed: Any) -> None:
+        differences[:] = found
+        explain_all(both, feeds, found, seed)
+
+    monkeypatch.setattr(sides, "outputs", noted)
+    monkeypatch.setattr(Sides, "explain", explained)
+    for name in REALS:
+        assert judge(RIGHT[name].case, REAL, 0).outcome is Outcome.EQUAL
+    assert open_then and all(open_then)
+
+
+def test_values_without_special_ones_run_only_where_special_ones_tell_the_sides_apart(monkeypatch: pytest.MonkeyPatch):
+    tried, runs = _counted(monkeypatch, specials, "refuting"), _counted(monkeypatch, specials, "run_both")
+    for name in REALS:
+        assert judge(RIGHT[name].case, REAL, 0).outcome is Outcome.EQUAL
+    assert 0 < len(tried) <= len(runs) < 1.5 * len(tried)
+
+
+REALS = [name for name in RIGHT if RIGHT[name].label is REAL]
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[None]:
+    """One item for each call of a function from now on."""
+    function, calls = getattr(owner, name), list[None]()
+
+    def noted(*arguments: Any) -> Any:
+        calls.append(None)
+        return function(*arguments)
+
+    monkeypatch.setattr(owner, name, noted)
+    return calls

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from eqsat.checker.drawing.dtypes import RULE, Key
-from eqsat.checker.samplers.drawn_node import Setting, Slot
+from eqsat.checker.samplers.drawn_node import Asked, Setting, Slot
 from eqsat.facts.fact import Fact
-from eqsat.language.expressions import Unevaluable, evaluate
+from eqsat.language.expressions import Names, Unevaluable, evaluate
 from eqsat.language.judgements import judge
 from eqsat.language.scope import names
 from eqsat.language.syntax import (
+    Binary,
     Call,
     Comparison,
     Comprehension,
@@ -45,6 +46,9 @@ from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
 from eqsat.operators import AttributeValue
 
 _LENGTHS = 16  # no list that a rule prescribes is longer
+_LARGEST_ASKED = 1 << 8  # no size that a draw takes from a condition is larger
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_INSIDE = {"<": -1, ">": 1}  # steps from a number that is excluded to the next one that is not
 _FAR = 1 << 31  # beyond it an integer is neither a size nor an index of a tensor
 
 
@@ -124,8 +128,9 @@ class Bindings:
                     return Slot(given=given.get(name))
                 length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
                 items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
-                first, second = (self._near(Index(pattern, Number(place, str(place)))) for place in range(2))
-                return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second))
+                first, second = (self._near(Index(pattern, _number(place))) for place in range(2))
+                equal = next((setting(rival) for symbol, rival in self.rivals(pattern) if symbol == "=="), None)
+                return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second), asked=equal)
             case Items(items) if not self._is_known(pattern):
                 if any(isinstance(item, Spread) for item in items):
                     return Slot()
@@ -141,11 +146,11 @@ class Bindings:
                 return None if value is None else Slot(value)
 
     def _near(self, read: Expression) -> tuple[int, ...]:
-        """The integers with which conditions compare the integer that `read` reads."""
+        """The integers at the borders that conditions set to the integer that `read` reads."""
         if not isinstance(read, Name | Index):
             return ()
-        rivals = numbers_in(rival for symbol, rival in self.rivals(read) if symbol != "in")
-        return tuple(rival for rival in rivals if isinstance(rival, int) and abs(rival) < _FAR)
+        found = ((rival, _INSIDE.get(symbol, 0)) for symbol, value in self.rivals(read) if symbol != "in" for rival in numbers_in([value]))
+        return tuple(rival + step for rival, step in found if isinstance(rival, int) and abs(rival) < _FAR)
 
     def bind(self, pattern: Expression, value: Setting) -> bool:
         """Matches a drawn value and binds the new names of `pattern`; False if the value does not
@@ -183,14 +188,11 @@ class Bindings:
 
     def _is_known(self, expression: Expression) -> bool:
         mentioned = _mentioned(expression)
-        return mentioned is not None and all(name in self.values for name in mentioned)
+        return mentioned is not None and mentioned <= self.values.keys()
 
     def evaluate(self, expression: Expression) -> Value | None:
         """The value of an expression over the bound names; None if there is none, or unknown."""
-        try:
-            return evaluate(expression, self.values)
-        except Unevaluable:
-            return None
+        return _value(expression, self.values)
 
     def number(self, pattern: Expression) -> float | None:
         """The value that a number among the inputs prescribes; None if it has none."""
@@ -210,7 +212,7 @@ class Bindings:
         while progress:
             left: list[Open] = []
             for condition in self.pending:
-                decided = self._decide(condition.condition) if all(name in self.values for name in condition.needs) else None
+                decided = self._decide(condition.condition) if condition.needs <= self.values.keys() else None
                 if decided is False:
                     self.broken = condition.condition.place
                     return False
@@ -249,21 +251,56 @@ class Bindings:
                     return False
                 return found is not False
 
-    def asked(self, name: str) -> tuple[int | None, ...] | None:
-        """Returns the shape that open conditions ask of a tensor, with None for a size that is open
-        yet; None if they do not tell its rank.
+    def asked(self, name: str) -> Asked | None:
+        """Returns the shape that open conditions ask of a tensor; None if they do not tell its
+        rank.
         """
         types = (one.condition.type.dims for one in self.pending if isinstance(one.condition, Judgement) and one.condition.name == name)
         dims = next((dims for dims in types if dims is not None and not any(isinstance(size, Spread) for size in dims)), None)
         if dims is not None:
-            sizes = [self.evaluate(size) if self._is_known(size) else None for size in dims]
+            sizes = [self.evaluate(size) if self._is_known(size) else size.name if isinstance(size, Name) else None for size in dims]
         else:
             sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
-        return None if sizes is None else tuple(size if isinstance(size, int) else None for size in sizes)
+        return None if sizes is None else tuple(size if isinstance(size, int | str) else None for size in sizes)
+
+    def sizes_asked(self, name: str, rank: int) -> dict[int, int]:
+        """Returns the sizes that open conditions ask of a tensor of this rank, by axis, as far as
+        they are known: those of a judgement, and those that a guard compares with `dim(name, axis)`.
+        """
+        found: dict[int, int] = {}
+        for condition, needs in self.pending:
+            if isinstance(condition, Judgement) and condition.name == name:
+                asked = [(self.values, *pair) for pair in _aligned(condition.type.dims or (), rank)]
+            elif isinstance(condition, Guard) and name in needs:
+                asked = self._measured(condition.condition, name, rank)
+            else:
+                continue
+            for values, axis, size in asked:
+                place, wanted = _value(axis, values), _value(size, values)
+                if isinstance(place, int) and isinstance(wanted, int) and -rank <= place < rank and 0 <= wanted <= _LARGEST_ASKED:
+                    found[place % rank] = wanted
+        return found
+
+    def _measured(self, expression: Expression, name: str, rank: int) -> Iterator[tuple[Names, Expression, Expression]]:
+        """The axes of a tensor whose sizes a guard compares, each with what its size has to equal, and
+        the values of the names in both.
+        """
+        match expression:
+            case Comparison((left, right), ("==",)):
+                for read, rival in ((left, right), (right, left)):
+                    if isinstance(read, Call) and read.function == "dim" and read.arguments[0] == Name(name):
+                        yield self.values, read.arguments[1], rival
+            case Call("all", (Comprehension(item, target, _, conditions),)):
+                for axis in range(rank):
+                    values = {**self.values, target: axis}
+                    if all(_value(test, values) for test in conditions):
+                        yield from ((values, place, rival) for _, place, rival in self._measured(item, name, 0))
+            case _:
+                return
 
     def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
-        """The comparison symbols and values with which open conditions compare `read`. None stands
-        for an unknown value.
+        """The symbols and values with which open conditions compare `read`, which stands on the left
+        of each symbol. None stands for an unknown value.
         """
         unknown = {name for name in _mentioned(read) or () if name not in self.values}
         found: list[tuple[str, Value | None]] = []
@@ -286,12 +323,43 @@ def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Exp
     """
     match expression:
         case Comparison((left, right), (symbol,)) if read in (left, right):
-            yield symbol, (right if left == read else left)
+            yield (symbol, right) if left == read else (_MIRRORED.get(symbol, symbol), left)
         case Call("all", (Comprehension() as each,)):
             for symbol, rival in _rivals(each.item, read):
                 yield symbol, replace(each, item=rival)
+        case Logic("and", operands):
+            for operand in operands:
+                yield from _rivals(operand, read)
+        case Comparison((Binary("*", factor, other, place), rival), (symbol,)) if read in (factor, other):
+            yield symbol, Binary("/", rival, other if factor == read else factor, place)
         case _:
             return
+
+
+def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[Expression, Expression]]:
+    """The axes of a judgement, each with its size. Those behind a `..k` count from the end; those of
+    `..ones(k)` are 1, whatever k is.
+    """
+    rest = next((dim for dim in dims if isinstance(dim, Spread)), None)
+    place = len(dims) if rest is None else dims.index(rest)
+    behind = max(len(dims) - place - 1, 0)
+    if place + behind > rank or (rest is None and place != rank):
+        return []
+    one = rest is not None and isinstance(rest.item, Call) and rest.item.function == "ones"
+    between = [(axis, _number(1)) for axis in range(place, rank - behind)] if one else []
+    sizes = [*enumerate(dims[:place]), *between, *zip(range(rank - behind, rank), dims[len(dims) - behind :], strict=True)]
+    return [(_number(axis), size) for axis, size in sizes]
+
+
+def _number(value: int) -> Number:
+    return Number(value, str(value))
+
+
+def _value(expression: Expression, values: Names) -> Value | None:
+    try:
+        return evaluate(expression, values)
+    except Unevaluable:
+        return None
 
 
 @functools.lru_cache(maxsize=1 << 12)

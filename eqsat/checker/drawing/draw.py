@@ -23,7 +23,7 @@ from eqsat.checker.drawing.dtypes import DECIDING, Key
 from eqsat.checker.drawing.elements import draw_elements, draw_uniform, number
 from eqsat.checker.drawing.left_side import UNIFORM, VALUES, Leaf, Left, Step
 from eqsat.checker.samplers import sample
-from eqsat.checker.samplers.drawn_node import DrawnNode, Setting, Slot, Unfit
+from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell
 from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, Sizes, draw_size
 from eqsat.facts.fact import INTEGERS, Array, Fact, dtype_name, from_array
@@ -95,19 +95,19 @@ class Drawing:
         if slots is None:
             return self._refuse(step.place, f"an attribute or parameter of {step.operator.name} has no value here")
         new = frozenset(position for position, name in enumerate(step.inputs) if name is not None and name not in self.facts)
-        lists = self._lists()
-        failed: set[Hashable] = set()
-        return any(self._place(place, self._drawn_node(step, slots, new, lists), step, new, failed) for _ in range(_TRIES))
-
-    def _drawn_node(self, step: Step, slots: Mapping[str, Slot], new: frozenset[int], lists: Sequence[Sizes]) -> DrawnNode:
-        inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
         numbers = frozenset(position for position in new if self.leaves[step.inputs[position] or ""].number is not None)
         # A tensor at two inputs has one shape, so no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
-        dtype, asked = self.dtypes[step.outputs[0]], self._asked(step.outputs[0])
-        return DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
+        dtype, lists, asked = self.dtypes[step.outputs[0]], self._lists(), self._asked(step.outputs[0])
+        failed: set[Hashable] = set()
+        for _ in range(_TRIES):
+            inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
+            drawn = DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
+            if self._place(place, drawn, step, new, failed):
+                return True
+        return False
 
-    def _asked(self, value: str) -> tuple[int | None, ...] | None:
+    def _asked(self, value: str) -> Asked | None:
         """Returns the shape that conditions ask of a result, as far as it is known."""
         shapes = (self.bindings.asked(name) for name, own in self.left.names.items() if own == value)
         return next((shape for shape in shapes if shape is not None), None)
@@ -127,6 +127,7 @@ class Drawing:
         settings = self._bound(step, drawn, bindings)
         if settings is None:
             return self._refuse(step.place, f"the values that are given are not what the pattern of {step.operator.name} says")
+        self._obey(step, drawn, bindings)
         if any(prod(drawn.shape(position)) > ELEMENT_LIMIT for position in new):
             return self._refuse(step.place, f"an input of {step.operator.name} has more than {ELEMENT_LIMIT} elements")
         choice = (tuple(settings.items()), tuple(drawn.inputs[position] for position in new))
@@ -147,6 +148,30 @@ class Drawing:
         if not arrays:  # other elements may succeed
             failed.add(choice)
         return False
+
+    def _obey(self, step: Step, drawn: DrawnNode, bindings: Bindings) -> None:
+        """Mostly gives new inputs the sizes that conditions ask, which random ones seldom are."""
+        names = {position: step.inputs[position] or "" for position in sorted(drawn.fresh)}
+        given = {position: self.leaves[name].given for position, name in names.items()}
+        if not any(not needs.isdisjoint(given.values()) for _, needs in bindings.pending):
+            return
+        target = drawn.chosen.get("shape") if step.operator.name == "Reshape" else None
+        early = bindings.copy() if isinstance(target, tuple) or len(names) > 1 else bindings
+        if isinstance(target, tuple):
+            # The known shape of the result binds names in what is asked of the input.
+            early.settle(self._named({step.outputs[0]: Fact(self.dtypes[step.outputs[0]], tuple(int(size) for size in target))}))
+        last = max(names)
+        for position, name in names.items():
+            shape = drawn.shape(position)
+            wanted = early.asked(given[position])
+            if wanted is None or (len(wanted) != len(shape) and target is None) or not all(isinstance(size, int) for size in wanted):
+                asked = early.sizes_asked(given[position], len(shape))
+                wanted = tuple(asked.get(axis, size) for axis, size in enumerate(shape))
+            if wanted != shape and drawn.chance(OBEDIENCE):
+                drawn.fit(position, [size for size in wanted if isinstance(size, int)])
+            fact = drawn.inputs[position]
+            if position < last and fact is not None and not self._is_written(step, position):
+                early.settle(self._named({name: fact}))
 
     def _is_written(self, step: Step, position: int) -> bool:
         """Whether inference or the rule's numbers need the elements of a new input now."""
@@ -279,8 +304,10 @@ class Drawing:
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
-            lists = [rival for symbol, rival in bindings.rivals(read) if symbol == "==" and isinstance(rival, tuple)] if leaf.read == VALUES else []
-            if lists and len(lists[0]) == arrays[name].size and self.random.random() < 0.5:
+            if leaf.read != VALUES or self.random.random() < 0.5:
+                continue
+            lists = [rival for symbol, rival in bindings.rivals(read) if symbol == "==" and isinstance(rival, tuple)]
+            if lists and len(lists[0]) == arrays[name].size:
                 arrays[name] = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
         return arrays
 

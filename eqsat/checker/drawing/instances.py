@@ -4,8 +4,8 @@ The input is a resolved rule and a seed, or the number of one of its test lines.
 `Instance`s, each a model that strict shape inference accepts. The same rule and seed give the same
 instances. Draws start from the test lines, or from random shapes if a rule has none. They vary
 size, rank, data type, broadcasting, attributes and spelling as far as ONNX allows, so they include
-cases that the author overlooked. Draws avoid conditions that are known to be broken; the engine
-decides whether a rule fires.
+cases that the author overlooked. Draws mostly follow the conditions, as far as these are known, and
+avoid those that are known to be broken; the engine decides whether a rule fires.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from eqsat.checker.drawing.domains import Domain, domains
 from eqsat.checker.drawing.draw import Drawing, Placed, parameter
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
 from eqsat.checker.drawing.elements import draw_elements
-from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, flatten, judgements
+from eqsat.checker.drawing.foresight import Foresight
+from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, elements_read, flatten, judgements
 from eqsat.checker.samplers.drawn_node import Setting
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_shapes, first_shape, of_rank
 from eqsat.facts.fact import Fact, to_type
@@ -50,6 +51,8 @@ _STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 # Share of the instances with named sizes in which one input has no known rank.
 _UNRANKED: Final = 0.15
 _CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
+_FORESEEN: Final = 50  # choices of bounds and data types for one draw, at most
+_NEVERTHELESS: Final = 0.1  # share of the draws with constants that are made although ranges forbid them
 _REPEATED: Final = 0.1  # share of the lists of inputs that end with their first tensor
 # Draws of the instance of a test line: with the first data types of its letters, then with others.
 _TYPES: Final = [(0, 100), *((place, 30) for place in range(1, 16))]
@@ -145,6 +148,7 @@ class _Sketch:
 
     def __init__(self, rule: Resolved) -> None:
         self._rule = rule
+        self._read = elements_read(rule)
         self._variants: dict[Hashable, tuple[Left, Dtypes] | None] = {}
 
     @cached_property
@@ -158,6 +162,10 @@ class _Sketch:
     @cached_property
     def _constants(self) -> frozenset[str]:
         return constants(self._rule)
+
+    @cached_property
+    def _foresight(self) -> Foresight:
+        return Foresight(self._conditions, frozenset(name for name, sort in self._rule.sorts.items() if sort is Sort.TENSOR))
 
     @cached_property
     def _leaves_to_bound(self) -> tuple[str, ...]:
@@ -202,13 +210,23 @@ class _Sketch:
             counts.update(dict.fromkeys(together, self._count(line, together[0]) if line and random.random() < 0.4 else random.randint(1, 5)))
         repeated = frozenset(key for key in self._choices.spreads if counts[key] > 1 and random.random() < _REPEATED)
         present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
-        variant = self._variant(present, counts, repeated, bounding_lines(random, self._leaves_to_bound))
-        types = None if variant is None else variant[1].draw(random)
-        if variant is None or types is None:
+        for _ in range(_FORESEEN):
+            lines = bounding_lines(random, self._leaves_to_bound)
+            variant = self._variant(present, counts, repeated, lines)
+            types = None if variant is None else variant[1].draw(random)
+            if variant is None or types is None:
+                return None
+            left = variant[0]
+            fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
+            if self._foresight.refuses_types(left, types):
+                continue
+            # Elements of constants have narrower ranges, so some of these draws are tried nevertheless.
+            constant = any(leaf.name in fixed for leaf in left.leaves if leaf.number is None)
+            if not self._foresight.refuses_ranges(left, types, lines) or (constant and random.random() < _NEVERTHELESS):
+                break
+        else:
             return None
-        left = variant[0]
         shapes = self._own_shapes(random, left) if line is None else self._shapes_of(random, left, line)
-        fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
         symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
@@ -272,7 +290,7 @@ class _Sketch:
         key = (present, tuple(counts.values()), repeated, bounding)
         if key not in self._variants:
             rule = replace(self._rule, rule=replace(self._rule.rule, left=(*self._rule.rule.left, *bounding))) if bounding else self._rule
-            left = flatten(rule, present, counts, repeated)
+            left = flatten(rule, present, counts, repeated, self._read)
             legal = all(step.operator.schema is not None and len(step.inputs) >= step.operator.schema.min_input for step in left.steps)
             self._variants[key] = (left, Dtypes(self._rule, left)) if legal else None
         return self._variants[key]

@@ -150,13 +150,16 @@ def calls(part: object) -> Iterator[Call]:
             yield from calls(getattr(part, inner.name))
 
 
-def flatten(rule: Resolved, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str] = frozenset()) -> Left:
+def flatten(
+    rule: Resolved, present: frozenset[str], counts: Mapping[str, int], repeated: frozenset[str] = frozenset(), read: Mapping[str, str] | None = None
+) -> Left:
     """The left side with the optional parts in `present`, and `counts[key]` tensors for each
     spread.
 
-    In a spread that is in `repeated`, the last tensor is the first one again.
+    In a spread that is in `repeated`, the last tensor is the first one again. `read` is what
+    `elements_read` finds, for a caller who flattens often.
     """
-    return _Flattening(rule, present, counts, repeated).result()
+    return _Flattening(rule, present, counts, repeated, elements_read(rule) if read is None else read).result()
 
 
 @dataclass
@@ -165,6 +168,7 @@ class _Flattening:
     present: frozenset[str]
     counts: Mapping[str, int]
     repeated: frozenset[str]
+    read: Mapping[str, str]
     # By name of an item: its list, and its index there.
     items: dict[str, tuple[str, int]] = field(default_factory=dict[str, tuple[str, int]])
     leaves: list[Leaf] = field(default_factory=list[Leaf])
@@ -173,7 +177,6 @@ class _Flattening:
     wildcards: list[tuple[Place, Leaf]] = field(default_factory=list["tuple[Place, Leaf]"])
 
     def result(self) -> Left:
-        self.read = elements_read(self.rule)
         self.lines = {target: line for line in self.rule.rule.left for target in line.targets if target != "_"}
         lone: list[str] = []
         for line in self.rule.rule.left:

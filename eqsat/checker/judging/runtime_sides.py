@@ -12,6 +12,7 @@ compute them.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -24,6 +25,7 @@ from eqsat.checker.judging.verdict import Case
 from eqsat.checker.kernels.call import Array, is_float
 from eqsat.checker.kernels.evaluate import Feeds, Program
 from eqsat.facts.fact import INTEGERS
+from eqsat.model.imports import import_domains
 from eqsat.runtime.session import OnnxRuntimeSession, ReferenceSession, Session
 
 _ENGINES = (OnnxRuntimeSession, ReferenceSession)
@@ -45,18 +47,17 @@ class Runtimes:
     """The runtimes that take both sides of a case."""
 
     def __init__(self, case: Case, left: Program, right: Program) -> None:
-        self._sessions: list[tuple[Session, frozenset[str], Session, frozenset[str]]] = []
+        self._sessions: list[Session] = []
+        self._inputs: frozenset[str] = frozenset()
         types = {**left.types, **right.types}
         if set(types.values()) <= INTEGERS or _divides_integers((case.left, case.right), types):
             return
-        models = [_open(side, case.free) for side in (case.left, case.right)]
+        model = _both(case)
+        self._inputs = frozenset(info.name for info in model.graph.input)
         for engine in _ENGINES:
-            try:
-                first, second = (engine(model.SerializeToString()) for model in models)
-            except Exception:  # runtimes raise exceptions of any type
-                continue
-            names = [frozenset(info.name for info in model.graph.input) for model in models]
-            self._sessions.append((first, names[0], second, names[1]))
+            # Runtimes raise exceptions of any type.
+            with contextlib.suppress(Exception):
+                self._sessions.append(engine(model.SerializeToString()))
 
     def parted(self, feeds: Feeds, outputs: Sequence[Array]) -> Iterator[Parted]:
         """The outputs whose two sides differ in a bit when a runtime computes them.
@@ -64,31 +65,49 @@ class Runtimes:
         `outputs` are those of the left side by our own kernels, with the sizes and integers that
         ONNX defines.
         """
-        for left, first, right, second in self._sessions:
+        for session in self._sessions:
             try:
-                pair = [session.run({name: feeds[name] for name in names}) for session, names in ((left, first), (right, second))]
+                found = session.run({name: feeds[name] for name in self._inputs})
             except Exception:
                 continue
-            for place, (a, b, output) in enumerate(zip(*pair, outputs, strict=True)):
+            for place, (a, b, output) in enumerate(zip(found[: len(outputs)], found[len(outputs) :], outputs, strict=True)):
                 ours, theirs = np.asarray(a), np.asarray(b)
                 if ours.shape == theirs.shape == output.shape and ours.dtype == theirs.dtype and (is_float(output) or np.array_equal(ours, output)):
                     unequal = unequal_bits(ours, theirs)
                     if unequal.any():
-                        yield Parted(left.engine, place, ours, theirs, unequal)
+                        yield Parted(session.engine, place, ours, theirs, unequal)
 
 
 def _divides_integers(sides: Sequence[onnx.ModelProto], types: dict[str, int]) -> bool:
     return any(node.op_type in _DIVISIONS and types.get(node.output[0]) in INTEGERS for side in sides for node in side.graph.node)
 
 
-def _open(side: onnx.ModelProto, free: frozenset[str]) -> onnx.ModelProto:
-    """A side with its arbitrary constants as inputs."""
+def _both(case: Case) -> onnx.ModelProto:
+    """Both sides side by side, with their arbitrary constants as inputs. The right side's values get
+    names of their own. A session takes longer to open than to run, so one does for both.
+    """
     result = onnx.ModelProto()
-    result.CopyFrom(side)
-    graph = result.graph
-    drawn = [tensor for tensor in graph.initializer if tensor.name in free]
-    kept = [tensor for tensor in side.graph.initializer if tensor.name not in free]
-    graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, list(tensor.dims)) for tensor in drawn)
+    result.CopyFrom(case.left)
+    graph, right = result.graph, case.right.graph
+    drawn = {tensor.name: tensor for side in (right, graph) for tensor in side.initializer if tensor.name in case.free}
+    graph.input.extend(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)) for name, tensor in drawn.items())
+    kept = [tensor for tensor in case.left.graph.initializer if tensor.name not in case.free]
     del graph.initializer[:]
     graph.initializer.extend(kept)
+    shared = {"", *(info.name for info in graph.input)}
+
+    def own(name: str) -> str:
+        return name if name in shared else f"{name} on the right"
+
+    for tensor in right.initializer:
+        if tensor.name not in shared:
+            graph.initializer.add().CopyFrom(tensor)
+            graph.initializer[-1].name = own(tensor.name)
+    for node in right.node:
+        copy = graph.node.add()
+        copy.CopyFrom(node)
+        copy.name = ""
+        copy.input[:], copy.output[:] = map(own, node.input), map(own, node.output)
+    graph.output.extend(onnx.ValueInfoProto(name=own(info.name)) for info in right.output)
+    import_domains(result)
     return result

@@ -33,19 +33,21 @@ class Sides:
     def explain(self, feeds: Feeds, differences: Sequence[Difference], seed: Sequence[int]) -> None:
         """Disturbs rounding and fixed numbers, both ways, until that explains all differences, at
         most `_PAIRS` times.
+
+        A disturbance explains more or nothing, so none is made after the last one that is needed.
         """
         for number in range(_PAIRS):
             for delta in (_DELTA, -_DELTA):
                 for side, program in enumerate((self.left, self.right)):
                     _disturb(differences, side, program, feeds, Rounding(np.random.default_rng([*seed, number, side]), delta))
-            if not _open(differences):
-                return
+                    if not _open(differences):
+                        return
             for units in (_UNITS, -_UNITS):
                 noise = FixedNumberNoise(np.random.default_rng([*seed, number]), units)
                 for difference, left, right in zip(differences, outputs(self.left, feeds, noise), outputs(self.right, feeds, noise), strict=False):
                     difference.fixed_disturbed(left, right)
-            if not _open(differences):
-                return
+                if not _open(differences):
+                    return
 
 
 def _open(differences: Sequence[Difference]) -> bool:

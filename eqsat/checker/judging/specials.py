@@ -31,7 +31,7 @@ from eqsat.checker.judging.differences import Difference
 from eqsat.checker.judging.sides import Sides
 from eqsat.checker.judging.trial_values import Slot
 from eqsat.checker.kernels.call import Array, Illegal, is_float, is_float_type
-from eqsat.checker.kernels.evaluate import Feeds, Mode
+from eqsat.checker.kernels.evaluate import Feeds, Mode, Run
 
 _INPUTS = 4  # number of inputs that get a special value
 _PAIRS = ((math.nan, math.inf), (math.inf, -math.inf), (math.inf, math.inf), (-math.inf, math.nan), (math.nan, math.nan))
@@ -99,9 +99,8 @@ def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) ->
     The list is empty if a side refuses the values, holds an empty tensor, or has other shapes than
     the other side.
     """
-    try:
-        plain, runs = ([program.run(values, Mode.REAL) for program in (sides.left, sides.right)] for values in (feeds, special))
-    except Illegal:
+    runs = run_both(sides, special)
+    if not runs:
         return []
     pairs = list(zip(*(run.outputs for run in runs), strict=True))
     if any(run.empty for run in runs) or any(left.shape != right.shape for left, right in pairs):
@@ -109,10 +108,19 @@ def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) ->
     differences = [Difference(left, right, poles=True) for left, right in pairs]
     if any(difference.any for difference in differences):
         sides.explain(special, differences, seed)
-    return [
-        (left, right, (difference.unexplained | _parted(left, right)) & _is_number(one, other))
-        for (left, right), difference, one, other in zip(pairs, differences, *(run.outputs for run in plain), strict=True)
-    ]
+    found = [(left, right, difference.unexplained | _parted(left, right)) for (left, right), difference in zip(pairs, differences, strict=True)]
+    if not any(where.any() for _, _, where in found):
+        return found  # so the values without special ones need no run
+    plain = [run.outputs for run in run_both(sides, feeds)]
+    return [(left, right, where & _is_number(one, other)) for (left, right, where), one, other in zip(found, *plain, strict=True)] if plain else []
+
+
+def run_both(sides: Sides, feeds: Feeds) -> list[Run]:
+    """A run of each side; none if one of them refuses the values."""
+    try:
+        return [program.run(feeds, Mode.REAL) for program in (sides.left, sides.right)]
+    except Illegal:
+        return []
 
 
 def _is_number(one: Array, other: Array) -> Array:

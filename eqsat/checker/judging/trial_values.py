@@ -8,6 +8,7 @@ give the same bits.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -121,13 +122,19 @@ class Values:
         beside = [number + step for number in self._landmarks for step in (-0.5, 0.5)]
         multiples = [number * factor for number in self._landmarks for factor in (1, -1, 2, 0.5)]
         pool = np.concatenate([order.permutation([*beside, 0.5, -1.5]), order.permutation([*multiples, 0.0, 3.0])])
-        largest = float(cast(Any, ml_dtypes.finfo(kind)).max)
+        largest, _, _ = _limits(kind)
         return np.clip(pool[(turn * count + np.arange(count)) % len(pool)], -largest, largest)
 
 
-def _floats(kind: np.dtype[Any], count: int, style: Style, generator: np.random.Generator) -> Array:
+@functools.cache
+def _limits(kind: np.dtype[Any]) -> tuple[float, float, float]:
+    """The largest number of a type, the least positive one, and the least one of full precision."""
     information = cast(Any, ml_dtypes.finfo(kind))
-    largest, least = float(information.max), float(information.smallest_subnormal)
+    return float(information.max), float(information.smallest_subnormal), float(information.tiny)
+
+
+def _floats(kind: np.dtype[Any], count: int, style: Style, generator: np.random.Generator) -> Array:
+    largest, least, _ = _limits(kind)
     normal = 2 * generator.standard_normal(count)
     match style:
         case Style.SMALL:
@@ -150,8 +157,7 @@ def _floats(kind: np.dtype[Any], count: int, style: Style, generator: np.random.
 
 def _specials(kind: np.dtype[Any]) -> tuple[list[float], list[float]]:
     """The special values of a type, the most telling ones first."""
-    information = cast(Any, ml_dtypes.finfo(kind))
-    largest, least, tiny = float(information.max), float(information.smallest_subnormal), float(information.tiny)
+    largest, least, tiny = _limits(kind)
     return [-0.0, np.nan, np.inf, -np.inf, 0.0], [largest, -largest, least, -least, tiny, -tiny]
 
 

@@ -63,7 +63,7 @@ class Step(NamedTuple):
 class Run:
     """The outputs of one run of a program, and events in it.
 
-    Only undisturbed runs with reals note all events.
+    Only undisturbed runs with reals note events.
     """
 
     outputs: list[Array]
@@ -178,9 +178,10 @@ class Program:
             results = [_as_declared(x, dtype) for x, dtype in zip(results, step.results, strict=False)]
         else:
             results = [_as_real(x) for x in results]
-            run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
-            run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
-            run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
+            if noise is None:
+                run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
+                run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
+                run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
 
     @staticmethod

@@ -20,7 +20,13 @@ from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Fact
 from eqsat.operators import Operator, attribute_default
 
+OBEDIENCE = 0.8  # the chance of a draw that follows what conditions ask, where that is known
+
 Setting: TypeAlias = "int | float | str | tuple[int, ...] | tuple[float, ...] | tuple[str, ...]"
+
+
+# A shape that conditions ask: a size that is open yet is a name, if the rule has one for it, or None.
+Asked: TypeAlias = "tuple[int | str | None, ...]"
 
 
 class Unfit(Exception):
@@ -34,8 +40,9 @@ class Slot:
     value: Setting | None = None  # prescribed, or bound by an earlier node
     items: tuple[int | None, ...] | None = None  # the items of a list whose length is prescribed
     given: Setting | None = None  # the value in a test line
-    # The integers that guards compare an integer with, or each item of a list.
+    # The integers at the borders that guards set to an integer, or to each item of a list.
     rivals: tuple[tuple[int, ...], ...] = ()
+    asked: Setting | None = None  # the value to which a guard demands equality
     carried: bool = False  # one of the attributes of `..p` or `_`, which may be omitted
 
 
@@ -58,8 +65,7 @@ class DrawnNode:
     # Lists that guards may want again: shapes of other tensors, lists that earlier nodes have
     # bound.
     lists: Sequence[Sizes]
-    # The shape that conditions ask of the first result, with None for a size that is open yet.
-    asked: tuple[int | None, ...] | None = None
+    asked: Asked | None = None  # the shape that conditions ask of the first result
     from_test: bool = False  # whether it comes from a test line, whose shapes stay
     # Whether sizes will have names. Rules then see parameters as written, because normalizing them
     # needs known sizes.
@@ -105,6 +111,12 @@ class DrawnNode:
             if slot is not None and isinstance(slot.value, tuple):
                 return len(slot.value)
         return None
+
+    def prescribed(self, key: str, count: int) -> Sizes | None:
+        """The list of `count` integers that the rule prescribes, if it does."""
+        slot = self.slots.get(key)
+        value = None if slot is None else slot.value
+        return tuple(int(item) for item in value) if isinstance(value, tuple) and len(value) == count else None
 
     def default(self, key: str) -> Setting | None:
         """The default of an omitted attribute; None for parameters and for attributes without a
@@ -179,7 +191,9 @@ class DrawnNode:
         value = slot.given if usable and slot.given is not None and self.chance(0.15) else draw()
         if slot.items is not None:
             value = self._complete(slot.items, value)
-        if any(slot.rivals) and self.chance(0.4):
+        if slot.asked is not None and type(slot.asked) is type(value) and self.chance(OBEDIENCE):
+            value = slot.asked
+        elif any(slot.rivals) and self.chance(0.4):
             value = self._near(slot, value)
         self.chosen[key] = value
         return value

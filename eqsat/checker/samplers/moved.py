@@ -6,14 +6,11 @@ the tensor); `equivalent_forms` writes them the other ways.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 
-from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
+from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Unfit
 from eqsat.checker.samplers.equivalent_forms import END
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_size
-
-_OBEDIENCE = 0.8  # the chance of a draw that follows what conditions ask, where that is known
 
 
 def axis_of(node: DrawnNode, position: int = 0, key: str = "axis", extra: int = 0) -> int:
@@ -93,10 +90,13 @@ def sample_slice(node: DrawnNode) -> None:
     steps = node.integers("steps", lambda: [node.random.choice((1, 1, 2, 2, 3, -1, -2)) for _ in axes], len(axes)) or (1,) * len(axes)
     starts: list[int] = []
     ends: list[int] = []
+    given = node.prescribed("starts", len(axes))
     for axis, step in zip(axes, steps, strict=True):
         size = shape[axis]
         # Half of the slices stay inside of a part, often one that a Concat or Split made.
         first, last = (0, size) if node.chance(0.5) else sorted((node.random.choice((0, node.again(0, size))), node.again(0, size)))
+        if given is not None and 0 <= given[len(starts)] < size:
+            first, last = given[len(starts)], size
         low, high = sorted((node.random.randint(first, last), node.random.randint(first, last)))
         if low == high and last > first and node.chance(0.8):
             low, high = max(first, low - 1), min(last, high + 1)
@@ -105,7 +105,8 @@ def sample_slice(node: DrawnNode) -> None:
         # before element 0.
         starts.append(max(low if step > 0 else high - 1, 0))
         ends.append(high if step > 0 else low - 1 if low > 0 else -size - 1)
-        if node.symbolic and step > 0:
+        # A slice whose start is prescribed mostly continues another one.
+        if node.symbolic and step > 0 and (given is None or not node.chance(OBEDIENCE)):
             starts[-1], ends[-1] = _unbounded(node, starts[-1], ends[-1], size)
     node.integers("starts", lambda: starts, len(axes))
     node.integers("ends", lambda: ends, len(axes))
@@ -153,9 +154,10 @@ def sample_reshape(node: DrawnNode) -> None:
     length = node.length("shape")
 
     def draw() -> Sizes:
-        asked = _completed(node.asked, prod(shape))
-        if asked is not None and length in (None, len(asked)) and node.chance(_OBEDIENCE):
-            return asked
+        if node.asked is not None and length in (None, len(node.asked)) and node.chance(OBEDIENCE):
+            asked = _completed(node, node.asked, prod(shape))
+            if asked is not None:
+                return asked
         alike = [other for other in node.lists if prod(other) == prod(shape) and len(other) == (length or len(other))]
         if alike and node.chance(0.25):
             return node.random.choice(alike)
@@ -181,16 +183,26 @@ def sample_reshape(node: DrawnNode) -> None:
         node.fit(0, found if node.chance(0.5) else (prod(found),))
 
 
-def _completed(asked: Sequence[int | None] | None, elements: int) -> Sizes | None:
-    """Returns the sizes that are asked, one open size computed; None if they do not hold so many
-    elements.
+def _completed(node: DrawnNode, asked: Asked, elements: int) -> Sizes | None:
+    """Returns the sizes that are asked, with open ones that make up this number of elements; for a
+    new input with other elements, any open ones. None if that is not found.
     """
-    known = [size for size in asked or () if size is not None]
-    if asked is None or len(known) < len(asked) - 1:
-        return None
-    rest = elements // prod(known) if prod(known) else 0
-    sizes = tuple(rest if size is None else size for size in asked)
-    return sizes if prod(sizes) == elements else None
+    sizes: dict[int | str, int] = {}  # of the open places, by name or place
+    places = [place if size is None else size for place, size in enumerate(asked) if not isinstance(size, int)]
+    known = prod(size for size in asked if isinstance(size, int))
+    if places and known and elements % known == 0 and not (0 in node.fresh and node.chance(0.5)):
+        sizes = dict.fromkeys(places, 1)
+        rest, factor = elements // known, 2
+        while rest > 1:
+            while rest % factor:
+                factor += 1
+            sizes[node.random.choice(places)] *= factor
+            rest //= factor
+        sizes[node.random.choice(places)] *= rest  # which may be 0
+    elif places:
+        sizes = {place: draw_size(node.random, 1) for place in places}
+    found = tuple(size if isinstance(size, int) else sizes[place if size is None else size] for place, size in enumerate(asked))
+    return found if prod(found) == elements or (0 in node.fresh and all(found)) else None
 
 
 def _regroup(node: DrawnNode, sizes: list[int]) -> None:
@@ -258,9 +270,9 @@ def sample_expand(node: DrawnNode) -> None:
 
     def draw() -> Sizes:
         asked = node.asked or ()
-        if len(asked) >= len(shape) and length in (None, len(asked)) and node.chance(_OBEDIENCE):
+        if len(asked) >= len(shape) and length in (None, len(asked)) and node.chance(OBEDIENCE):
             known = (*(1,) * (len(asked) - len(shape)), *shape)
-            return tuple(size if size != 1 else draw_size(node.random) if more is None else more for size, more in zip(known, asked, strict=True))
+            return tuple(size if size != 1 else more if isinstance(more, int) else draw_size(node.random) for size, more in zip(known, asked, strict=True))
         sizes = tuple(draw_size(node.random) if size == 1 and node.chance(0.7) else size for size in shape)
         extra = node.random.choice((0, 0, 1, 2)) if length is None else length - len(sizes)
         return sizes[-extra:] if extra < 0 else (*(draw_size(node.random) for _ in range(extra)), *sizes)
