@@ -515,3 +515,12 @@ def test_exact_leaves_bodies_alone_where_bits_depend_on_neighbors() -> None:
     )
     assert operators(optimize(model, exact=True)) == operators(model)
     assert "Loop" not in operators(optimize(model))
+
+
+def test_the_runtime_refuses_pools_of_images_without_pixels() -> None:
+    """LRN of such an image is one, so it stays where a size may be 0."""
+    model = parse("g (float[2, 64, 28, W] x) => (float[2, 64, 28, W] y) { y = LRN <size = 5> (x) }")
+    assert operators(optimize(model)) == {"LRN": 1}
+    assert "AveragePool" in operators(optimize(model, dims={"W": 28}))
+    power = parse("g (float[2, 64, 28, W] x) => (float[2, 64, 28, W] y) { y = LRN <size = 5, beta = 0.6> (x) }")
+    assert operators(optimize(power)) == {"LRN": 1}
