@@ -3,12 +3,13 @@
 Two regions are alike if their terms and the facts of all their values are the same, apart from the
 elements of weights. Then any result of rules and prices for one region holds for the other. The
 facts in an excerpt do not have those elements, so no rule sees them. Of ranges they have only those
-of a single number, since others drift from layer to layer; laws infer those that follow within a
-region.
+of a single number, and of floats whether all are finite, as in a mask. Others drift from layer to
+layer; laws infer those that follow within a region.
 """
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import field, replace
@@ -17,6 +18,7 @@ import onnx
 
 from eqsat.egraph.encode import Encoding
 from eqsat.facts.fact import Fact, element_count
+from eqsat.facts.intervals import Range, finite_limits, is_floating
 from eqsat.frozen import mutable
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.names import FreshNames
@@ -197,14 +199,22 @@ def _hollow(constant: Constant) -> Constant:
     return Constant(Tensor(tensor.dtype, tensor.dims, tensor.nbytes, onnx.TensorProto(), hollow=True))
 
 
+@functools.cache
+def _any_number(dtype: int) -> Range:
+    """Returns the range of all finite numbers of a data type of floats."""
+    ends = finite_limits(dtype)
+    return Range(*ends, *ends, nan=False)
+
+
 def _writing(node: Node) -> Hashable:
     """Returns how a node is written, apart from its term."""
     return (node.operator.domain, node.operator.name, node.operator.version, tuple(map(bool, node.inputs)), tuple(map(bool, node.outputs)))
 
 
 def _blurred(fact: Fact) -> Fact:
-    if fact.range is not None and fact.range.least != fact.range.most:
-        fact = fact._replace(range=None)
+    bounds = fact.range
+    if bounds is not None and bounds.least != bounds.most:
+        fact = fact._replace(range=_any_number(fact.dtype) if bounds.finite and is_floating(fact.dtype) else None)
     if fact.floats is None or fact.uniform is not None:
         return fact
     count = element_count(fact)

@@ -200,3 +200,20 @@ def test_a_region_sees_no_twins_of_constants(monkeypatch: pytest.MonkeyPatch) ->
     eqsat.optimize(model, phases=PLAN, verify=False)
     leaves = [[node for node in graph.nodes if not node.children] for graph in seen]
     assert len(leaves) > 4 and all(len(set(nodes)) == len(nodes) for nodes in leaves)
+
+
+@pytest.mark.parametrize(("number", "guards"), [("-3.4028235e38", 0), ("-inf", 8)])
+def test_a_mask_of_another_region_is_known_to_be_finite(number: str, guards: int) -> None:
+    """A guard against NaN goes in all layers, although the mask is made before the first."""
+    layers = "".join(
+        f"""t{i} = Transpose <perm = [0, 2, 1]> (x{i}) s{i} = MatMul (x{i}, t{i}) a{i} = Add (s{i}, m) p{i} = Softmax (a{i})
+        n{i} = IsNaN (p{i}) g{i} = Where (n{i}, zero, p{i}) r{i} = MatMul (g{i}, x{i}) x{i + 1} = Add (r{i}, x{i})
+        """
+        for i in range(8)
+    )
+    model = weighted(
+        f"g (float[2, 16, 8] x0, bool[16, 16] c) => (float[2, 16, 8] x8) {{ m = Where (c, zero, least) {layers} }}",
+        zero=np.float32(0),
+        least=np.float32(number),
+    )
+    assert operators(eqsat.optimize(model).model).get("IsNaN", 0) == guards

@@ -343,4 +343,19 @@ EXAMPLES = {
         "softmax-guard",
         (13, 17, 21),
     ),
+    "a guard against NaN behind a mask of finite numbers": Example(
+        """g (float[2, 4, 16] q, float[2, 16, 6] k, bool[4, 6] c, float[2, 4, 6] m, float[2, 6, 3] v) => (float[2, 4, 6] y, float[2, 4, 3] z)
+           <float zero = {0.0}, float least = {-3.4028235e38}> {
+            w = Where(c, zero, least)  s = MatMul(q, k)  a = Add(s, w)  p = Softmax<axis = -1>(a)  n = IsNaN(p)  y = Where(n, zero, p)
+            b = Add(s, m)  h = Softmax<axis = -1>(b)  i = IsNaN(h)  o = Where(i, zero, h)  z = MatMul(o, v) }""",
+        {"MatMul": 2, "Where": 2, "Add": 2, "Softmax": 2, "IsNaN": 1},
+        "softmax-guard-masked",
+    ),
+    "a guard behind a product that finite numbers mask": Example(
+        """g (float[2, 4, 16] q, float[2, 16, 6] k, bool[4, 6] c, float[2, 6, 3] v) => (float[2, 4, 3] z) <float zero = {0.0}, float least = {-1e9}> {
+            w = Where(c, zero, least)  s = MatMul(q, k)  a = Add(s, w)  p = Softmax<axis = -1>(a)  o = MatMul(p, v)  n = IsNaN(o)
+            z = Where(n, zero, o) }""",
+        {"MatMul": 2, "Where": 1, "Add": 1, "Softmax": 1},
+        "softmax-guard-masked-product",
+    ),
 }
