@@ -18,7 +18,7 @@ from eqsat.cli.main import main
 from eqsat.errors import InputError
 from eqsat.families import FAMILIES
 from eqsat.language import cache
-from eqsat.language.library import built_in, load
+from eqsat.language.library import built_in, built_in_for, load
 from eqsat.language.printer import expression, show, show_file
 from eqsat.language.syntax import Definition, Guard
 from tests.support.models import parse
@@ -141,14 +141,20 @@ def test_a_member_that_is_not_there() -> None:
 # --- cost ---
 
 
+def _forget() -> None:
+    """Forgets the library, so that it is loaded anew."""
+    built_in.cache_clear()
+    built_in_for.cache_clear()
+
+
 @pytest.mark.slow
 def test_members_whose_operators_are_not_there_are_not_even_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(cache, "_read", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("LOCALAPPDATA", str(tmp_path))
-    built_in.cache_clear()
+    _forget()
     eqsat.optimize(parse(MODEL), verify=False)
-    built_in.cache_clear()
+    _forget()
     monkeypatch.setattr(cache, "_read", {})
     read: list[int] = []
     part = cache.Store.part
@@ -156,7 +162,7 @@ def test_members_whose_operators_are_not_there_are_not_even_read(monkeypatch: py
     report = eqsat.optimize(parse(MODEL), verify=False).report
     assert {rule["name"] for rule in report["rules"]} >= {"idempotent-idempotent[Abs]", "rounding-whole[Ceil,Ceil]"}
     assert 0 < len(read) < 20, "rules of absent operators were read"
-    built_in.cache_clear()
+    _forget()
 
 
 @pytest.mark.slow
