@@ -36,7 +36,8 @@ from eqsat.model.write import has_external_data, save
 from eqsat.parameters import value_types
 from eqsat.parameters.value_types import shown
 from eqsat.report import Original, Report, Run, report_of
-from eqsat.rewriting.turns import Job, attempt, needed_rules
+from eqsat.rewriting.job import Job
+from eqsat.rewriting.turns import attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings

@@ -22,8 +22,8 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes, count_operators
+from eqsat.rewriting.job import Job
 from eqsat.rewriting.trace import Trace, fired_rules
-from eqsat.rewriting.turns import Job
 from eqsat.rewriting.unused import LOST, NOTHING, STAYED, Reason
 from eqsat.rewriting.valuation import Figures, Valuation
 from eqsat.settings import EFFORTS, Settings

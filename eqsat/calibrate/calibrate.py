@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes, subnormal
-from eqsat.calibrate.fitting import FILLED, VECTOR, fit, usual_throughput
+from eqsat.calibrate.fitting import FILLED, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases
 from eqsat.cost.price import price, work
-from eqsat.cost.subnormals import delay
+from eqsat.cost.subnormals import VECTOR, delay
 from eqsat.cost.target import Rates, Target, load_target
 from eqsat.cost.workload import Work
 

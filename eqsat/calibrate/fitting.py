@@ -14,12 +14,10 @@ from typing import Any
 import numpy as np
 
 from eqsat.calibrate.timing import Timed
+from eqsat.cost.subnormals import VECTOR
 from eqsat.cost.workload import Work
 
 Array = np.ndarray[Any, np.dtype[Any]]
-
-VECTOR = 16
-"""Kernels of products pad columns to whole vectors of this many."""
 
 _OPERATIONS = ("operations",)
 _PRODUCT = ("operations", "elements")

@@ -22,7 +22,7 @@ from eqsat.model.tensors import Tensor, constant_value, read_tensor
 from eqsat.operators import normal_domain
 
 VECTOR = 16
-"""Floats that a processor multiplies at once."""
+"""Floats that a processor multiplies at once. Kernels of products pad columns to whole vectors."""
 
 # exp of a number in between is subnormal in float32: 2**-126 is exp(-87.3), 2**-149 is exp(-103.3). Scores
 # add some units to what a mask says, so the bounds are wider, and half of the elements count.
@@ -33,6 +33,7 @@ _MOVES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Identity", 
 _COPIES = _MOVES | {"Cast", "CastLike", "Expand"}
 _SUMS = frozenset({"Add", "Sum"})
 _PRODUCTS = frozenset({"MatMul", "FusedMatMul"})
+_ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div"})
 # A number that a Cast makes a float counts as well.
 _NUMBERS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.INT32})
 
@@ -73,9 +74,6 @@ def delay(node: PricedNode, share: float, seconds: float) -> float:
         columns = result.shape[-1] if result.shape else 1
         return first.elements * share * -(-columns // VECTOR) * seconds
     return first.elements * share / VECTOR * seconds if node.name in _ARITHMETIC else 0.0
-
-
-_ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div"})
 
 
 class _Masks:

@@ -9,14 +9,13 @@ can do this, because for a rule x + c - c is x: the next run drops it, and adds 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import helper
 
 from eqsat.choose.storing import Place, store_array
-from eqsat.cost.subnormals import faint_values, is_slowed
+from eqsat.cost.subnormals import is_slowed
 from eqsat.model.names import FreshNames, all_names
 
 _SMALL = 2.0**-100
@@ -25,12 +24,11 @@ element of a Softmax that is as small has no weight beside those that add up to 
 """
 
 
-def rounded(model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+def rounded(model: onnx.ModelProto, faint: Mapping[str, float]) -> onnx.ModelProto:
     """Returns the model with subnormal elements rounded away where they slow products, or the model
-    itself if they slow none. External data are under `folder`.
+    itself if they slow none. `faint` are its values with such elements.
     """
-    faint = faint_values(model.graph, folder)
-    slow = _slow_softmaxes(model.graph, faint) if faint else {}
+    slow = _slow_softmaxes(model.graph, faint)
     if not slow:
         return model
     result = onnx.ModelProto()

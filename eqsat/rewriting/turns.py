@@ -23,7 +23,7 @@ from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
-from eqsat.frozen import frozen, mutable
+from eqsat.frozen import mutable
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -32,7 +32,8 @@ from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, fu
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
-from eqsat.regions.cut import Sizes
+from eqsat.rewriting.finished import ROUNDED, Finished
+from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
 from eqsat.rewriting.portions import Unchanged
 from eqsat.rewriting.rewrite import Options, Rewriter
@@ -40,99 +41,9 @@ from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.trace import Trace, fired_rules, waiting_matches
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
-from eqsat.settings import Settings
 
 _OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
-_FAR = 16  # factor on region sizes where only launches or bytes count: merging distant nodes pays there
-ROUNDED = "products read no subnormal numbers, which are slow: those that a Softmax makes are rounded to 0"
-"""The note on a model whose subnormal numbers are rounded away."""
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
-
-
-@frozen
-class Finished:
-    """A model before and after its subnormal numbers were rounded away."""
-
-    arranged: onnx.ModelProto
-    model: onnx.ModelProto
-
-    def changes(self, original: onnx.ModelProto) -> str:
-        """Says what of an original has changed, if no rule made this model of it."""
-        if self.model is not self.arranged:
-            return "of which only subnormal numbers are rounded"
-        return "which stays as it is" if self.model is original else "of which only the order of the nodes has changed"
-
-    def turns(self, rewritten: Turn) -> list[Turn]:
-        """Returns the turns that lead to this model, the first of which was made by rules."""
-        last = [] if self.model is self.arranged else [Turn(self.arranged, self.model)]
-        return ([] if last and self.arranged is rewritten.before else [replace(rewritten, after=self.arranged)]) + last
-
-
-@frozen
-class Job:
-    """The settings that all attempts of a run share."""
-
-    settings: Settings
-    plan: Plan
-    valuation: Valuation
-    deadline: Deadline
-    keep: bool = False
-    """Whether attempts keep their solved graphs, to be explained."""
-    flat: bool = False
-    """Whether all functions are inlined, even where the file grows."""
-
-    @property
-    def regions(self) -> Sizes | None:
-        """Returns the regions into which a larger model is cut, or None if models are not cut."""
-        if self.plan.regions is None:
-            return None
-        least, most = self.plan.regions
-        far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
-        return Sizes(far * least, far * most)
-
-    def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
-        """Returns a model with the changes that no rule makes."""
-        arranged = self.valuation.arranged(model, folder)
-        free = not self.settings.exact and not self.settings.only
-        return Finished(arranged, self.valuation.rounded(arranged, folder) if free else arranged)
-
-    def allowed(self, library: Library, opset: int) -> Library:
-        """Returns the rules without those that the target leaves out, and without those that make
-        what the opset lacks. Rules that the settings name stay all the same.
-        """
-        # An operator of a runtime's own may stand for what the opset lacks.
-        useless = frozenset[str]() if self.settings.allow_domain else self.plan.useless(opset)
-        out = () if self.settings.only else self.valuation.target.leaves_out | useless
-        return _without(library, frozenset(out))
-
-    def suitable(self, library: Library, model: Model) -> Library:
-        """Returns the rules without those that hide a Softmax, if it makes subnormal numbers, which
-        only stay out of products that nodes of their own compute.
-        """
-        hidden = self.valuation.target.hides_softmax
-        faint = hidden and not self.settings.only and self.valuation.faint(model.proto, model.folder)
-        return _without(library, hidden) if faint else library
-
-    def cuts(self, model: onnx.ModelProto) -> bool:
-        """Tells whether a model is so large that it is cut into regions."""
-        return self.regions is not None and sum(node.op_type != "Constant" for node in model.graph.node) > self.regions.most
-
-    @property
-    def greedy(self) -> bool:
-        """Tells whether rules run one after the other instead of in an e-graph."""
-        return self.settings.engine == "greedy"
-
-    @property
-    def least(self) -> Label:
-        """Returns the weakest label that a rule may have."""
-        return Label.EXACT if self.settings.exact else Label.REAL if self.settings.strict else Label.FINITE
-
-
-# Many models are optimized with the same rules. What follows from the whole library takes longer
-# than all that a small model needs of it.
-@lru_cache(maxsize=4)
-def _without(library: Library, groups: frozenset[str]) -> Library:
-    return Library(tuple(group for group in library.groups if group.name not in groups)) if groups else library
 
 
 @lru_cache(maxsize=8)

@@ -37,7 +37,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
-_KEPT = 3  # other models whose peak or whose figures are remembered with the models themselves
+_KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves
 _SMALL = 1 << 26  # bytes of a model up to which it is kept to remember its figures
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
@@ -92,6 +92,7 @@ class Valuation:
     _alike: dict[bytes, Totals | None] = field(default_factory=dict[bytes, "Totals | None"])
     _recent: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _parts: Valuation | None = None
+    _faint: list[tuple[onnx.ModelProto, dict[str, float]]] = field(default_factory=list[tuple[onnx.ModelProto, dict[str, float]]])
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
 
     def __post_init__(self) -> None:
@@ -169,7 +170,14 @@ class Valuation:
 
     def faint(self, model: onnx.ModelProto, folder: Path | None) -> dict[str, float]:
         """Returns the values of a model with subnormal elements, if these slow the target down."""
-        return faint_values(model.graph, folder) if self.target.subnormal else {}
+        if not self.target.subnormal:
+            return {}
+        for known, found in self._faint:
+            if known is model:
+                return found
+        found = faint_values(model.graph, folder)
+        self._faint = [*self._faint[-_KEPT:], (model, found)]
+        return found
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> list[NodePrice]:
         """Returns the price of each node that runs. The message has stand-ins for large weights, and
@@ -221,9 +229,10 @@ class Valuation:
 
     def rounded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model without subnormal numbers where that is faster, or else the model itself."""
-        if self.objective != "time" or not self.target.subnormal:
+        faint = self.faint(model, folder) if self.objective == "time" else {}
+        if not faint:
             return model
-        found = rounded(model, folder)
+        found = rounded(model, faint)
         return found if found is not model and self.is_better(found, model, folder) else model
 
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:

@@ -9,10 +9,11 @@ import onnx
 import pytest
 
 import eqsat
+from eqsat.cost.subnormals import faint_values
 from eqsat.explain.explanation import explain
 from eqsat.explain.law_names import ROUNDING
+from eqsat.rewriting.finished import ROUNDED
 from eqsat.rewriting.rounding import rounded
-from eqsat.rewriting.turns import ROUNDED
 from eqsat.settings import Settings
 from tests.support.models import operators, run, weighted
 
@@ -45,7 +46,7 @@ def test_a_masked_product_reads_no_subnormal_numbers() -> None:
 def test_what_is_not_tiny_keeps_its_bits() -> None:
     """So do NaN and infinity."""
     model = attention("p = Softmax (x) a = Add (x, m) q = Softmax (a) y = MatMul (q, v)")
-    changed = rounded(model, None)
+    changed = rounded(model, faint_values(model.graph, None))
     sums = [node for node in changed.graph.node if node.op_type in ("Add", "Sub")]
     small = onnx.numpy_helper.to_array(next(tensor for tensor in changed.graph.initializer if tensor.name in sums[1].input))
     powers = np.float32(2.0) ** np.arange(-75, 1, dtype=np.float32)
@@ -74,20 +75,20 @@ def test_other_masks(mask: np.ndarray) -> None:
 
 def test_a_softmax_that_is_moved_before_the_product() -> None:
     model = attention("s = Add (x, m) p = Softmax (s) t = Transpose <perm = [1, 0, 2]> (p) u = Transpose <perm = [1, 0, 2]> (v) y = MatMul (t, u)")
-    changed = rounded(model, None)
+    changed = rounded(model, faint_values(model.graph, None))
     assert [node.op_type for node in changed.graph.node] == ["Add", "Softmax", "Add", "Sub", "Transpose", "Transpose", "MatMul"]
     assert next(node.input[0] for node in changed.graph.node if node.op_type == "Transpose") == changed.graph.node[3].output[0]
 
 
 def test_a_softmax_that_no_product_reads_stays() -> None:
     model = attention("s = Add (x, m) p = Softmax (s) y = Mul (p, v)")
-    assert rounded(model, None) is model
+    assert rounded(model, faint_values(model.graph, None)) is model
 
 
 def test_an_output_keeps_what_softmax_gives() -> None:
     model = attention()
     model.graph.output.add(name="p", type=model.graph.output[0].type)
-    changed = rounded(model, None)
+    changed = rounded(model, faint_values(model.graph, None))
     assert run(changed, feeds())[1].tobytes() == run(model, feeds())[1].tobytes()
 
 
@@ -95,7 +96,7 @@ def test_old_versions_get_a_constant_node() -> None:
     model = attention()
     model.ir_version = 3
     model.graph.input.add(name="m", type=onnx.helper.make_tensor_type_proto(1, MASK.shape))
-    changed = rounded(model, None)
+    changed = rounded(model, faint_values(model.graph, None))
     assert changed.graph.node[0].op_type == "Constant"
     onnx.checker.check_model(changed)
 
