@@ -146,7 +146,7 @@ class Settings:
     )
     needed: bool = field(default=False, metadata=_option("find out which rules the result needs, by running again without each"))
     reasons: bool = field(
-        default=False, metadata=_option("find out why rules that fired are not used, and what the best graph with each costs (--report, --json and -v do so)")
+        default=False, metadata=_option("find out why rules that fired are not used, and what the best graph with each costs (-v and a page do so)")
     )
     phases: str | Path | None = field(
         default=None, metadata=_option("which groups of rules run in which order, and how far, instead of rules/phases.toml", "FILE.toml")

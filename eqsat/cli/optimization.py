@@ -18,7 +18,7 @@ from eqsat.cli.destinations import Destination, destinations, make_folder
 from eqsat.cli.exit_codes import DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.options import add_settings, given_settings
 from eqsat.cli.progress import shown_progress
-from eqsat.cli.report_files import write_data, write_reports
+from eqsat.cli.report_files import is_page, write_data, write_reports
 from eqsat.cli.single_thread import stay_single_threaded
 from eqsat.cli.streams import print_model, source_of
 from eqsat.errors import InputError
@@ -52,7 +52,7 @@ def add_optimize(commands: Any) -> None:
 def _optimize(options: argparse.Namespace) -> int:
     found = destinations(options)
     given = given_settings(options)
-    if options.report or options.json or options.verbose:
+    if options.verbose or any(is_page(Path(path)) for path in options.report):
         given["reasons"] = True
     if options.require_verified and not given.get("verify", True):
         raise InputError("--require-verified and --no-verify exclude one another")

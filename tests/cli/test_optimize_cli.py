@@ -338,3 +338,17 @@ def test_metadata_go_even_where_nothing_gets_faster(folder: Path) -> None:
     onnx.save(model, "m.onnx")
     assert call(["optimize", "m.onnx", "--strip-metadata", "--in-place", "--quiet"]) == 0
     assert b"a note" not in Path("m.onnx").read_bytes()
+
+
+# --- reasons ---
+
+
+def test_a_page_and_v_find_reasons_and_json_does_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("dear.rules").write_text("real rule dear:\n    Abs(x) => Sqrt(Mul(x, x))\n    test x: T[2]\n")
+    onnx.save(parse("g (float[8] x) => (float[8] y) { y = Abs (x) }"), "abs.onnx")
+    command = ["optimize", "abs.onnx", "-o", "out.onnx", "--rules", "dear.rules", "--only", "dear", "--no-verify", "--report", "all.json"]
+    for options, known in (([], False), (["--json"], False), (["--reasons"], True), (["-v"], True), (["--report", "all.html"], True)):
+        assert call([*command, *options]) == 0
+        (record,) = json.loads(Path("all.json").read_text())["rules"]
+        assert (record["unused"] is not None) == known, options
+    capsys.readouterr()
