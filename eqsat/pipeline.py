@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec
@@ -26,13 +27,15 @@ from eqsat.garbage import collecting_rarely
 from eqsat.language.library import Library, built_in_for
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
+from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.known_versions import newer_ir
+from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
-from eqsat.model.write import has_external_data, save
+from eqsat.model.write import save
 from eqsat.parameters import value_types
 from eqsat.parameters.value_types import shown
 from eqsat.report import Original, Report, Run, report_of
@@ -46,7 +49,6 @@ from eqsat.verification.passing import passing
 Options = ParamSpec("Options")
 
 
-@dataclass(slots=True, repr=False)
 class Result:
     """An optimized model and the report of the run.
 
@@ -54,9 +56,16 @@ class Result:
     model that was given. A notebook shows a result as a table and two pictures.
     """
 
-    model: onnx.ModelProto
-    report: Report
-    original: Original
+    def __init__(self, lean: onnx.ModelProto, report: Report, original: Original) -> None:
+        """`lean` is the model, whose large weights may be apart in the file of the original's."""
+        self._lean = lean
+        self.report = report
+        self.original = original
+
+    @cached_property
+    def model(self) -> onnx.ModelProto:
+        """The optimized model."""
+        return self.original.proto if self._lean is self.original.lean else self.original.whole(self._lean)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the model to `path`, whole or not at all.
@@ -65,7 +74,11 @@ class Result:
         """
         target = Path(value_types.path("path", path))
         source = self.original.path
-        save(self.model, self.original.folder, target, None if source is None else Path(source), has_external_data(self.original.proto))
+        replaces = None if source is None else Path(source)
+        if self.original.weights is None or self._lean is self.original.lean or "model" in vars(self):
+            save(self.model, self.original.folder, target, replaces, self.original.weights is None and has_external_data(self.original.lean))
+        else:
+            save(self._lean, self.original.weights.folder, target, replaces)
 
     def as_given(self) -> Any:
         """Returns the model as the kind that `optimize` was given.
@@ -98,20 +111,21 @@ def run(source: Source, settings: Settings) -> Result:
     Raises `InputError` for mistakes of the caller, and nothing else on purpose.
     """
     with collecting_rarely():
-        this = begin(source, settings)
+        this = begin(source, settings, lean=True)
         with this.search():
             with this.stage("optimize"):
                 found = attempt(this.original.model, this.job, this.library)
             with this.stage("verify"):
-                this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+                this.checked = passing(this.original.model, this.original.lean, this.original.model.folder, this.job, this.library, found)
         if settings.tune and this.deadline.hit != INTERRUPTED:
             with this.stage("tune"):
                 _tune(this)
         return _reported(this)
 
 
-def begin(source: Source, settings: Settings) -> Run:
-    """Returns a run that has read its rules and its model, and nothing more.
+def begin(source: Source, settings: Settings, lean: bool = False) -> Run:
+    """Returns a run that has read its rules and its model, and nothing more. If it is `lean`, large
+    weights are apart.
 
     Raises `InputError` for mistakes of the caller.
     """
@@ -121,7 +135,8 @@ def begin(source: Source, settings: Settings) -> Run:
     this = Run(settings)
     with this.stage("read"):
         this.library, this.job = _read_rules(this)
-        this.original = _read_model(source, settings, this.job.valuation.target)
+        this.original = _read_model(source, settings, this.job.valuation.target, lean)
+        this.job = replace(this.job, weights=this.original.weights)
     return this
 
 
@@ -147,17 +162,21 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     return everything.select(settings.only, settings.skip), Job(settings, plan, valuation, this.deadline)
 
 
-def _read_model(source: Source, settings: Settings, target: Target) -> Original:
-    """Returns the model in normal form, prepared as the settings ask."""
+def _read_model(source: Source, settings: Settings, target: Target, lean: bool) -> Original:
+    """Returns the model in normal form, prepared as the settings ask. Large weights are apart if it is
+    to be `lean`.
+    """
     path = path_of(source)
-    proto, folder = load(source)
+    proto, folder, weights = load_lean(source) if lean else (*load(source), None)
     note = newer_ir(proto)
     stripped = _stripped(proto) if settings.strip_metadata else 0
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
-    model = normalize(proto, folder, path)
+    place = folder if weights is None else weights.folder
+    model = normalize(proto, place, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset, target.latest)
-    return Original(proto, model if wanted is proto else normalize(wanted, folder, path), folder, path, source, stripped, [note] if note else [])
+    model = model if wanted is proto else normalize(wanted, place, path)
+    return Original(proto, model, folder, path, source, stripped, [note] if note else [], weights)
 
 
 def _stripped(proto: onnx.ModelProto) -> int:
@@ -172,8 +191,8 @@ def _tune(this: Run) -> None:
     from eqsat.tuning.tune import tune
 
     original = this.original
-    tuned = tune(original.model, original.proto, original.folder, this.job, this.library, this.checked)
-    this.tuned = tuned.to_json(this.job.valuation, original.folder)
+    tuned = tune(original.model, original.lean, original.model.folder, this.job, this.library, this.checked)
+    this.tuned = tuned.to_json(this.job.valuation, original.model.folder)
     this.checked, this.tuned_job = tuned.kept.mended, tuned.kept.job
     if tuned.note:
         this.checked.found.notes.append(tuned.note)

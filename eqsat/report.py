@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import asdict, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes, count_operators
+from eqsat.model.weight_file import WeightFile, joined
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.trace import Trace, fired_rules
 from eqsat.rewriting.unused import LOST, NOTHING, STAYED, Reason
@@ -32,13 +34,15 @@ from eqsat.verification.mend import Mended
 Report: TypeAlias = dict[str, Any]
 
 
-@frozen
+@frozen(slots=False)
 class Original:
     """The model as the caller gave it, with fixed sizes in place of named dimensions."""
 
-    proto: onnx.ModelProto
+    lean: onnx.ModelProto
+    """Its message, in which large weights may be apart."""
     model: Model
-    """Its normal form, in the opset and with the inlining that the settings ask for."""
+    """Its normal form, in the opset and with the inlining that the settings ask for. Its folder has the
+    weights that are apart."""
     folder: Path | None
     """The folder of its external data."""
     path: str | None
@@ -49,6 +53,17 @@ class Original:
     """The bytes of metadata that were dropped from the message."""
     notes: list[str] = field(default_factory=list[str])
     """Remarks on the model for the reader of the report."""
+    weights: WeightFile | None = None
+    """The file of its large weights, if they are apart."""
+
+    @cached_property
+    def proto(self) -> onnx.ModelProto:
+        """Its message, with all weights that were inside."""
+        return self.whole(self.lean)
+
+    def whole(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """Returns a model of the run with those weights inside that are apart."""
+        return model if self.weights is None else joined(model, self.weights.folder)
 
 
 @mutable
@@ -94,7 +109,7 @@ class Run:
 
 def report_of(run: Run) -> Report:
     """Returns the report: the changes to the model, their reasons, and times."""
-    original, checked, found = run.original.proto, run.checked, run.checked.found
+    original, checked, found = run.original.lean, run.checked, run.checked.found
     changed = found.model is not original
     trace = found.trace
     return {
@@ -134,8 +149,8 @@ def _bound(run: Run) -> float:
 
 def _cost(run: Run) -> dict[str, Any]:
     """Returns the price of the model on the target, before and after."""
-    valuation, folder = run.job.valuation, run.original.folder
-    models = run.original.proto, run.checked.found.model
+    valuation, folder = run.job.valuation, run.original.model.folder
+    models = run.original.lean, run.checked.found.model
     both = valuation.both(*models, folder)
     before = _figures(valuation, models[0], both[0], folder)
     after = before if models[1] is models[0] else _figures(valuation, models[1], both[1], folder)
@@ -176,7 +191,7 @@ def _use(run: Run, name: str) -> dict[str, Any]:
     uses = found.trace.uses
     if name in uses.rules:
         return {"used": True, "unused": None}
-    stays = found.model is run.original.proto
+    stays = found.model is run.original.lean
     reason = uses.reasons.get(name) or (Reason(STAYED if stays else LOST) if run.settings.reasons else None)
     # What is not traced back may come from any rule that is not known to have made something else.
     proved = uses.complete or (reason is not None and reason.kind not in (NOTHING, LOST))

@@ -227,6 +227,8 @@ class Decoder:
             return
         if term.head == FOLDED:
             self.out.folded[name] = eclass
+            if self.place.draft:
+                return
         array = self.encoding.terms.literals.get(term.data[0]).array if term.head == LITERAL else self.folded[eclass]
         store_array(graph, nodes, self.place, name, array)
 

@@ -35,6 +35,7 @@ class Folding:
         self._opsets = opsets
         self._worker = worker
         self._memory = memory
+        self._folder = None if model.folder is None else str(model.folder)  # weights may be apart
         self.made: dict[Hashable, np.ndarray[Any, Any]] = {}
         """The constants that rules made and that are computed already, by recipe."""
         self._known: dict[str, np.ndarray[Any, Any]] = {}
@@ -86,7 +87,7 @@ class Folding:
             start = time.monotonic()
             try:
                 serialized = [models[key].SerializeToString() for key in batch]
-                arrays = self._worker.call("eqsat.choose.folding:compute_results", serialized, timeout=_SECONDS, memory=self._memory)
+                arrays = self._worker.call("eqsat.choose.folding:compute_results", serialized, self._folder, timeout=_SECONDS, memory=self._memory)
             except (RemoteError, WorkerDied, WorkerTimeout):
                 if len(batch) > 1:
                     batches += [batch[: len(batch) // 2], batch[len(batch) // 2 :]]
@@ -100,7 +101,8 @@ class Folding:
         model = self._constant_model(names)
         if model is None:
             raise RemoteError("ValueError", "not made of constants")
-        answer: list[Any] = self._worker.call("eqsat.choose.folding:compute", model.SerializeToString(), list(names), timeout=_SECONDS, memory=self._memory)
+        asked = (model.SerializeToString(), list(names), self._folder)
+        answer: list[Any] = self._worker.call("eqsat.choose.folding:compute", *asked, timeout=_SECONDS, memory=self._memory)
         return answer
 
     def _constant_model(self, names: Sequence[str]) -> onnx.ModelProto | None:
@@ -135,7 +137,7 @@ class Folding:
                 tensor = self._constants[name].tensor
                 if tensor.hollow or tensor.nbytes > self._memory:
                     return None
-                proto.graph.initializer.append(tensor.inline(name).proto)
+                proto.graph.initializer.append(tensor.named(name))
         given = {tensor.name for tensor in proto.graph.initializer}
         for place in sorted(nodes):
             copy = onnx.NodeProto()
@@ -170,26 +172,27 @@ def refers(node: onnx.NodeProto) -> bool:
     return False
 
 
-def compute(model: bytes, names: list[str]) -> list[Any]:
-    """Returns the values of a model without inputs. Runs in the worker.
+def compute(model: bytes, names: list[str], folder: str | None) -> list[Any]:
+    """Returns the values of a model without inputs, whose external data are in `folder`. Runs in the
+    worker.
 
     ONNX Runtime computes them, so their bits are the runtime's.
     """
     from eqsat.runtime.session import open_runtime
 
-    return open_runtime(model).run({}, names)
+    return open_runtime(model, folder).run({}, names)
 
 
-def compute_results(models: list[bytes]) -> list[Any]:
-    """Returns the results of models without inputs, None for each that the runtime refuses. Runs in
-    the worker.
+def compute_results(models: list[bytes], folder: str | None) -> list[Any]:
+    """Returns the results of models without inputs, None for each that the runtime refuses. Their
+    external data are in `folder`. Runs in the worker.
     """
     from eqsat.runtime.session import open_runtime
 
     found: list[Any] = []
     for model in models:
         try:
-            found += open_runtime(model).run({}, ["result"])
+            found += open_runtime(model, folder).run({}, ["result"])
         except Exception:
             found.append(None)
     return found

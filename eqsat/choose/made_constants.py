@@ -9,16 +9,14 @@ computes floats in double and rounds once at the end.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Any
 
-import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact, byte_size
-from eqsat.model.tensors import from_array
+from eqsat.model.tensors import Tensor
 from eqsat.operators import to_attributes
 from eqsat.terms.reading import buildable, term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Knowledge, Term
@@ -32,8 +30,6 @@ _IN_DOUBLE = frozenset(
     """.split()
 )
 _ROUNDED = frozenset({int(TensorProto.FLOAT), int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
-
-Array = np.ndarray[Any, Any]
 
 
 class MadeConstants:
@@ -70,9 +66,9 @@ class MadeConstants:
             lines.append(sources[step] if term is None else (term.head, term.data, tuple(places[child] for child in term.children)))
         return tuple(lines), self._egraph.facts[eclass]
 
-    def model(self, eclass: int, leaves: Mapping[int, Array]) -> onnx.ModelProto:
+    def model(self, eclass: int, leaves: Mapping[int, Tensor]) -> onnx.ModelProto:
         """Returns a model whose one output, `result`, is the class. `leaves` has the elements of
-        its leaves.
+        its leaves. Those that are apart stay in their file.
         """
         steps = self._steps(eclass)
         heads = [self._terms[step] for step in steps if step not in self._given]
@@ -82,8 +78,8 @@ class MadeConstants:
         for step in steps:
             if step in self._given:
                 # Half of the bytes go to the worker if the model has the conversion to double.
-                widened = double and helper.np_dtype_to_tensor_dtype(leaves[step].dtype) in _ROUNDED
-                graph.initializer.append(from_array(leaves[step], f"w{step}" if widened else f"v{step}").proto)
+                widened = double and leaves[step].dtype in _ROUNDED
+                graph.initializer.append(leaves[step].named(f"w{step}" if widened else f"v{step}"))
                 if widened:
                     graph.node.append(helper.make_node("Cast", [f"w{step}"], [f"v{step}"], to=TensorProto.DOUBLE))
             elif self._terms[step].head >= 0:

@@ -17,6 +17,7 @@ from eqsat.choose.choose import Chooser
 from eqsat.choose.folding import Folding
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
+from eqsat.model.tensors import Tensor, from_array
 from eqsat.terms.terms import CONSTANT, LITERAL
 
 # Bytes of elements sent for evaluation at once; one constant alone may exceed this
@@ -54,10 +55,10 @@ class Constants:
             self._made[eclass] = self._folding.made.get(recipes[eclass])
             if self._made[eclass] is not None:
                 continue
-            elements = {leaf: array for leaf in leaves if (array := self._element(leaf, found)) is not None}
+            elements = {leaf: tensor for leaf in leaves if (tensor := self._element(leaf, found)) is not None}
             if len(elements) == len(leaves):
                 batch[eclass] = made.model(eclass, elements)
-                size += batch[eclass].ByteSize()
+                size += sum(tensor.nbytes for tensor in elements.values())
             if size > _BATCH:
                 self._compute(batch, recipes)
                 batch, size = {}, 0
@@ -76,14 +77,14 @@ class Constants:
         term = self._stored.get(eclass)
         return None if term is None else (term.head, term.data)
 
-    def _element(self, eclass: int, found: dict[int, Array]) -> Array | None:
+    def _element(self, eclass: int, found: dict[int, Array]) -> Tensor | None:
         if eclass in found:
-            return found[eclass]
+            return from_array(found[eclass], "")
         term = self._stored.get(eclass)
         if term is None:
             return None
         if term.head == LITERAL:
             literal = self._encoding.terms.literals.get(term.data[0])
-            return literal.array if literal.concrete else None
+            return from_array(literal.array, "") if literal.concrete else None
         tensor = self._encoding.contents[term.data[0]][1].tensor
-        return None if tensor.hollow else tensor.array()
+        return None if tensor.hollow else tensor

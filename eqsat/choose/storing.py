@@ -12,6 +12,7 @@ from eqsat.frozen import mutable
 from eqsat.model.model import Constant, Graph
 from eqsat.model.names import stored_names
 from eqsat.model.tensors import from_array
+from eqsat.model.weight_file import WeightFile
 
 
 @mutable
@@ -22,6 +23,8 @@ class Place:
     # New constants become Constant nodes. Functions have no initializers, and old IR versions
     # require an input for each initializer.
     constant_nodes: bool = False
+    draft: bool = False  # whether only the nodes matter, and computed constants are not stored
+    weights: WeightFile | None = None  # the file for large new weights, if they are apart
 
 
 def begin(source: Graph) -> onnx.GraphProto:
@@ -36,11 +39,11 @@ def begin(source: Graph) -> onnx.GraphProto:
 
 def store_array(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Place, name: str, array: np.ndarray[Any, Any]) -> None:
     """Stores a new constant."""
-    tensor = from_array(array, name)
     if place.constant_nodes:
-        nodes.append(helper.make_node("Constant", [], [name], value=tensor.proto))
-    else:
-        graph.initializer.append(tensor.proto)
+        nodes.append(helper.make_node("Constant", [], [name], value=from_array(array, name).proto))
+        return
+    apart = place.weights.stored(array, name) if place.weights is not None and place.outermost else None
+    graph.initializer.append(from_array(array, name).proto if apart is None else apart)
 
 
 def store_constant(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: Place, source: Graph, name: str, constant: Constant) -> None:

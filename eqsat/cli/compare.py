@@ -302,9 +302,10 @@ def _fixed(model: Path, dims: Mapping[str, int], place: Path) -> Path:
     """The model with fixed sizes for named dimensions, as a file in the folder of the results."""
     if not dims:
         return model
+    from eqsat.model.external_data import has_external_data
     from eqsat.model.prepare import bake, dimension_names
     from eqsat.model.read import load
-    from eqsat.model.write import has_external_data, save
+    from eqsat.model.write import save
 
     proto, folder = load(model)
     names = dimension_names(proto)

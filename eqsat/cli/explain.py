@@ -101,7 +101,8 @@ class _Files:
 
     def keep(self, index: int, model: onnx.ModelProto, data: Path | None) -> None:
         """Writes the model after a step; number 0 is the original."""
-        from eqsat.model.write import has_external_data, save
+        from eqsat.model.external_data import has_external_data
+        from eqsat.model.write import save
 
         self.made()
         self.names.append(f"step-{index:03}.onnx")

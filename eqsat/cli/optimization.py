@@ -113,8 +113,8 @@ def _one(destination: Destination, options: argparse.Namespace, given: Mapping[s
 
 def _check_single_file(path: str) -> None:
     """Raises `InputError` if a model keeps its weights in another file, before the work begins."""
+    from eqsat.model.external_data import has_external_data
     from eqsat.model.sources import read_proto
-    from eqsat.model.write import has_external_data
 
     if has_external_data(read_proto(path)):
         raise InputError(f"{path}: keeps its weights in another file, so its result does not go to standard output; give a file: -o FILE")

@@ -20,10 +20,11 @@ from eqsat.comparing.child import Done, Limits, module, one_line, run
 from eqsat.comparing.optimizers import EQSAT, ORIGINAL, REMEDY, Optimizer, library_option, report_path
 from eqsat.comparing.variant import FAILED, MISSING, STOPPED, UNCHECKED, Variant
 from eqsat.errors import InputError
+from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import count_nodes, count_operators
 from eqsat.model.sources import load, read_proto
-from eqsat.model.write import has_external_data, save
+from eqsat.model.write import save
 
 _CALLERS_FAULT = 2  # the exit code of eqsat for a model that it cannot read
 _COMPLAINT = "eqsat: error: "

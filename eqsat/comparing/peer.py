@@ -15,7 +15,7 @@ from typing import Any
 
 import onnx
 
-from eqsat.model.write import has_external_data
+from eqsat.model.external_data import has_external_data
 
 _LARGE = 1024  # bytes of weights that become external, as with onnx's own function
 

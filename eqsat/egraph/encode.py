@@ -88,7 +88,7 @@ class Encoding:
 
 def constant_fact(tensor: Tensor) -> Fact:
     """Returns the fact of a stored constant, without reading large or external elements."""
-    if tensor.external is None and tensor.nbytes <= _LOOKED_AT and tensor.dtype != TensorProto.STRING:
+    if tensor.near and tensor.nbytes <= _LOOKED_AT and tensor.dtype != TensorProto.STRING:
         try:
             return from_array(tensor.array())
         except ValueError:

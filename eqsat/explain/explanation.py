@@ -131,10 +131,10 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
         this.checked = Mended(found, Verdict("skipped"))
     if found.hit != INTERRUPTED:
         with this.stage("verify"):
-            this.checked = passing(this.original.model, this.original.proto, this.original.folder, this.job, this.library, found)
+            this.checked = passing(this.original.model, this.original.lean, this.original.folder, this.job, this.library, found)
     found = this.checked.found
     cost = this.job.valuation.cost
-    before, after = (cost(model, this.original.folder) for model in (this.original.proto, found.model))
+    before, after = (cost(model, this.original.folder) for model in (this.original.lean, found.model))
     chain = _Chain(this, verify_steps, keep)
     sets: Minimal | None = None
     try:
@@ -150,7 +150,7 @@ def explain(source: Source, settings: Settings, *, seconds: float = 60.0, verify
         _unit(this.job.valuation),
         before,
         after,
-        (count_nodes(this.original.proto), count_nodes(found.model)),
+        (count_nodes(this.original.lean), count_nodes(found.model)),
         fired_rules(found.trace),
         chain.used,
         sets,
@@ -188,7 +188,7 @@ class _Chain:
         """Adds the steps one by one. Afterwards `reached` tells whether they lead to the result."""
         this, original = self._this, self._this.original
         found = this.checked.found
-        model = original.proto
+        model = original.lean
         converted = [] if original.model.proto is model else [Turn(model, original.model.proto)]
         if self._keep is not None:
             self._keep(0, model, original.folder)

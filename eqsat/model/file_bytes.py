@@ -1,4 +1,5 @@
-"""The bytes that graphs and models take in a file, external data included.
+"""The bytes that graphs and models take in a file, external data included. Weights that are apart
+count as in the file that will be written.
 
 protobuf counts the bytes of a message by writing it, so here the elements of weights are never part
 of a counted message.
@@ -13,7 +14,7 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.model.model import bodies, copy_fields
-from eqsat.model.tensors import tensor_bytes
+from eqsat.model.tensors import header, is_apart, tensor_bytes
 
 _SMALL = 1 << 12  # bytes of a tensor up to which it is counted as it is
 _LARGE = 1 << 23  # bytes of weights from which counting takes longer than going through the tensors
@@ -36,7 +37,7 @@ def _external_bytes(graph: onnx.GraphProto) -> int:
     external: dict[tuple[tuple[str, str], ...], int] = {}
     for current in _with_bodies(graph):
         for tensor in current.initializer:
-            if tensor.data_location == TensorProto.EXTERNAL:
+            if tensor.data_location == TensorProto.EXTERNAL and not is_apart(tensor):
                 place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
                 external[place] = tensor_bytes(tensor)
     return sum(external.values())
@@ -52,7 +53,7 @@ def _with_bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
 
 def _own_bytes(graph: onnx.GraphProto) -> int:
     """Returns the bytes of the message of a graph."""
-    large = [tensor for tensor in graph.initializer if tensor.HasField("raw_data")]
+    large = [tensor for tensor in graph.initializer if tensor.HasField("raw_data") or is_apart(tensor)]
     if sum(map(tensor_bytes, large)) < _LARGE:
         return graph.ByteSize()
     rest = onnx.GraphProto()
@@ -63,14 +64,9 @@ def _own_bytes(graph: onnx.GraphProto) -> int:
 def _message_bytes(tensor: TensorProto) -> int:
     """Returns the bytes of the message of a tensor."""
     size = tensor_bytes(tensor)
-    if size <= _SMALL or not tensor.HasField("raw_data"):
-        return tensor.ByteSize()
-    rest = TensorProto()
-    rest.dims.extend(tensor.dims)
-    for name in ("data_type", "name", "doc_string", "data_location"):
-        if tensor.HasField(name):
-            setattr(rest, name, getattr(tensor, name))
-    return rest.ByteSize() + _framed(size)
+    if is_apart(tensor) or (size > _SMALL and tensor.HasField("raw_data")):
+        return header(tensor).ByteSize() + _framed(size)
+    return tensor.ByteSize()
 
 
 def _framed(size: int) -> int:

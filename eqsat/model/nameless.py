@@ -12,7 +12,7 @@ from collections.abc import Iterable
 import onnx
 
 from eqsat.model.model import BODY_TYPES, copy_fields
-from eqsat.model.stand_ins import stands_in
+from eqsat.model.tensors import is_weight
 
 
 def nameless_key(model: onnx.ModelProto) -> bytes | None:
@@ -45,11 +45,10 @@ def nameless_key(model: onnx.ModelProto) -> bytes | None:
 def _content(tensor: onnx.TensorProto) -> object:
     """Returns the type of a constant and the elements that count, without its name."""
     kind = tensor.data_type, list(tensor.dims)
-    if tensor.data_location != onnx.TensorProto.EXTERNAL:
-        if stands_in(tensor):
-            return kind
-        if tensor.HasField("raw_data"):
-            return *kind, hashlib.blake2b(tensor.raw_data, digest_size=16).digest()
+    if is_weight(tensor):
+        return kind
+    if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.HasField("raw_data"):
+        return *kind, hashlib.blake2b(tensor.raw_data, digest_size=16).digest()
     bare = onnx.TensorProto()
     bare.CopyFrom(tensor)
     bare.ClearField("name")

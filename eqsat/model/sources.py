@@ -79,7 +79,7 @@ def read_proto(path: str | Path) -> onnx.ModelProto:
         raise _unreadable(str(path), error, "not a text model" if is_text else "not an ONNX model, or a truncated one") from None
     except OSError as error:
         raise InputError(f"{path}: can not read it: {error.strerror or error}") from None
-    return _readable(proto, str(path))
+    return readable(proto, str(path))
 
 
 def parse_proto(data: bytes, label: str) -> onnx.ModelProto:
@@ -91,14 +91,14 @@ def parse_proto(data: bytes, label: str) -> onnx.ModelProto:
         proto.ParseFromString(data)
     except DecodeError as error:
         raise _unreadable(label, error, "not an ONNX model, or a truncated one") from None
-    return _readable(proto, label)
+    return readable(proto, label)
 
 
 def _unreadable(label: str, error: Exception, what: str) -> InputError:
     return InputError(f"{label}: {what} ({str(error)[:120]})")
 
 
-def _readable(proto: onnx.ModelProto, label: str) -> onnx.ModelProto:
+def readable(proto: onnx.ModelProto, label: str) -> onnx.ModelProto:
     """Returns the message itself if it is a model all of whose fields are known."""
     if not proto.HasField("graph"):
         raise InputError(f"{label}: holds no graph; it is not an ONNX model")

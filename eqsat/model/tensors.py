@@ -2,7 +2,8 @@
 
 A Tensor comes from a `TensorProto` and the folder of its model, or from an array that folding
 computed. It reads its elements only on request. External data stay in their file, and only paths
-inside the model's folder are opened.
+inside the model's folder are opened. Weights that a run has moved apart (`weight_file.py`) are such
+data, too.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ import hashlib
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from eqsat.errors import InputError
 from eqsat.facts.fact import packed_bytes
@@ -27,6 +28,10 @@ _CHUNK = 1 << 20
 _PREFIX = 4096
 _TYPED = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
 _SIZED = frozenset(TensorProto.DataType.values()) - {TensorProto.STRING, TensorProto.UNDEFINED}
+_LARGE = 1 << 16  # bytes of a weight whose elements decide no shape
+_FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
+RUN_FILE = "weights-of-a-run-of-eqsat"
+"""The location of weights that a run has moved apart."""
 
 
 @frozen
@@ -36,6 +41,22 @@ class External:
     path: Path
     offset: int
     length: int
+    own: bool = False  # whether the file is the run's, which changes no byte that it has written
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes piece by piece. Raise an `InputError` where the file ends too early."""
+        left = self.length
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                while left:
+                    chunk = file.read(min(left, _CHUNK))
+                    if not chunk:
+                        raise InputError(f"{self.path}: the file ends before the {self.length} bytes at offset {self.offset} that the model wants")
+                    left -= len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise InputError(f"{self.path}: can not read external data: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,11 +74,28 @@ class Tensor:
     # The model was stripped: its file lacks all elements. Only the header is kept.
     hollow: bool = False
 
+    @property
+    def near(self) -> bool:
+        """Tell whether the elements can be read in no time: they are in memory, or in the run's file."""
+        return self.external is None or self.external.own
+
     def array(self) -> np.ndarray[Any, Any]:
-        """Return the elements; external ones are read from their file now."""
+        """Return the elements; external ones are read from their file now, or when they are used."""
         if self.external is None:
             return numpy_helper.to_array(self.proto)
+        if self.external.own:
+            kind = helper.tensor_dtype_to_np_dtype(self.dtype).newbyteorder("<")
+            return np.memmap(self.external.path, kind, "r", self.external.offset, self.dims).view(np.ndarray)
         return numpy_helper.to_array(self.inline("").proto)
+
+    def named(self, name: str) -> TensorProto:
+        """Return a message of the same constant under a name; only the run's file keeps elements."""
+        if self.external is None or not self.external.own:
+            return self.inline(name).proto
+        proto = TensorProto()
+        proto.CopyFrom(self.proto)
+        proto.name = name
+        return proto
 
     def inline(self, name: str) -> Tensor:
         """Return the same constant, named `name`, with its elements in memory."""
@@ -69,28 +107,19 @@ class Tensor:
         proto.data_type = self.dtype
         proto.dims.extend(self.dims)
         proto.name = name
-        proto.raw_data = b"".join(self._chunks(self.external))
+        proto.raw_data = b"".join(self.external.chunks())
         return Tensor(self.dtype, self.dims, self.nbytes, proto)
 
-    @staticmethod
-    def _chunks(external: External) -> Iterator[bytes]:
-        left = external.length
-        try:
-            with external.path.open("rb") as file:
-                file.seek(external.offset)
-                while left:
-                    chunk = file.read(min(left, _CHUNK))
-                    if not chunk:
-                        raise InputError(f"{external.path}: the file ends before the {external.length} bytes at offset {external.offset} that the model wants")
-                    left -= len(chunk)
-                    yield chunk
-        except OSError as error:
-            raise InputError(f"{external.path}: can not read external data: {error.strerror}") from None
+    def beginning(self, count: int) -> bytes:
+        """Return the first bytes of the elements, at most so many."""
+        if self.external is None:
+            return raw_bytes(self.proto)[:count]
+        return b"".join(replace(self.external, length=min(count, self.external.length)).chunks())
 
     def chunks(self) -> Iterator[bytes]:
         """Yield the elements as raw little-endian bytes, piece by piece."""
         if self.external is not None:
-            yield from self._chunks(self.external)
+            yield from self.external.chunks()
         else:
             yield raw_bytes(self.proto)
 
@@ -112,6 +141,25 @@ def dense_bytes(dtype: int, count: int) -> int:
 def tensor_bytes(tensor: TensorProto) -> int:
     """Return the number of bytes of a tensor's elements, wherever they are."""
     return dense_bytes(tensor.data_type, math.prod(tensor.dims))
+
+
+def header(tensor: TensorProto) -> TensorProto:
+    """Return a tensor of raw elements without them, and without their place in the file of a run."""
+    found = TensorProto(dims=tensor.dims, metadata_props=tensor.metadata_props)
+    for field in ("data_type", "name", "doc_string", *(() if is_apart(tensor) else ("data_location",))):
+        if tensor.HasField(field):
+            setattr(found, field, getattr(tensor, field))
+    return found
+
+
+def is_weight(tensor: TensorProto) -> bool:
+    """Tell whether a tensor is so large, and of such a type, that its elements decide no shape."""
+    return tensor.data_type in _FLOATS and tensor_bytes(tensor) >= _LARGE
+
+
+def is_apart(tensor: TensorProto) -> bool:
+    """Tell whether the elements of a tensor are in the file of a run."""
+    return tensor.data_location == TensorProto.EXTERNAL and any(entry.key == "location" and entry.value == RUN_FILE for entry in tensor.external_data)
 
 
 def read_tensor(proto: TensorProto, folder: Path | None) -> Tensor:
@@ -184,7 +232,7 @@ def _external(proto: TensorProto, folder: Path | None, nbytes: int) -> External:
         raise InputError(f"tensor '{proto.name}' has {length} bytes of external data where its type and dimensions want {nbytes}")
     if offset < 0 or offset + length > size:
         raise InputError(f"tensor '{proto.name}': external data '{location}' has {size} bytes, but bytes {offset} to {offset + length} are wanted")
-    return External(path, offset, length)
+    return External(path, offset, length, location == RUN_FILE)
 
 
 def from_array(array: np.ndarray[Any, Any], name: str) -> Tensor:
@@ -206,7 +254,7 @@ class ContentIndex:
 
     def key(self, tensor: Tensor) -> int:
         """Return the number of this content: equal for equal contents, and only for those."""
-        start = next(iter(tensor.chunks()), b"")[:_PREFIX]
+        start = tensor.beginning(_PREFIX)
         bucket = self._by_prefix.setdefault((tensor.dtype, tensor.dims, start), [])
         if bucket and tensor.nbytes <= _PREFIX and tensor.dtype != TensorProto.STRING:
             return bucket[0].number

@@ -12,7 +12,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,44 +21,15 @@ from onnx import TensorProto
 
 from eqsat.errors import InputError
 from eqsat.frozen import frozen
+from eqsat.model.external_data import copy_range, has_external_data, tensors_of
 from eqsat.model.file_kinds import irregular
-from eqsat.model.model import attribute_graphs
-from eqsat.model.tensors import External, read_tensor
+from eqsat.model.lean_file import pieces
+from eqsat.model.tensors import External, is_apart, read_tensor, tensor_bytes
 
 _ALIGNMENT = 16
 _PAGE = 4096
 _LARGE = 1024  # bytes; smaller tensors stay in the model file
 _PROTOBUF_LIMIT = (1 << 31) - (1 << 20)
-
-
-def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
-    """Yield every tensor of a model: initializers and attributes, in bodies and functions too."""
-    graphs = [model.graph, *(graph for info in model.training_info for graph in (info.initialization, info.algorithm))]
-    nodes = [node for function in model.functions for node in function.node]
-    for function in model.functions:
-        for attribute in function.attribute_proto:
-            if attribute.HasField("t"):
-                yield attribute.t
-    while graphs or nodes:
-        if graphs:
-            graph = graphs.pop()
-            yield from graph.initializer
-            for sparse in graph.sparse_initializer:
-                yield sparse.values
-                yield sparse.indices
-            nodes.extend(graph.node)
-            continue
-        node = nodes.pop()
-        for attribute in node.attribute:
-            if attribute.HasField("t"):
-                yield attribute.t
-            yield from attribute.tensors
-        graphs.extend(graph for _, graph in attribute_graphs(node))
-
-
-def has_external_data(model: onnx.ModelProto) -> bool:
-    """Tell whether any tensor of a model is external."""
-    return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(model))
 
 
 @frozen
@@ -72,9 +43,9 @@ class _Part:
 def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Path | None = None, outside: bool = False) -> None:
     """Write `model` to `target`. `replaces` is the file it was read from, if any.
 
-    `folder` holds the external data of `model`, which is not changed itself. With `outside`, no
-    large tensor goes into the model file. A tensor too large for protobuf never does. Raise
-    `InputError` if the target cannot be written.
+    `folder` holds the external data of `model`, which is not changed itself. Weights that are apart in
+    the file of a run go into the model file. With `outside`, no large tensor does. A tensor too large
+    for protobuf never does. Raise `InputError` if the target cannot be written.
     """
     if target.is_symlink():
         target = target.resolve()  # write the link's target and keep the link
@@ -87,12 +58,13 @@ def save(model: onnx.ModelProto, folder: Path | None, target: Path, replaces: Pa
     try:
         if any(_moves(tensor, outside, in_place) for tensor in tensors_of(model)):
             _save_with_data(model, folder, target, outside, in_place)
+        elif folder is not None and any(map(is_apart, model.graph.initializer)):
+            if not in_place or not _holds(target, pieces(model, folder)):
+                _write_pieces(pieces(model, folder), target)
         else:
             data = model.SerializeToString(deterministic=True)
-            if in_place and target.read_bytes() == data:
-                return  # a model that stays as it is keeps its time of change
-            with replacing(target) as file:
-                file.write(data)
+            if not in_place or target.read_bytes() != data:  # a model that stays as it is keeps its time of change
+                _write_pieces([data], target)
     except OSError as error:
         raise InputError(f"{target}: can not write it: {error.strerror or error}") from None
 
@@ -111,12 +83,35 @@ def _same_file(a: Path, b: Path) -> bool:
 
 
 def _inline_bytes(model: onnx.ModelProto) -> int:
-    return sum(len(tensor.raw_data) for tensor in tensors_of(model))
+    return sum(tensor_bytes(tensor) for tensor in tensors_of(model) if tensor.HasField("raw_data") or is_apart(tensor))
 
 
 def _moves(tensor: TensorProto, outside: bool, in_place: bool) -> bool:
     """Tell whether the bytes of a tensor go into the new data file."""
+    if is_apart(tensor):
+        return outside
     return not in_place if tensor.data_location == TensorProto.EXTERNAL else outside and len(tensor.raw_data) >= _LARGE
+
+
+def _write_pieces(content: Iterable[bytes | External], target: Path) -> None:
+    """Write pieces one after the other. Ranges of other files are not read."""
+    with replacing(target) as file:
+        for piece in content:
+            if isinstance(piece, External):
+                copy_range(piece, file)
+                file.seek(0, os.SEEK_END)
+            else:
+                file.write(piece)
+
+
+def _holds(target: Path, content: Iterable[bytes | External]) -> bool:
+    """Tell whether a file holds these pieces and nothing more."""
+    with target.open("rb") as file:
+        for piece in content:
+            for part in piece.chunks() if isinstance(piece, External) else [piece]:
+                if file.read(len(part)) != part:
+                    return False
+        return not file.read(1)
 
 
 def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, outside: bool, in_place: bool) -> None:
@@ -181,30 +176,6 @@ def _refer(part: _Part, name: str) -> None:
     del part.tensor.external_data[:]
     for key, value in (("location", name), ("offset", str(part.offset)), ("length", str(part.length))):
         part.tensor.external_data.add(key=key, value=value)
-
-
-def copy_range(source: External, file: BinaryIO) -> None:
-    """Append a range of one file to another, inside the kernel where the system supports it."""
-    with source.path.open("rb") as data:
-        file.flush()
-        left, position = source.length, source.offset
-        while left:
-            done = _copy_some(data.fileno(), file.fileno(), position, left)
-            if not done:
-                raise OSError(f"{source.path} ended early")
-            left -= done
-            position += done
-
-
-def _copy_some(source: int, target: int, position: int, count: int) -> int:
-    if hasattr(os, "copy_file_range"):
-        with contextlib.suppress(OSError):
-            at = os.lseek(target, 0, os.SEEK_CUR)
-            done = os.copy_file_range(source, target, min(count, 1 << 30), position, at)
-            os.lseek(target, at + done, os.SEEK_SET)
-            return done
-    os.lseek(source, position, os.SEEK_SET)
-    return os.write(target, os.read(source, min(count, 1 << 20)))
 
 
 @contextlib.contextmanager

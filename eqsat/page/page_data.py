@@ -53,8 +53,8 @@ def page_data(result: Result, settings: Settings, lines: Sequence[str]) -> dict[
     """Returns the data of the page for the result of a run. `lines` tell the run in words, each
     after its topic.
     """
-    original, folder = result.original.model, result.original.folder
-    written = original if result.model is original.proto else normalize(result.model, folder, None)
+    original = result.original.model
+    written = original if result.model is result.original.proto else normalize(result.model, result.original.folder, None)
     before, after = flat(original), flat(written)
     unchanged = result.model is result.original.proto
     became = {name: name for name in map(bare, before.values())} if unchanged else result.report["became"]
@@ -63,7 +63,7 @@ def page_data(result: Result, settings: Settings, lines: Sequence[str]) -> dict[
     valuation = _valuation(settings, result)
     strings = Strings()
     sides = [
-        _side(graph, model, kernels(valuation, model.proto, folder), place, strings)
+        _side(graph, model, kernels(valuation, model.proto, model.folder), place, strings)
         for graph, model, place in ((before, original, tree.before), (after, written, tree.after))
     ]
     return {

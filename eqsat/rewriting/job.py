@@ -13,6 +13,7 @@ from eqsat.frozen import frozen
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.model import Model
+from eqsat.model.weight_file import WeightFile
 from eqsat.regions.cut import Sizes
 from eqsat.rewriting.finished import Finished
 from eqsat.rewriting.valuation import Valuation
@@ -33,6 +34,8 @@ class Job:
     """Whether attempts keep their solved graphs, to be explained."""
     flat: bool = False
     """Whether all functions are inlined, even where the file grows."""
+    weights: WeightFile | None = None
+    """The file of the model's large weights, if they are apart."""
 
     @property
     def regions(self) -> Sizes | None:

@@ -138,11 +138,11 @@ class Regions:
         chosen: list[tuple[Solution, dict[str, int]]] = []
         for outputs, names, terms in zip(excerpt.outputs, excerpt.names, choice.terms, strict=True):
             there = replace(hollow, graph=replace(hollow.graph, outputs=tuple(outputs)))
-            decoded = Decoder(there, egraph, terms, folded, self.fresh, Place(), self.opset, originals).decode()
+            decoded = Decoder(there, egraph, terms, folded, self.fresh, Place(draft=True), self.opset, originals).decode()
             # Equal small constants of several kinds are one class, whose name comes from one of the
             # kinds.
             constants = {name: own for name, own in decoded.constants.items() if own in names}
-            common = [graph.constants[own].tensor.inline(name).proto for name, own in decoded.constants.items() if own not in names]
+            common = [graph.constants[own].tensor.named(name) for name, own in decoded.constants.items() if own not in names]
             made = [tensor for tensor in decoded.graph.initializer if tensor.name not in decoded.folded and tensor.name not in decoded.constants]
             solution = Solution(list(decoded.graph.node), outputs, constants, common + made, names, {}, decoded.became)
             chosen.append((solution, decoded.folded))

@@ -284,7 +284,8 @@ def _rewrite(
     graphs = [proto.graph, *(function.body.proto for function in model.functions.values())]
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     try:
-        decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), Place(constant_nodes=proto.ir_version < 4), proto.opset_import)
+        place = Place(constant_nodes=proto.ir_version < 4, weights=job.weights)
+        decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), place, proto.opset_import)
     except Unchanged:
         return proto, None
     called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))

@@ -17,8 +17,8 @@ import onnx
 
 from eqsat.frozen import frozen
 from eqsat.language.library import Library
+from eqsat.model.external_data import has_external_data
 from eqsat.model.model import Model, count_nodes
-from eqsat.model.write import has_external_data
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.interleaved import THREADS, NotTimed, time_rounds

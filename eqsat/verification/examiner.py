@@ -19,7 +19,7 @@ import numpy as np
 import onnx
 
 from eqsat.frozen import mutable
-from eqsat.model.write import has_external_data
+from eqsat.model.external_data import has_external_data
 from eqsat.runtime.onnx_passes import NativeFailure, inlined
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from eqsat.verification.input_ranges import nodes_in_order

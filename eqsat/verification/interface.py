@@ -12,8 +12,8 @@ import numpy as np
 import onnx
 
 from eqsat.errors import InputError
+from eqsat.model.external_data import has_external_data
 from eqsat.model.names import stored_names
-from eqsat.model.write import has_external_data
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.samples import Plan, Spec, numpy_dtype
 

@@ -22,10 +22,10 @@ from itertools import chain
 import onnx
 
 from eqsat.frozen import frozen
+from eqsat.model.external_data import has_external_data
 from eqsat.model.likeness import Keys
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
-from eqsat.model.write import has_external_data
 from eqsat.runtime.onnx_passes import NativeFailure, inferred
 from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, same_content, without_weights
 from eqsat.verification.top_level import TopLevel, identity

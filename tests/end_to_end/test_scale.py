@@ -120,6 +120,25 @@ def test_gigabytes_of_external_weights(huge: Path, tmp_path: Path, verify: bool)
     onnx.checker.check_model(str(tmp_path / "out.onnx"))
 
 
+def test_weights_inside_of_a_file_are_not_in_memory(tmp_path: Path) -> None:
+    layers, width = 4, 4096
+    weights = [TensorProto(name=f"w{layer}", data_type=TensorProto.FLOAT, dims=[width, width]) for layer in range(layers)]
+    for layer, tensor in enumerate(weights):
+        tensor.raw_data = np.full(width * width, layer + 1, np.float32).tobytes()
+    values = ["x", *(f"m{layer}" for layer in range(layers))]
+    nodes = [helper.make_node("MatMul", [values[layer], f"w{layer}"], [f"p{layer}"]) for layer in range(layers)]
+    nodes += [helper.make_node("Tanh", [f"p{layer}"], [f"t{layer}"]) for layer in range(layers)]
+    nodes += [helper.make_node("Identity", [f"t{layer}"], [values[layer + 1]]) for layer in range(layers)]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["N", width]) for name in (values[0], values[-1])]
+    model = helper.make_model(helper.make_graph(nodes, "inside", ends[:1], ends[1:], weights), ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    onnx.save(model, tmp_path / "inside.onnx")
+    run = optimize(tmp_path / "inside.onnx", tmp_path / "out.onnx", verify=False)
+    assert run["peak"][0] < GIGABYTE / 5
+    result = onnx.load(tmp_path / "out.onnx")
+    assert operators(result) == {"MatMul": layers, "Tanh": layers}
+    assert list(result.graph.initializer) == list(model.graph.initializer)
+
+
 def test_hundred_thousand_nodes(tmp_path: Path) -> None:
     """100 chains of 250 blocks; a block is two equal nodes, their sum, and an identity."""
     nodes: list[onnx.NodeProto] = []

@@ -54,10 +54,22 @@ def test_integers_and_small_weights_keep_their_elements() -> None:
     assert kept == {"table", "s", "b", "m", "v"}
 
 
-def test_a_model_with_external_data_stays_as_it_is() -> None:
-    model = network()
+def outside(dtype: type) -> onnx.ModelProto:
+    """Returns the network with its table in a file that is not there."""
+    model = network(dtype)
     table = next(tensor for tensor in model.graph.initializer if tensor.name == "table")
     table.ClearField("raw_data")
     table.data_location = TensorProto.EXTERNAL
     table.external_data.add(key="location", value="elsewhere")
+    return model
+
+
+def test_external_weights_have_stand_ins_as_well() -> None:
+    message, size = with_stand_ins(outside(np.float32))
+    assert size == 300 * 64 * 64 * 4 and b"elsewhere" not in message
+    assert own_graph(message, size, None, None, {}, 64, shared())
+
+
+def test_a_model_with_other_external_data_stays_as_it_is() -> None:
+    model = outside(np.int64)
     assert with_stand_ins(model) == (model.SerializeToString(), 0)
