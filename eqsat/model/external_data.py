@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.model.model import attribute_graphs
-from eqsat.model.tensors import External
+from eqsat.model.tensors import External, is_apart
 
 
 def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
@@ -42,6 +42,11 @@ def tensors_of(model: onnx.ModelProto) -> Iterator[TensorProto]:
 def has_external_data(model: onnx.ModelProto) -> bool:
     """Tell whether any tensor of a model is external."""
     return any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors_of(model))
+
+
+def has_foreign_data(model: onnx.ModelProto) -> bool:
+    """Tell whether any tensor of a model is in a file that is not a run's own."""
+    return any(tensor.data_location == TensorProto.EXTERNAL and not is_apart(tensor) for tensor in tensors_of(model))
 
 
 def copy_range(source: External, file: BinaryIO) -> None:

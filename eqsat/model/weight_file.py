@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto, helper
 
-from eqsat.model.external_data import copy_range, tensors_of
+from eqsat.model.external_data import copy_range, has_foreign_data
 from eqsat.model.model import without_weights
 from eqsat.model.tensors import RUN_FILE, External, header, is_apart, is_weight, read_tensor, tensor_bytes
 
@@ -101,8 +101,7 @@ def may_be_lean(model: onnx.ModelProto) -> bool:
     """Tells whether `joined` can make a model again as it was: no other weights are in files, and there
     are no fields that onnx does not know, which copies lack.
     """
-    foreign = any(tensor.data_location == TensorProto.EXTERNAL and not is_apart(tensor) for tensor in tensors_of(model))
-    return not foreign and not UnknownFieldSet(model) and not UnknownFieldSet(model.graph)
+    return not has_foreign_data(model) and not UnknownFieldSet(model) and not UnknownFieldSet(model.graph)
 
 
 def joined(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:

@@ -69,7 +69,7 @@ class Examiner:
         compared = (*(value.name for value in proto.graph.output), *inside)
         exact = {name: steers.decided[name] for name in compared if name in steers.decided}
         bounds = size_bounds(proto, steers) | size_bounds(other, _steering(other)) if plan.symbols else ()
-        dependent = depends_on_inputs(proto)
+        dependent, weights = depends_on_inputs(proto), weight_bytes(proto)
         return Request(
             original=proto.SerializeToString(),
             original_folder=_folder(original),
@@ -81,11 +81,12 @@ class Examiner:
             random=random_outputs(proto) | random_outputs(other),
             coarsest=_coarsest(proto),
             steering=Steering(steers.constants, steers.inputs, exact),
-            work=weight_bytes(proto) // 4 + _NODE_WORK * len(proto.graph.node),
+            weights=weights,
+            work=weights // 4 + _NODE_WORK * len(proto.graph.node),
             inputs=inputs,
             seed=self.seed,
             patience=self.time_limit / 8,
-            threads=min(os.cpu_count() or 1, 4) if weight_bytes(proto) > _MANY_BYTES else 1,
+            threads=min(os.cpu_count() or 1, 4) if weights > _MANY_BYTES else 1,
             custom_op_library=self.custom_op_library,
             edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),
             inside=tuple(inside),

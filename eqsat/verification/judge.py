@@ -106,6 +106,7 @@ class _Comparison:
         coarsest = samples.numpy_dtype(request.coarsest) if request.coarsest else None
         self._nudges = Nudges(
             request.original,
+            request.weights,
             request.original_folder,
             original,
             lambda model: opener(model, request.original_folder, request),

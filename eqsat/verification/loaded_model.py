@@ -18,9 +18,12 @@ from eqsat.frozen import frozen
 from eqsat.model.names import stored_names
 from eqsat.model.read import read
 from eqsat.model.sources import Source
-from eqsat.model.tensors import tensor_bytes
+from eqsat.model.tensors import is_apart, tensor_bytes
 from eqsat.operators import RANDOM
 from eqsat.verification.input_ranges import nodes_in_order
+
+COPIES = 3
+"""A weight is in memory as the file's bytes, as a tensor, and perhaps in a kernel's packed form."""
 
 _SMALL = 1024
 _PIECE = 1 << 22
@@ -53,6 +56,20 @@ def weight_bytes(proto: onnx.ModelProto) -> int:
             elif attribute.type == onnx.AttributeProto.GRAPH:
                 total += sum(tensor_bytes(tensor) for tensor in attribute.g.initializer)
     return total
+
+
+def held_bytes(weights: Iterable[onnx.TensorProto]) -> int:
+    """Returns the bytes that weights take in a process which runs models that have them. Those that are
+    apart in the file of a run take none: they are mapped, and the system drops them where memory is
+    short.
+    """
+    return COPIES * sum(tensor_bytes(tensor) for tensor in weights if not is_apart(tensor))
+
+
+def running_bytes(*models: onnx.ModelProto) -> int:
+    """Returns the bytes that all weights of some models take in a process which runs them."""
+    inside = sum(weight_bytes(model) - sum(map(tensor_bytes, model.graph.initializer)) for model in models)
+    return COPIES * inside + held_bytes(tensor for model in models for tensor in model.graph.initializer)
 
 
 def same_content(a: onnx.TensorProto, a_folder: Path | None, b: onnx.TensorProto, b_folder: Path | None) -> bool:

@@ -18,7 +18,7 @@ from onnx import helper
 from eqsat.frozen import frozen
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout
 from eqsat.verification.examiner import Examiner
-from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.loaded_model import COPIES, LoadedModel
 from eqsat.verification.regions import GIVEN, Cut
 from eqsat.verification.request import DIFFERENT
 from eqsat.verification.samples import Draw, make_plan
@@ -57,7 +57,7 @@ def locate(
 
 
 def _fault(cut: Cut, number: int, border: Collection[str], values: Mapping[str, Any], examiner: Examiner) -> Fault | None:
-    region = cut.region(number, GIVEN, examiner.memory_limit)
+    region = cut.region(number, GIVEN, examiner.memory_limit * COPIES)
     found = cut.originals(number)
     if isinstance(region, str) or not found:
         return None

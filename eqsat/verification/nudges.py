@@ -8,14 +8,18 @@ as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from eqsat.runtime.session import Session
 from eqsat.verification import tolerance
 from eqsat.verification.steering import Steering
+
+if TYPE_CHECKING:
+    import onnx
 
 _NUDGES = 16
 _WEIGHT_NUDGES = 8
@@ -36,13 +40,14 @@ class Nudge(NamedTuple):
 class Nudges:
     """The nudges of one model.
 
-    `folder` has its external data. `session` runs the model itself; `opener` opens it with other
-    weights.
+    Its `weights` are so many bytes, and `folder` has those with external data. `session` runs the model
+    itself; `opener` opens it with other weights.
     """
 
     def __init__(
         self,
         model: bytes,
+        weights: int,
         folder: str | None,
         session: Session,
         opener: Callable[[bytes], Session],
@@ -58,7 +63,7 @@ class Nudges:
         self._coarsest = coarsest
         self._seed = seed
         self._kept: dict[int, Session | None] = {}
-        self.keeps = len(model) <= _LARGEST_TO_KEEP
+        self.keeps = weights <= _LARGEST_TO_KEEP
         """Whether sessions with nudged weights are kept for further inputs."""
 
     def inputs(self, inputs: Mapping[str, Any]) -> Iterator[Nudge]:
@@ -112,26 +117,22 @@ def nudge_weights(
     folder: str | None = None,
 ) -> bytes | None:
     """Returns the model with its floating-point weights nudged, those with external data in `folder`
-    too, which then are inside of the model.
+    too, which then are inside of the model. Of external ones, only the smallest move if all would take
+    too many bytes: there are some of them in each layer.
 
     Weights in `kept` stay. So do weights of whole numbers: they may be counts or signs, whose
-    meaning a nudge would break. Returns None if no weight moves, or if they take too many bytes.
+    meaning a nudge would break. Returns None if no weight moves, or if the message is too large.
     """
     import onnx
     from onnx import numpy_helper
-    from onnx.external_data_helper import uses_external_data
-
-    from eqsat.model.tensors import tensor_bytes
 
     if len(model) > _LARGEST_MODEL_TO_NUDGE:
         return None
     proto = onnx.load_model_from_string(model)
-    if len(model) + sum(map(tensor_bytes, filter(uses_external_data, proto.graph.initializer))) > _LARGEST_MODEL_TO_NUDGE:
-        return None
     # A ConstantOfShape may hold a weight, whose elements are all equal.
     holders = (node for node in proto.graph.node if node.op_type in ("Constant", "ConstantOfShape"))
     constants = ((node.output[0], attribute.t) for node in holders for attribute in node.attribute if attribute.name == "value")
-    changed = False
+    changed, kept = False, kept | _too_many(proto.graph.initializer, _LARGEST_MODEL_TO_NUDGE - len(model))
     for name, tensor in (*((tensor.name, tensor) for tensor in proto.graph.initializer), *constants):
         if name not in kept and tensor.data_type != onnx.TensorProto.STRING:
             array = numpy_helper.to_array(tensor, folder or "")
@@ -139,6 +140,16 @@ def nudge_weights(
                 tensor.CopyFrom(numpy_helper.from_array(tolerance.nudge(array, units, generator, coarsest), tensor.name))
                 changed = True
     return proto.SerializeToString() if changed else None
+
+
+def _too_many(weights: Iterable[onnx.TensorProto], room: int) -> set[str]:
+    """Returns the names of external weights, the largest ones, for which there is no room."""
+    from onnx.external_data_helper import uses_external_data
+
+    from eqsat.model.tensors import tensor_bytes
+
+    sizes = sorted((tensor_bytes(tensor), tensor.name) for tensor in weights if uses_external_data(tensor))
+    return {name for (_, name), end in zip(sizes, accumulate(size for size, _ in sizes), strict=True) if end > room}
 
 
 def _is_whole(array: np.ndarray) -> bool:

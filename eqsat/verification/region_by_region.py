@@ -17,7 +17,7 @@ from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.regions import Cut, Region
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
 from eqsat.verification.samples import make_plan
-from eqsat.verification.whole import COPIES, TooMuch, whole
+from eqsat.verification.whole import TooMuch, whole
 
 _NAMES_GIVEN_UP = 64
 _ONLY_ONES = "it ran only at sizes that are all 1"
@@ -87,7 +87,7 @@ def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: b
         if deeper and time.monotonic() > end:
             break
         depth = deeper
-        region = cut.region(number, depth, examiner.memory_limit // COPIES)
+        region = cut.region(number, depth, examiner.memory_limit)
         if isinstance(region, str):
             part.reason = part.reason or region
             break

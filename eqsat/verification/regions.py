@@ -16,18 +16,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 import onnx
 
 from eqsat.frozen import frozen
-from eqsat.model.external_data import has_external_data
+from eqsat.model.external_data import has_foreign_data
 from eqsat.model.likeness import Keys
 from eqsat.model.model import attribute_graphs
-from eqsat.model.tensors import tensor_bytes
 from eqsat.runtime.onnx_passes import NativeFailure, inferred
-from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, same_content, without_weights
+from eqsat.verification.loaded_model import COPIES, LoadedModel, depends_on_inputs, held_bytes, same_content, without_weights
 from eqsat.verification.top_level import TopLevel, identity
 
 GIVEN = -1  # a depth: the values before a region are given, whatever nodes compute them
@@ -53,7 +52,7 @@ class Region:
         a, b = self.original.proto, self.optimized.proto
         if list(a.opset_import) != list(b.opset_import):
             return False
-        return not has_external_data(a) and not has_external_data(b) and Keys().of(a).same(Keys().of(b))
+        return not has_foreign_data(a) and not has_foreign_data(b) and Keys().of(a).same(Keys().of(b))
 
     def moving(self) -> frozenset[str]:
         """Returns the outputs that depend on the values of inputs, and not on their sizes alone."""
@@ -72,7 +71,7 @@ class Region:
             bare = onnx.ModelProto()
             bare.CopyFrom(model.proto)
             graph = bare.graph
-            if any(True for node in graph.node for _ in attribute_graphs(node)) or has_external_data(bare):
+            if any(True for node in graph.node for _ in attribute_graphs(node)) or has_foreign_data(bare):
                 return None
             for item in (*graph.input, *graph.initializer, *graph.output):
                 item.name = names.setdefault(item.name, f"v{len(names)}")
@@ -175,7 +174,7 @@ class Cut:
     def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
         """Returns the region with the nodes up to `depth` levels before it, or why there is none.
 
-        One reason is that its weights exceed `most_bytes`.
+        One reason is that its weights take more than `most_bytes` where it runs.
         """
         outputs = self._regions[number][1]
         chosen, boundary = self._chosen(number, depth)
@@ -183,7 +182,7 @@ class Cut:
         for name in boundary:
             if name not in known:
                 return f"region of {outputs[0]}: the type of value '{name}' is not known"
-        size = sum(self._bytes(side, chosen[side], boundary, outputs) for side in (0, 1))
+        size = self._bytes(chosen, boundary, outputs)
         if size > most_bytes:
             return f"region of {outputs[0]}: its weights, {size} bytes, do not fit in the memory limit"
         a, b = (LoadedModel(self._model(side, chosen[side], boundary, outputs), self._models[side].folder) for side in (0, 1))
@@ -213,11 +212,14 @@ class Cut:
                 nodes.extend((side, place) for side, place in enumerate(places) if place is not None and place not in chosen[side])
         return nodes
 
-    def _bytes(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> int:
-        """Returns the size of the weights that the model of a region holds, without making it."""
-        names = self._sides[side]
-        used = {name for place in chosen for name in names.inputs[place]}.union(outputs).difference(boundary)
-        return sum(names.bytes[place] for place in chosen) + sum(tensor_bytes(names.weights[name]) for name in used if name in names.weights)
+    def _bytes(self, chosen: tuple[set[int], set[int]], boundary: Sequence[str], outputs: Sequence[str]) -> int:
+        """Returns the bytes that the weights of a region take where it runs, without making it."""
+        inside, weights = 0, list[onnx.TensorProto]()
+        for names, places in zip(self._sides, chosen, strict=True):
+            used = {name for place in places for name in names.inputs[place]}.union(outputs).difference(boundary)
+            inside += sum(names.bytes[place] for place in places)
+            weights += [names.weights[name] for name in used if name in names.weights]
+        return COPIES * inside + held_bytes(weights)
 
     def _same_nodes(self) -> tuple[set[int], set[int]]:
         """Returns the places of the nodes that both models have.

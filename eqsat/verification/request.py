@@ -30,6 +30,7 @@ class Request:
     random: frozenset[str]  # outputs that depend on a random operator
     coarsest: str  # the coarser of bfloat16 and float16 that the original has, or ""
     steering: Steering  # the original's values that decide sizes, indices and integers
+    weights: int  # bytes of the original's weights
     work: int  # about the number of multiplications if every free dimension is 1
     inputs: Mapping[str, Any] | None
     seed: int

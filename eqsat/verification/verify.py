@@ -21,13 +21,13 @@ from eqsat.runtime.worker import Worker, shared
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.inside import difference_inside, values_inside
 from eqsat.verification.interface import checked_inputs, interface_change, same_graph
-from eqsat.verification.loaded_model import LoadedModel, load_model, weight_bytes
+from eqsat.verification.loaded_model import LoadedModel, load_model, running_bytes
 from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region_by_region import by_regions
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
 from eqsat.verification.samples import make_plan
-from eqsat.verification.whole import COPIES, TooMuch, whole
+from eqsat.verification.whole import TooMuch, whole
 
 __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "LoadedModel", "Verdict", "verify", "verify_files"]
 
@@ -128,7 +128,7 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
         inputs = checked_inputs(inputs, plan)
     if same:
         return _unchanged()
-    if (weight_bytes(original.proto) + weight_bytes(optimized.proto)) * COPIES > examiner.memory_limit:
+    if running_bytes(original.proto, optimized.proto) > examiner.memory_limit:
         return by_regions(original, optimized, examiner, "the weights do not fit in the memory limit")
     many = inputs is None and max(len(model.proto.graph.node) for model in (original, optimized)) > _MANY_NODES
     doubt = ""

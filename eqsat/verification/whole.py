@@ -21,9 +21,6 @@ from eqsat.verification.regions import Cut, Region
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Edge, Plan, make_plan
 
-COPIES = 3
-"""A weight is in memory as the file's bytes, as a tensor, and perhaps in a kernel's packed form."""
-
 
 class TooMuch(Exception):
     """The models cannot run as a whole; the text says why."""
@@ -94,7 +91,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
     cut, end = Cut(original, optimized), time.monotonic() + request.patience
     sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
     for number in range(len(cut)):
-        region = cut.region(number, 0, examiner.memory_limit // COPIES)
+        region = cut.region(number, 0, examiner.memory_limit)
         if isinstance(region, str) or time.monotonic() > end:
             verdict.notes.append(f"sizes of {sizes[0]} were not tried everywhere: {region if isinstance(region, str) else 'running takes long'}")
             return

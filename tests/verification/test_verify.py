@@ -97,6 +97,18 @@ def test_external_weights_are_nudged(tmp_path: Path) -> None:
     assert 0 < change.max() < 1e-5
 
 
+def test_the_smallest_external_weights_are_nudged_where_not_all_have_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    proto = model("g (int64[N] i) => (float[N, 16] y) { t = Gather(w, i) y = Mul(t, s) }", w=WEIGHT, s=WEIGHT[0])
+    onnx.save(proto, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
+    outside = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    data = outside.SerializeToString()
+    monkeypatch.setattr("eqsat.verification.nudges._LARGEST_MODEL_TO_NUDGE", len(data) + WEIGHT[0].nbytes)
+    nudged = nudge_weights(data, 1, np.random.default_rng(0), None, folder=str(tmp_path))
+    assert nudged is not None
+    w, s = onnx.load_model_from_string(nudged).graph.initializer
+    assert w == outside.graph.initializer[0] and 0 < np.abs(numpy_helper.to_array(s) - WEIGHT[0]).max() < 1e-5
+
+
 def test_a_weight_that_became_constant_gives_the_same_bits() -> None:
     head = "g (float[N, 256] x) => (float[N, 48] y)"
     weight = np.random.default_rng(0).standard_normal((48, 256)).astype(np.float32)
