@@ -4,7 +4,7 @@ what authors overlook.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import islice
 from random import Random
@@ -660,14 +660,24 @@ TRAPS: Mapping[str, tuple[str, Callable[[Instance], bool]]] = {
 
 
 @cache
-def many(name: str) -> list[Instance]:
-    return list(islice(draw(rules()[name], 11), 1200))
+def source(name: str) -> tuple[list[Instance], Iterator[Instance]]:
+    """Returns the instances of a rule that tests have drawn, and those that are left."""
+    return [], islice(draw(rules()[name], 11), 1200)
+
+
+def many(name: str) -> Iterator[Instance]:
+    """Yields instances of a rule, always the same. Each is drawn when a test first asks for it."""
+    known, left = source(name)
+    yield from known
+    for instance in left:
+        known.append(instance)
+        yield instance
 
 
 @pytest.mark.parametrize("trap", spread(TRAPS, every=20))
 def test_what_wrong_rules_overlook_occurs(trap: str) -> None:
     name, occurs = TRAPS[trap]
-    assert sum(map(occurs, many(name))) >= 3
+    assert len(list(islice(filter(occurs, many(name)), 3))) == 3
 
 
 def test_types_are_mixed_where_onnx_allows_it() -> None:
