@@ -382,17 +382,19 @@ def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
 
 
 def foldable(encoding: Encoding, limit: int) -> list[int]:
-    """Returns the references of constant tensors that evaluation reaches without a value above
-    `limit` bytes.
+    """Returns the references of constant tensors that their own nodes compute from stored constants,
+    without a value above `limit` bytes. The sizes of an input may be known, but not by its nodes.
     """
-    heavy: set[int] = set()
+    reached: set[int] = set()
     found: list[int] = []
     terms = encoding.terms
     for entry in encoding.entries:
         knowledge = terms.facts.get(encoding.facts[entry.eclass])
         facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
-        if any((byte_size(fact) or 0) > limit for fact in facts) or any(child in heavy for child in entry.children):
-            heavy.add(entry.eclass)
-        elif isinstance(knowledge, Fact) and knowledge.const and knowledge.other is None and (entry.head >= 0 or entry.head == PROJECTION):
+        const = isinstance(knowledge, Fact) and knowledge.const
+        if any((byte_size(fact) or 0) > limit for fact in facts) or not reached.issuperset(entry.children) or (entry.head == INPUT and not const):
+            continue
+        reached.add(entry.eclass)
+        if isinstance(knowledge, Fact) and const and knowledge.other is None and (entry.head >= 0 or entry.head == PROJECTION):
             found.append(entry.eclass)
     return found

@@ -367,7 +367,9 @@ class Program:
     def _literals(self) -> None:
         """Adds the law that joins values of known integers with their literal."""
         literal = self.callback(self._literal, "literal")
-        self.rule("laws", "literal", f"(= f (fact x)) (= l (py-call {literal} f)) (!= l {NOTHING})", "(union x (Literal l))")
+        # The fact of a literal says that the value is constant, which its own nodes may not tell.
+        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} l)"
+        self.rule("laws", "literal", f"(= f (fact x)) (= l (py-call {literal} f)) (!= l {NOTHING})", f"(union x (Literal l)) (set (fact x) {fact})")
 
     def _literal_fact(self, handle: int) -> int:
         return self.encoding.terms.fact(fact_of(self.encoding.terms.literals.get(handle)))

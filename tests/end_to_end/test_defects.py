@@ -524,3 +524,15 @@ def test_the_runtime_refuses_pools_of_images_without_pixels() -> None:
     assert "AveragePool" in operators(optimize(model, dims={"W": 28}))
     power = parse("g (float[2, 64, 28, W] x) => (float[2, 64, 28, W] y) { y = LRN <size = 5, beta = 0.6> (x) }")
     assert operators(optimize(power)) == {"LRN": 1}
+
+
+def test_what_follows_from_the_sizes_of_an_input_is_constant_in_the_same_run() -> None:
+    """The sizes are known, but their own nodes read the input, so these cannot compute them."""
+    model = parse(
+        """g (float[3] z) => (float[3] y, float[6] w) <float one = {1}> {
+            s = Shape (z)  k = ConstantOfShape (s)  a = Add (z, k)  y = Exp (a)
+            t = Add (s, s)  u = ConstantOfShape (t)  w = Add (u, one)
+        }"""
+    )
+    result = optimize(model, target="launches")
+    assert operators(result) == {"Exp": 1} and [tensor.name for tensor in result.graph.initializer] == ["w"]
