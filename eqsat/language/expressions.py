@@ -133,7 +133,7 @@ class _Evaluation:
         return self._list(result) if is_list(result) else result
 
     def comparison(self, expression: syntax.Comparison, names: Names) -> Value | None:
-        if len(expression.operators) > 1:
+        if len(expression.operators) != 1:
             return every(self._comparisons(expression.operands, expression.operators, names))
         left, right = self.value(expression.operands[0], names), self.value(expression.operands[1], names)
         self._operate(left, right)
