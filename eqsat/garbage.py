@@ -6,7 +6,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_OBJECTS = 300_000  # made between two runs of the cycle collector: more than a model of a hundred nodes needs
+_OBJECTS = 1_000_000  # made between two runs of the cycle collector: more than a model of a thousand nodes needs
 
 
 def collect_rarely() -> None:

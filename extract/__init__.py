@@ -13,8 +13,9 @@ from dataclasses import replace
 from .choosing import WORK, Method, choose
 from .graph import Choice, ExtractionError, Graph, Node, Term, check
 from .memory import demand
+from .unlimited import Unlimited
 
-__all__ = ["Choice", "ExtractionError", "Graph", "Method", "Node", "Term", "check", "extract"]
+__all__ = ["Choice", "ExtractionError", "Graph", "Method", "Node", "Term", "Unlimited", "check", "extract"]
 
 
 def extract(
@@ -26,6 +27,7 @@ def extract(
     work: float = WORK,
     gap: float = 0.0,
     memory_limit: int | None = None,
+    unlimited: Unlimited | None = None,
     reprice: Callable[[Choice], Iterable[Term]] | None = None,
 ) -> Choice:
     """Choose one node for each class that the roots need, without cycles, at least total cost.
@@ -50,6 +52,9 @@ def extract(
     earlier, and the choice is still valid. `memory_limit` (bytes) refuses a graph that needs more
     before the work begins.
 
+    `unlimited` keeps what "exact" finds before it looks at the limits. Pass one object to extractions
+    that differ in their limits alone: the result is the same, and the later ones are quicker.
+
     `reprice` receives each choice found and returns terms the graph lacks: costs that only a whole
     choice reveals. The extraction starts again with these terms until none are new. The bound
     belongs to the last problem.
@@ -61,7 +66,7 @@ def extract(
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     if memory_limit is not None:
         demand(graph, memory_limit)
-    choice = choose(graph, method, initial, deadline, work, gap)
+    choice = choose(graph, method, initial, deadline, work, gap, unlimited)
     check(graph, choice)
     while reprice is not None:
         terms = tuple(term for term in reprice(choice) if term not in graph.terms)

@@ -19,6 +19,7 @@ from .problem import Problem
 from .proving import improve
 from .resources import within_limits
 from .search import Search
+from .unlimited import Unlimited
 from .work import Work
 
 WORK = 20.0
@@ -27,7 +28,9 @@ WORK = 20.0
 Method = Literal["exact", "greedy", "tree"]
 
 
-def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float, gap: float = 0.0) -> Choice:
+def choose(
+    graph: Graph, method: Method, initial: Mapping[int, int] | None, deadline: float | None, work: float, gap: float = 0.0, unlimited: Unlimited | None = None
+) -> Choice:
     """Make a choice by `method`. The caller still has to check it."""
     known = None if initial is None else walk(graph, initial)
     problem, scale, units = prepare(graph, known)
@@ -43,7 +46,11 @@ def choose(graph: Graph, method: Method, initial: Mapping[int, int] | None, dead
     elif method == "greedy":
         found = _searched(problem, known, spent)
     else:
-        found = _proved(problem, known, spent)
+        found = None if unlimited is None else unlimited.known(problem, spent)
+        if found is None:
+            found = _proved(problem, known, spent)
+            if unlimited is not None:
+                unlimited.keep(problem, spent, found)
     limited = not problem.allows(found.picks)
     bound = found.bound
     if limited:

@@ -29,6 +29,18 @@ _ABSURD = float(1 << 60)
 
 
 @mutable
+class Shared:
+    """What is known of terms by all on which it depends. The e-graphs of one vocabulary share it, for
+    one target, the same sizes and one opset: most of their terms are the same.
+    """
+
+    prices: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
+    nodes: dict[tuple[int, ...], PricedNode] = field(default_factory=dict[tuple[int, ...], PricedNode])
+    models: dict[tuple[int, tuple[int, ...]], bytes | None] = field(default_factory=dict[tuple[int, tuple[int, ...]], bytes | None])
+    """By an opset too: the single-node models that tell whether the result may have terms."""
+
+
+@mutable
 class Prices:
     """The prices of the terms of one e-graph."""
 
@@ -40,8 +52,7 @@ class Prices:
     inside: Callable[[Term], int]
     """Returns the launches of a term with bodies, or of a call."""
     opset: int = NEWEST  # in which terms are written
-    _known: dict[tuple[int, ...], Price] = field(default_factory=dict[tuple[int, ...], Price])
-    _nodes: dict[tuple[int, ...], PricedNode] = field(default_factory=dict[tuple[int, ...], PricedNode])
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def predicts(self) -> bool:
@@ -71,10 +82,10 @@ class Prices:
         if signature.opaque:
             launches = self.inside(term)
             return Price(launches * self.target.start, launches, 0.0, 0.0, "launch", 0.0)
-        key = self._key(term)
-        found = self._known.get(key)
+        key = self.key(term)
+        found = self.shared.prices.get(key)
         if found is None:
-            found = self._known[key] = self._expanded(signature.operator, self.priced(self.priced_node(term)))
+            found = self.shared.prices[key] = self._expanded(signature.operator, self.priced(self.priced_node(term)))
         return found
 
     def _expanded(self, operator: Operator, found: Price) -> Price:
@@ -102,13 +113,13 @@ class Prices:
 
     def priced_node(self, term: Term) -> PricedNode:
         """Returns a term as a node that the target can price."""
-        key = self._key(term)
-        found = self._nodes.get(key)
+        key = self.key(term)
+        found = self.shared.nodes.get(key)
         if found is None:
-            found = self._nodes[key] = self._priced_node(term)
+            found = self.shared.nodes[key] = self._priced_node(term)
         return found
 
-    def _key(self, term: Term) -> tuple[int, ...]:
+    def key(self, term: Term) -> tuple[int, ...]:
         """Returns everything on which the price of a term depends."""
         facts = self.egraph.facts
         return (term.head, *term.data, facts[term.eclass], *[facts[child] for child in term.children])
@@ -130,13 +141,20 @@ class Prices:
 
 
 def prices_of(
-    encoding: Encoding, egraph: EGraph, target: Target, objective: Objective, sizes: Mapping[str, int], count: NodeCount, opset: int = NEWEST
+    encoding: Encoding,
+    egraph: EGraph,
+    target: Target,
+    objective: Objective,
+    sizes: Mapping[str, int],
+    count: NodeCount,
+    opset: int = NEWEST,
+    shared: Shared | None = None,
 ) -> Prices:
     """Returns the prices of an e-graph whose terms are written in an opset. Nodes with bodies launch
-    as often as they have nodes.
+    as often as they have nodes. What is `shared` with other e-graphs is not computed again.
     """
     inside: dict[tuple[int, tuple[int, ...]], int] = {}
     for entry in encoding.entries:
         if entry.head >= 0 and encoding.terms.signatures[entry.head].opaque:
             inside[entry.head, entry.data] = count.nodes([encoding.nodes[entry.eclass].proto])
-    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1), opset)
+    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1), opset, shared or Shared())

@@ -71,31 +71,40 @@ def unwritable(prices: Prices, made: Iterable[Term], opset: int, worker: Worker)
     A missing kernel of ONNX Runtime matters only if it has one for each node of the original.
     Definitions are allowed only for the operators that the target assembles from them.
     """
-    encoding, egraph = prices.encoding, prices.egraph
-    # The answer depends only on a term and the facts of its children. Repeated layers share it.
-    alike: dict[tuple[int, tuple[int, ...], tuple[int, ...]], list[Term]] = {}
+    encoding = prices.encoding
+    known = prices.shared.models
     found: set[Term] = set()
+    models: dict[bytes, list[Term]] = {}
     for term in made:
         if not prices.runs(term):
             found.add(term)
         elif _has_laws(encoding, term):
-            alike.setdefault((term.head, term.data, tuple(egraph.facts[child] for child in term.children)), []).append(term)
-    models: dict[bytes, list[Term]] = {}
-    for same in alike.values():
-        spelled = written(encoding, egraph, same[0], opset)
-        if isinstance(spelled, Definition) and encoding.terms.signatures[same[0].head].operator.name in prices.target.assembles:
-            continue
-        if not isinstance(spelled, Written):
-            found.update(same)
-            continue
-        facts = _inputs(encoding, egraph, same[0])
-        model = alone(spelled.operator, spelled.attributes, [source_fact(source, facts) for source in spelled.inputs], _outputs(encoding, same[0]))
-        if model is not None:
-            models.setdefault(model, []).extend(same)
+            # The answer depends only on a term and the facts around it. Repeated layers share it.
+            key = opset, prices.key(term)
+            if key not in known:
+                known[key] = _alone(prices, term, opset)
+            model = known[key]
+            if model is None:
+                found.add(term)
+            elif model:
+                models.setdefault(model, []).append(term)
     lacking = refused(models, worker)
     if lacking and not refused(_own_nodes(encoding), worker):
         found.update(term for model in lacking for term in models[model])
     return found
+
+
+def _alone(prices: Prices, term: Term, opset: int) -> bytes | None:
+    """Returns the single-node model that tells whether the target has a kernel for a term. It is empty
+    if the answer does not matter, and None if the opset cannot spell the term.
+    """
+    encoding, egraph = prices.encoding, prices.egraph
+    spelled = written(encoding, egraph, term, opset)
+    if isinstance(spelled, Written):
+        facts = _inputs(encoding, egraph, term)
+        return alone(spelled.operator, spelled.attributes, [source_fact(source, facts) for source in spelled.inputs], _outputs(encoding, term)) or b""
+    assembled = isinstance(spelled, Definition) and encoding.terms.signatures[term.head].operator.name in prices.target.assembles
+    return b"" if assembled else None
 
 
 def _own_nodes(encoding: Encoding) -> Iterator[bytes]:

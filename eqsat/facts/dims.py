@@ -265,6 +265,8 @@ def equal(a: Dim, b: Dim) -> bool | None:
         return None
     if a == b:
         return True
+    if isinstance(a, int) and isinstance(b, int):
+        return False
     lower, upper = bounds(sub(a, b))
     return False if (lower is not None and lower > 0) or (upper is not None and upper < 0) else None
 

@@ -68,14 +68,17 @@ class _Evaluation:
     def value(self, expression: Expression, names: Names) -> Value | None:
         if self.depth == DEPTH_LIMIT:
             raise Unevaluable(expression.place, "the expression is nested too deep")
-        self.depth += 1
         try:
             self._spend(1)
-            return _CASES.get(type(expression), _Evaluation.none)(self, expression, names)
+            if type(expression) is syntax.Name and expression.name in names:  # most expressions are names
+                return names[expression.name]
+            self.depth += 1
+            found = _CASES.get(type(expression), _Evaluation.none)(self, expression, names)
         except NoValue as error:
+            # It ends the evaluation, so the depth does not matter any more.
             raise Unevaluable(expression.place, str(error)) from None
-        finally:
-            self.depth -= 1
+        self.depth -= 1
+        return found
 
     def _spend(self, steps: int) -> None:
         self.steps += steps
@@ -130,7 +133,11 @@ class _Evaluation:
         return self._list(result) if is_list(result) else result
 
     def comparison(self, expression: syntax.Comparison, names: Names) -> Value | None:
-        return every(self._comparisons(expression.operands, expression.operators, names))
+        if len(expression.operators) != 1:
+            return every(self._comparisons(expression.operands, expression.operators, names))
+        left, right = self.value(expression.operands[0], names), self.value(expression.operands[1], names)
+        self._operate(left, right)
+        return compare(expression.operators[0], left, right)
 
     def unary(self, expression: syntax.Unary, names: Names) -> Value | None:
         value = self.value(expression.operand, names)
@@ -167,7 +174,7 @@ class _Evaluation:
         whole = True
         for item in source:
             inner[expression.target] = item
-            kept = every(condition(self.value(test, inner)) for test in expression.conditions)
+            kept = every(condition(self.value(test, inner)) for test in expression.conditions) if expression.conditions else True
             if kept is not False:
                 # Even if the condition is unknown, the item must have a value.
                 found.append(self.value(expression.item, inner))

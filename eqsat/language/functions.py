@@ -49,7 +49,8 @@ class Function:
 
     def work(self, arguments: tuple[Value | None, ...]) -> int:
         """The number of steps that a call costs."""
-        return effort(arguments) * sum(map(leaves, arguments)) ** (self.degree - 1)
+        steps = effort(arguments)
+        return steps if self.degree == 1 else steps * sum(map(leaves, arguments)) ** (self.degree - 1)
 
     def apply(self, arguments: tuple[Value | None, ...]) -> Value | None:
         """The value for `arguments`, whose number must fit; raises `NoValue` if there is none."""

@@ -75,21 +75,19 @@ def is_number(value: Value | None) -> TypeGuard[Number]:
 
 def sort_of(value: Value) -> Sort:
     """The sort of a value. A list of tensors and an empty list are both written `Sort.LIST`."""
-    match value:
-        case bool():
-            return Sort.BOOLEAN
-        case int() | Poly():
-            return Sort.INTEGER
-        case float():
-            return Sort.FLOAT
-        case str():
-            return Sort.STRING
-        case DType():
-            return Sort.DTYPE
-        case Tensor():
-            return Sort.TENSOR
-        case _:
-            return Sort.LIST
+    return _SORTS.get(type(value)) or (Sort.FLOAT if isinstance(value, float) else Sort.LIST)
+
+
+_SORTS: dict[type[Value], Sort] = {
+    bool: Sort.BOOLEAN,
+    int: Sort.INTEGER,
+    Poly: Sort.INTEGER,
+    float: Sort.FLOAT,
+    str: Sort.STRING,
+    DType: Sort.DTYPE,
+    Tensor: Sort.TENSOR,
+    tuple: Sort.LIST,
+}
 
 
 def article(sort: Sort) -> str:
@@ -206,7 +204,8 @@ def at_most(a: Known, b: Known) -> bool | None:
     return True if lower is not None and lower >= 0 else False if upper is not None and upper < 0 else None
 
 
-# By symbol, the comparison of integers, and that of floats as in IEEE 754, where NaN has no order.
+# By symbol, the comparison of symbolic integers, and that of floats as in IEEE 754, where NaN has no
+# order. Known integers compare like floats, which is quicker.
 _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float, float], bool]]] = {
     "<": (lambda a, b: negation(at_most(b, a)), operator.lt),
     "<=": (at_most, operator.le),
@@ -222,6 +221,8 @@ def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
     if not is_number(a) or not is_number(b):
         raise NoValue(f"{described(a)} and {described(b)} are in no order")
     integers, floats = _ORDERS[symbol]
+    if type(a) is int and type(b) is int:
+        return floats(a, b)
     if is_integer(a) and is_integer(b):
         return integers(a, b)
     return None if isinstance(a, Poly) or isinstance(b, Poly) else floats(a, b)

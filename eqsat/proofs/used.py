@@ -71,8 +71,10 @@ class _Choice:
         self._begun = begun
         self._goal = goal
         self._found = found
-        # The terms that are there: those of the original, and those on the ways that were found.
-        self._there = {eclass: set(terms) for eclass, terms in own.items()}
+        # The terms that are there, of the classes that were looked at: those of the original, and those
+        # on the ways that were found. A choice for one group looks at few classes of the graph.
+        self._there: dict[int, set[Term]] = {}
+        self._own = own
         self._made: list[Term] = []  # by rules, and not yet followed
         self._chosen = {proofs.normal(term) for term in goal.values()}
 
@@ -91,7 +93,7 @@ class _Choice:
         # No node of the original is of these classes, so a way to another class has made a term.
         for term in late:
             if not self._is_there(term):
-                made = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
+                made = [other for other in self._of(term.eclass) if other.head not in _GIVEN]
                 self._found.complete &= any(self._follow(other, term, 0) for other in made) or self._is_made_below(term)
                 self._follow_made()
 
@@ -119,7 +121,7 @@ class _Choice:
         for term in edge.makes():
             if not self._is_there(term):
                 self._made.append(term)
-            self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))
+            self._of(term.eclass).add(self._proofs.normal(term))
         if edge.equation is not None:
             self._found.rules.add(edge.name)
             self._found.equations.add(edge.equation)
@@ -134,12 +136,19 @@ class _Choice:
 
     def _make(self, term: Term, depth: int) -> bool:
         """Notes the rules that make a term which an equation needs. Tells whether they are known."""
-        there = [other for other in self._there.get(term.eclass, ()) if other.head not in _GIVEN]
-        self._there.setdefault(term.eclass, set()).add(self._proofs.normal(term))  # a circle ends here
+        there = [other for other in self._of(term.eclass) if other.head not in _GIVEN]
+        self._of(term.eclass).add(self._proofs.normal(term))  # a circle ends here
         return any(self._follow(other, term, depth + 1) for other in there)
 
     def _is_there(self, term: Term) -> bool:
-        return self._proofs.normal(term) in self._there.get(term.eclass, ())
+        return self._proofs.normal(term) in self._of(term.eclass)
+
+    def _of(self, eclass: int) -> set[Term]:
+        """Returns the terms of a class that are there."""
+        found = self._there.get(eclass)
+        if found is None:
+            found = self._there[eclass] = set(self._own.get(eclass, ()))
+        return found
 
     def _dear(self, edge: Edge) -> float:
         """Returns how little an equation suits the terms that are there or chosen."""

@@ -19,13 +19,17 @@ _SMALL = 512  # bytes of a constant that counts by its elements; a larger one co
 
 def is_region(solution: Solution, nodes: Sequence[onnx.NodeProto], constants: Mapping[str, Constant]) -> bool:
     """Tells whether a solution has just these nodes of its region, over the same inputs and constants.
+    No node has a body.
 
     Nodes and `constants` have the names of the excerpt, as the solution has.
     """
     chosen, outputs = _without_copies(solution)
     if len(chosen) != len(nodes):
         return False
-    small = [_named(constant.tensor, name) for name, constant in constants.items() if _is_small(constant.tensor)]
+    # The excerpt has the constants of all regions.
+    read = dict.fromkeys([*(name for node in (*nodes, *chosen) for name in node.input), *solution.constants.values(), *outputs])
+    there = [(name, constants[name].tensor) for name in read if name in constants]
+    small = [_named(tensor, name) for name, tensor in there if _is_small(tensor)]
     known = {tensor.name for tensor in small}
     if any(name != own and own not in known for name, own in solution.constants.items()):
         return False

@@ -25,7 +25,7 @@ from eqsat.choose.dump import Dump, operators
 from eqsat.choose.extractions import Extractions
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import Prices, prices_of
+from eqsat.choose.prices import Prices, Shared, prices_of
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
@@ -122,6 +122,7 @@ class Rewriter:
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
         self._extractions = Extractions()
+        self._shared: dict[int, Shared] = {}  # by opset
         self._growth = options.growth
         self._simplified: tuple[_Task, EGraph] | None = None
         self.trace = trace
@@ -347,7 +348,8 @@ class Rewriter:
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
     def _prices(self, encoding: Encoding, egraph: EGraph, opset: int) -> Prices:
-        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count, opset)
+        shared = self._shared.setdefault(opset, Shared())
+        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count, opset, shared)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

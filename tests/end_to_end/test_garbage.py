@@ -32,7 +32,7 @@ def test_a_run_collects_rarely_and_leaves_the_collector_as_it_was() -> None:
     seen: list[tuple[int, int, int]] = []
     eqsat.optimize(model(), verify=False, progress=lambda _: seen.append(gc.get_threshold()))
     assert seen
-    assert {thresholds[0] for thresholds in seen} == {300_000}
+    assert {thresholds[0] for thresholds in seen} == {1_000_000}
     assert gc.get_threshold() == USUAL
 
 
@@ -47,7 +47,7 @@ def test_the_first_of_two_runs_to_end_changes_nothing() -> None:
     one.__enter__()
     other.__enter__()
     one.__exit__(None, None, None)
-    assert gc.get_threshold()[0] == 300_000
+    assert gc.get_threshold()[0] == 1_000_000
     other.__exit__(None, None, None)
     assert gc.get_threshold() == USUAL
 

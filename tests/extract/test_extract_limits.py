@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from eqsat.extract import ExtractionError, Graph, Node, extract
+from eqsat.extract import ExtractionError, Graph, Node, Unlimited, extract
 from eqsat.extract.preparation import prepare
 from eqsat.extract.solver import solve
 from eqsat.extract.work import Work
@@ -49,6 +49,18 @@ def test_exact_equals_exhaustive_search(shape: str, count: int) -> None:
             with pytest.raises(ExtractionError, match="within the limits") as raised:
                 extract(graph)
             assert "no proof" not in str(raised.value)
+
+
+@pytest.mark.parametrize("work", [20.0, 0.0])
+@pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
+def test_what_was_found_without_limits_changes_no_choice(shape: str, work: float) -> None:
+    draw = Random(f"unlimited {shape}")
+    for _ in range(30):
+        graph, choices = drawn_limits(draw, shape, draw.choice([1, 2]))
+        if lawful(graph, choices):
+            initial, known, free = draw.choice([None, draw.choice(choices)]), Unlimited(), replace(graph, limits=(math.inf,) * len(graph.limits))
+            for limits in draw.sample([free, graph], 2):
+                assert extract(limits, initial=initial, work=work, unlimited=known) == extract(limits, initial=initial, work=work)
 
 
 @pytest.mark.parametrize("shape", spread(sorted(FAMILIES), every=4))
