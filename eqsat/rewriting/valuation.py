@@ -2,7 +2,7 @@
 
 ONNX Runtime fuses nodes and converts layouts when it loads a model. So Valuation asks ONNX Runtime
 for the graph that it would run, and prices that graph. The graph is priced as written on other
-targets, and where ONNX Runtime refuses the model or would need too much memory.
+targets, and where ONNX Runtime refuses the model or would need too much memory or time.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
+_MOST_NODES = 20_000  # nodes up to which the runtime is asked; on deeper chains it takes more than in proportion
 _KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves
 _SMALL = 1 << 26  # bytes of a model up to which it is kept to remember its figures
 EQUALLY_DEAR = 0.0005
@@ -183,7 +184,7 @@ class Valuation:
         """Returns the price of each node that runs. The message has stand-ins for large weights, and
         the graph is `stored` in as many bytes.
         """
-        if self.asks and stored > self.memory // _COPIES:
+        if self.asks and (stored > self.memory // _COPIES or len(model.graph.node) > _MOST_NODES):
             self.asks = False
         if self.asks:
             try:
