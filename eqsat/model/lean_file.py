@@ -17,7 +17,7 @@ from onnx import GraphProto, ModelProto, TensorProto
 from eqsat.model.file_kinds import TEXT_FORMATS
 from eqsat.model.model import copy_fields
 from eqsat.model.sources import Source, load, path_of, readable
-from eqsat.model.tensors import External, header, is_apart, read_tensor, tensor_bytes
+from eqsat.model.tensors import LARGE, External, header, is_apart, read_tensor, tensor_bytes
 from eqsat.model.weight_file import WORTH, WeightFile, apart, is_plain, may_be_lean
 
 _GRAPH = ModelProto.DESCRIPTOR.fields_by_name["graph"].number
@@ -27,6 +27,8 @@ _SIZED = 2  # the kind of fields that begin with their length
 _FIXED = {1: 8, 5: 4}  # by kind, the bytes of fields of a fixed length
 _VARYING = 0
 _HEADER = 1 << 12  # bytes of a message around its elements, at most
+_MANY = 1 << 20  # fields of a graph, or of a model, that take longer to go through than to parse
+_FEW = 1 << 8  # fields of a tensor whose elements are one field
 
 
 class _Unusual(Exception):
@@ -52,7 +54,7 @@ def read_lean(path: Path) -> tuple[ModelProto, WeightFile] | None:
     try:
         with path.open("rb") as file:
             return _read(file, path, file.seek(0, 2))
-    except (OSError, DecodeError, _Unusual):
+    except (OSError, ValueError, DecodeError, _Unusual):
         return None
 
 
@@ -64,7 +66,7 @@ def _read(file: BinaryIO, path: Path, size: int) -> tuple[ModelProto, WeightFile
     parts: list[bytes | tuple[TensorProto, External]] = []
     copied = value
     for number, first, inside, last in _fields(file, value, end):
-        if number == _INITIALIZER and (found := _weight(file, path, inside, last)) is not None:
+        if number == _INITIALIZER and last - inside >= LARGE and (found := _weight(file, path, inside, last)) is not None:
             parts += [_bytes(file, copied, first), found]
             copied = last
     if sum(part[1].length for part in parts if isinstance(part, tuple)) < WORTH:
@@ -85,7 +87,7 @@ def _weight(file: BinaryIO, path: Path, begin: int, end: int) -> tuple[TensorPro
     """Returns the header of a tensor and the range of its elements, or None for one that is small or
     unusual.
     """
-    data = [(first, value, last) for number, first, value, last in _fields(file, begin, end) if number == _RAW_DATA]
+    data = [(first, value, last) for number, first, value, last in _fields(file, begin, end, _FEW) if number == _RAW_DATA]
     if len(data) != 1:
         return None
     ((first, value, last),) = data
@@ -97,11 +99,13 @@ def _weight(file: BinaryIO, path: Path, begin: int, end: int) -> tuple[TensorPro
     return header(tensor), External(path, value, last - value)
 
 
-def _fields(file: BinaryIO, begin: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def _fields(file: BinaryIO, begin: int, end: int, most: int = _MANY) -> Iterator[tuple[int, int, int, int]]:
     """Yields the number of each field of a message that lies between two places of a file, and the
     places where the field begins, where its value begins, and where it ends.
     """
     while begin < end:
+        if (most := most - 1) < 0:
+            raise _Unusual
         file.seek(begin)
         key = _varint(file)
         kind = key & 7

@@ -28,7 +28,7 @@ _CHUNK = 1 << 20
 _PREFIX = 4096
 _TYPED = ("float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
 _SIZED = frozenset(TensorProto.DataType.values()) - {TensorProto.STRING, TensorProto.UNDEFINED}
-_LARGE = 1 << 16  # bytes of a weight whose elements decide no shape
+LARGE = 1 << 16  # bytes of a weight whose elements decide no shape
 _FLOATS = (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 RUN_FILE = "weights-of-a-run-of-eqsat"
 """The location of weights that a run has moved apart."""
@@ -154,7 +154,7 @@ def header(tensor: TensorProto) -> TensorProto:
 
 def is_weight(tensor: TensorProto) -> bool:
     """Tell whether a tensor is so large, and of such a type, that its elements decide no shape."""
-    return tensor.data_type in _FLOATS and tensor_bytes(tensor) >= _LARGE
+    return tensor.data_type in _FLOATS and tensor_bytes(tensor) >= LARGE
 
 
 def is_apart(tensor: TensorProto) -> bool:

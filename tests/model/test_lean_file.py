@@ -190,6 +190,19 @@ def test_a_graph_in_two_parts_is_read_as_ever(file: Path) -> None:
     assert load_lean(file)[0].graph.doc_string == "more"
 
 
+@pytest.mark.parametrize("place", ["graph", "tensor"])
+def test_a_file_of_very_many_fields_is_parsed_instead(file: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_lean(file) is not None
+    monkeypatch.setattr("eqsat.model.lean_file._fields.__defaults__" if place == "graph" else "eqsat.model.lean_file._FEW", (4,) if place == "graph" else 2)
+    assert read_lean(file) is None
+    assert load_lean(file)[2] is not None
+
+
+def test_a_path_with_a_strange_name_is_refused_as_ever() -> None:
+    with pytest.raises(InputError, match="can not read it"):
+        load_lean("a\0b.onnx")
+
+
 BYTES = odd().SerializeToString()
 
 
