@@ -62,6 +62,10 @@ class Result:
         self.report = report
         self.original = original
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies, also those in other processes, have their weights inside."""
+        return {"_lean": self.model, "model": self.model, "report": self.report, "original": self.original.inside()}
+
     @cached_property
     def model(self) -> onnx.ModelProto:
         """The optimized model."""

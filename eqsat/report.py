@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -23,6 +23,7 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.model import Model, count_nodes, count_operators
+from eqsat.model.read import normalize
 from eqsat.model.weight_file import WeightFile, joined
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.trace import Trace, fired_rules
@@ -64,6 +65,14 @@ class Original:
     def whole(self, model: onnx.ModelProto) -> onnx.ModelProto:
         """Returns a model of the run with those weights inside that are apart."""
         return model if self.weights is None else joined(model, self.weights.folder)
+
+    def inside(self) -> Original:
+        """Returns the same with all weights inside, as it can go to another process."""
+        if self.weights is None:
+            return self
+        proto = self.proto
+        wanted = proto if self.model.proto is self.lean else self.whole(self.model.proto)
+        return replace(self, lean=proto, model=normalize(wanted, self.folder, self.path), weights=None)
 
 
 @mutable

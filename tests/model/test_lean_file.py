@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +295,15 @@ def test_a_wrong_weight_that_is_apart_is_found(file: Path) -> None:
     unverified, result = optimized(file, verify=False, **given), optimized(file, **given)
     assert len(unverified.model.graph.node) < len(result.model.graph.node)
     assert [rule["name"] for rule in result.report["rules"] if rule.get("dropped")] == ["wrong"]
+
+
+def test_a_result_goes_to_another_process(file: Path, tmp_path: Path) -> None:
+    result = optimized(file, verify=False, opset=20, inline=True)
+    other = pickle.loads(pickle.dumps(result))
+    assert other.original.weights is None and other.model == result.model and other.report == result.report
+    assert other.original.proto == result.original.proto and other.original.model.proto.opset_import[0].version == 20
+    other.save(tmp_path / "other.onnx")
+    assert (tmp_path / "other.onnx").read_bytes() == result.model.SerializeToString(deterministic=True)
 
 
 def test_the_file_of_a_run_goes_away_with_its_result(file: Path) -> None:
