@@ -50,9 +50,11 @@ def _declared(proto: onnx.ModelProto) -> Iterator[onnx.TensorShapeProto.Dimensio
 def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
     """Return the model with every call of a local function replaced by the function's body."""
     try:
-        return inlined(proto)
+        found = inlined(proto)
     except NativeFailure as error:
         raise InputError(f"the model's functions can not be inlined: {error}") from None
+    del found.functions[:]  # onnx keeps those that nothing calls
+    return found
 
 
 def _without_adapter(failure: str) -> str:

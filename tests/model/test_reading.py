@@ -188,6 +188,14 @@ def test_functions_are_inlined_on_request() -> None:
     assert_same(model, optimized, {"x": ONE})
 
 
+def test_a_function_that_nothing_calls_does_not_keep_a_model_from_another_opset() -> None:
+    model = parse(FUNCTIONS)
+    model.functions.append(helper.make_function("own", "Idle", ["a"], ["b"], [helper.make_node("Neg", ["a"], ["b"])], [helper.make_opsetid("", 17)]))
+    optimized = optimize(model, inline=True, opset=20)
+    assert not optimized.functions and max(item.version for item in optimized.opset_import if not item.domain) == 20
+    assert_same(model, optimized, {"x": ONE})
+
+
 def nested(depth: int) -> onnx.ModelProto:
     """A function that calls another twice, which calls another twice, and so on."""
     inner = "".join(f'<opset_import: ["" : 18, "f" : 1], domain: "f"> F{i} (a) => (b) {{ c = f.F{i + 1}(a) b = f.F{i + 1}(c) }}' for i in range(depth))
