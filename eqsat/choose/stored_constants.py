@@ -2,7 +2,9 @@
 
 The input is the constant classes that extraction chose to store; the output is their elements. The
 original's own values are evaluated by its own nodes in their declared types. Constants that rules
-made are computed as in `made_constants`. Classes that cannot be evaluated are missing.
+made are computed as in `made_constants`. Classes that cannot be evaluated are missing, and so are
+those of rules that turn out to be empty, such as a NonZero: a runtime may refuse to load what reads
+them, where it loaded the original and failed to run it.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class Constants:
         return {eclass: array for eclass in classes if (array := self._made.get(eclass, found.get(eclass))) is not None}
 
     def _compute(self, batch: Mapping[int, onnx.ModelProto], recipes: Mapping[int, Hashable]) -> None:
-        computed = self._folding.compute(batch)
+        computed = {eclass: array for eclass, array in self._folding.compute(batch).items() if array.size or 0 in (self._chooser.fact(eclass).shape or ())}
         self._made |= computed
         self._folding.made |= {recipes[eclass]: array for eclass, array in computed.items()}
 
