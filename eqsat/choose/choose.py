@@ -391,10 +391,10 @@ def foldable(encoding: Encoding, limit: int) -> list[int]:
     for entry in encoding.entries:
         knowledge = terms.facts.get(encoding.facts[entry.eclass])
         facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
-        const = isinstance(knowledge, Fact) and knowledge.const
-        if any((byte_size(fact) or 0) > limit for fact in facts) or not reached.issuperset(entry.children) or (entry.head == INPUT and not const):
+        value = knowledge if isinstance(knowledge, Fact) else UNKNOWN
+        if any((byte_size(fact) or 0) > limit for fact in facts) or not reached.issuperset(entry.children) or (entry.head == INPUT and not value.const):
             continue
         reached.add(entry.eclass)
-        if isinstance(knowledge, Fact) and const and knowledge.other is None and (entry.head >= 0 or entry.head == PROJECTION):
+        if value.const and value.other is None and (entry.head >= 0 or entry.head == PROJECTION):
             found.append(entry.eclass)
     return found

@@ -49,6 +49,14 @@ def has_foreign_data(model: onnx.ModelProto) -> bool:
     return any(tensor.data_location == TensorProto.EXTERNAL and not is_apart(tensor) for tensor in tensors_of(model))
 
 
+def refer(tensor: TensorProto, location: str, offset: int, length: int) -> None:
+    """Let a tensor without elements refer to a range of a file, in place of any other."""
+    tensor.data_location = TensorProto.EXTERNAL
+    del tensor.external_data[:]
+    for key, value in (("location", location), ("offset", str(offset)), ("length", str(length))):
+        tensor.external_data.add(key=key, value=value)
+
+
 def copy_range(source: External, file: BinaryIO) -> None:
     """Append a range of one file to another, inside the kernel where the system supports it."""
     with source.path.open("rb") as data:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import onnx
 from onnx import TensorProto
 
+from eqsat.model.external_data import refer
 from eqsat.model.model import without_weights
 from eqsat.model.tensors import is_weight, tensor_bytes
 from eqsat.runtime.own_graph import ZEROS
@@ -28,8 +29,5 @@ def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:
         if not is_weight(tensor):
             found.graph.initializer.append(tensor)
             continue
-        other = found.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, data_location=TensorProto.EXTERNAL)
-        other.dims.extend(tensor.dims)
-        for key, value in (("location", ZEROS), ("offset", "0"), ("length", str(tensor_bytes(tensor)))):
-            other.external_data.add(key=key, value=value)
+        refer(found.graph.initializer.add(name=tensor.name, data_type=tensor.data_type, dims=tensor.dims), ZEROS, 0, tensor_bytes(tensor))
     return found.SerializeToString(), largest

@@ -18,7 +18,7 @@ import onnx
 from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import TensorProto, helper
 
-from eqsat.model.external_data import copy_range, has_foreign_data
+from eqsat.model.external_data import copy_range, has_foreign_data, refer
 from eqsat.model.model import without_weights
 from eqsat.model.tensors import RUN_FILE, External, header, is_apart, is_weight, read_tensor, tensor_bytes
 
@@ -50,9 +50,7 @@ class WeightFile:
             self._file.write(data)
             self._file.flush()  # other processes read it
         self._end = self._file.seek(0, os.SEEK_END)
-        tensor.data_location = TensorProto.EXTERNAL
-        for key, value in (("location", RUN_FILE), ("offset", str(begin)), ("length", str(self._end - begin))):
-            tensor.external_data.add(key=key, value=value)
+        refer(tensor, RUN_FILE, begin, self._end - begin)
 
     def stored(self, array: np.ndarray[Any, Any], name: str) -> TensorProto | None:
         """Returns a tensor whose elements, those of an array, are in the file. Returns None for one that

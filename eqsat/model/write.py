@@ -21,7 +21,7 @@ from onnx import TensorProto
 
 from eqsat.errors import InputError
 from eqsat.frozen import frozen
-from eqsat.model.external_data import copy_range, has_external_data, tensors_of
+from eqsat.model.external_data import copy_range, has_external_data, refer, tensors_of
 from eqsat.model.file_kinds import irregular
 from eqsat.model.lean_file import pieces
 from eqsat.model.tensors import External, is_apart, read_tensor, tensor_bytes
@@ -141,7 +141,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
     payloads = [part.tensor.raw_data if part.source is None else b"" for part in parts]
     for part in parts:
         part.tensor.ClearField("raw_data")
-        _refer(part, "")
+        refer(part.tensor, "", part.offset, part.length)
     # The hash separates this model's data from those of any other model written to the target's
     # name.
     digest = hashlib.blake2b(copy.SerializeToString(deterministic=True), digest_size=6)
@@ -160,7 +160,7 @@ def _save_with_data(model: onnx.ModelProto, folder: Path | None, target: Path, o
             else:
                 copy_range(part.source, file)
     for part in parts:
-        _refer(part, name)
+        refer(part.tensor, name, part.offset, part.length)
     with replacing(target) as file:
         file.write(copy.SerializeToString(deterministic=True))
 
@@ -169,13 +169,6 @@ def _aligned(offset: int, length: int) -> int:
     """Align a large tensor to a page for memory mapping, and a small one to a few bytes."""
     step = _PAGE if length >= 16 * _PAGE else _ALIGNMENT
     return -(-offset // step) * step
-
-
-def _refer(part: _Part, name: str) -> None:
-    part.tensor.data_location = TensorProto.EXTERNAL
-    del part.tensor.external_data[:]
-    for key, value in (("location", name), ("offset", str(part.offset)), ("length", str(part.length))):
-        part.tensor.external_data.add(key=key, value=value)
 
 
 @contextlib.contextmanager
