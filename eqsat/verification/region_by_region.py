@@ -14,7 +14,8 @@ from typing import NamedTuple
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.model_verdict import Verdict
-from eqsat.verification.regions import Cut, Region
+from eqsat.verification.region import Region
+from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
 from eqsat.verification.samples import make_plan
 from eqsat.verification.whole import TooMuch, whole

@@ -17,7 +17,8 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.interface import defaults
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.model_verdict import Verdict
-from eqsat.verification.regions import Cut, Region
+from eqsat.verification.region import Region
+from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Edge, Plan, make_plan
 

@@ -13,7 +13,8 @@ from onnx import numpy_helper, parser
 from eqsat.errors import InputError
 from eqsat.verification import verify as stage
 from eqsat.verification.loaded_model import LoadedModel, load_model, same_content
-from eqsat.verification.regions import Cut, Region
+from eqsat.verification.region import Region
+from eqsat.verification.regions import Cut
 from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, Verdict, verify
 
 NEEDS_REGIONS = 1 << 16  # a memory limit that each region below meets, but no whole model
