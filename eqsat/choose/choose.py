@@ -15,7 +15,7 @@ from functools import cached_property
 
 from eqsat.choose.extractions import Extractions
 from eqsat.choose.fusions import Fusions
-from eqsat.choose.groups import Group, added, allotted, joined
+from eqsat.choose.groups import Group, added, allotted, joined, readers_of_inputs
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
 from eqsat.choose.writable import unwritable
@@ -132,6 +132,16 @@ class Chooser:
         """The terms to choose from: those of the e-graph, the folded ones, then the fused ones."""
         places = {id(term): place for place, term in enumerate(self.ways)}
         self._own_places = {term: places[id(term)] for term in own}
+        # By class, each with its rank in the original. Of the constants of a class, any choice can
+        # take the first; equal integers of all regions are in one class.
+        self._own_of: dict[int, list[tuple[int, Term]]] = {}
+        stored_once: set[int] = set()
+        for rank, term in enumerate(own):
+            if term.head == CONSTANT and not term.children:
+                if term.eclass in stored_once:
+                    continue
+                stored_once.add(term.eclass)
+            self._own_of.setdefault(term.eclass, []).append((rank, term))
         stored = {term.eclass for term in egraph.terms if term.head in (CONSTANT, LITERAL) and self._storage(term) < math.inf}
         # For each foldable class, the reference of the value to evaluate.
         self.witness: dict[int, int] = {}
@@ -185,11 +195,13 @@ class Chooser:
         # All folded constants are in memory at once. They have a second limit if they can reach it.
         folding = sum(self.stored_bytes(term.eclass) for term in self.ways if term.head == FOLDED) > self._fold_limit / 2
         nodes = [self._node(term, folding) for term in self.ways]
-        places_of: dict[int, list[int]] = {}
-        for place, node in enumerate(nodes):
-            places_of.setdefault(node.eclass, []).append(place)
         classes = len(self._egraph.facts)
         twins = _twins(nodes)
+        needless = twins.difference(self._own_places[term] for entries in self._own_of.values() for _, term in entries)
+        places_of: dict[int, list[int]] = {}
+        for place, node in enumerate(nodes):
+            if place not in needless:
+                places_of.setdefault(node.eclass, []).append(place)
         within = self._groups_of_ways(nodes, groups)
         spent = 0.0
         portions: list[Portion] = []
@@ -268,12 +280,15 @@ class Chooser:
         region has to look at the ways of the others.
         """
         everywhere = (1 << len(groups)) - 1
-        readable = [sum([1 << number for number, group in enumerate(groups) if group.has(way)]) if way.head == INPUT else everywhere for way in self.ways]
+        anyone, readers = readers_of_inputs(groups)
+        readable = [readers.get(way.data[0], anyone) if way.head == INPUT else everywhere for way in self.ways]
         users: dict[int, list[int]] = {}
         for place, node in enumerate(nodes):
             for child in dict.fromkeys(node.children):
                 users.setdefault(child, []).append(place)
         made: dict[int, int] = {}  # by class
+        # Most ways are of one group or of all. Each set of groups is kept once, not with each way.
+        kept: dict[int, int] = {}
         within = [0] * len(nodes)
         waiting = [place for place, node in enumerate(nodes) if not node.children]
         while waiting:
@@ -282,10 +297,10 @@ class Chooser:
             bits = readable[place]
             for child in node.children:
                 bits &= made.get(child, 0)
-            within[place] = bits
+            within[place] = bits = kept.setdefault(bits, bits)
             known = made.get(node.eclass, 0)
             if known | bits != known:
-                made[node.eclass] = known | bits
+                made[node.eclass] = kept.setdefault(known | bits, known | bits)
                 waiting += users.get(node.eclass, ())
         return within
 
@@ -293,7 +308,8 @@ class Chooser:
         """Returns the original's choice for a group, by class."""
         if group.inputs is None:
             return {eclass: self._own_places[term] for eclass, term in self.first.items()}
-        own = buildable((way for way in self._own_places if way.eclass in reached and group.has(way)), ())
+        ranked = sorted(entry for eclass in reached for entry in self._own_of.get(eclass, ()))
+        own = buildable((way for _, way in ranked if group.has(way)), ())
         return {eclass: self._own_places[way] for eclass, way in own.items()}
 
     def _extracted(self, portion: Portion, limits: tuple[float, ...], time_limit: float | None, method: Method) -> Choice:

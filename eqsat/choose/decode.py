@@ -82,7 +82,6 @@ class Decoder:
                 self.projections.setdefault(term.children[0], []).append((value, term.data[0]))
         self.name: dict[int, str] = {}
         self.outputs = set(self.source.outputs)
-        self.inputs = set(self.source.inputs)
         self.opset = opset
         # The opset's spelling of each term that the original lacks. A spelling may turn inputs into
         # attributes.
@@ -118,7 +117,7 @@ class Decoder:
                     nodes += self._copy(graph, nodes, eclass, given, name)
             emitted.add(name)
         graph.node.extend(nodes)
-        finish(graph, self.source)
+        finish(graph, self.source, self.originals.inputs)
         self.out.became = self._became()
         return self.out
 
@@ -155,8 +154,7 @@ class Decoder:
         return needed
 
     def _became(self) -> dict[str, str]:
-        class_of = self.egraph.class_of
-        return {name: self.name[class_of[reference]] for name, reference in self.encoding.values.items() if class_of[reference] in self.name}
+        return {name: now for eclass, now in self.name.items() for name in self.originals.names_of.get(eclass, ())}
 
     def _name(self, eclass: int, term: Term) -> str:
         names = self.originals.names_of.get(eclass, [])
@@ -168,10 +166,10 @@ class Decoder:
             stored, _ = self.encoding.contents[term.data[0]]
             if term.data[0] in self.encoding.captured:
                 return stored
-            own = [name for name in names if name in self.source.constants and name not in self.inputs]
+            own = [name for name in names if name in self.source.constants and name not in self.originals.inputs]
             outputs = [name for name in names if name in self.outputs]
             return next(iter([*(name for name in outputs if name in own), *outputs, *own, *names, stored]))
-        names = [name for name in names if name in self.originals.own and name not in self.inputs]
+        names = [name for name in names if name in self.originals.own and name not in self.originals.inputs]
         outputs = [name for name in names if name in self.outputs]
         if outputs:
             return outputs[0]

@@ -27,6 +27,18 @@ class Group:
         return way.head != INPUT or self.inputs is None or way.data[0] in self.inputs
 
 
+def readers_of_inputs(groups: Sequence[Group]) -> tuple[int, dict[int, int]]:
+    """Returns the groups that may read any input, and for each input that some group names, the
+    groups that may read it. Sets of groups are bits of their numbers.
+    """
+    anyone = sum([1 << number for number, group in enumerate(groups) if group.inputs is None])
+    readers: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        for reference in group.inputs or ():
+            readers[reference] = readers.get(reference, anyone) | 1 << number
+    return anyone, readers
+
+
 def allotted(groups: Sequence[Group], wanted: Sequence[float], room: float) -> list[float]:
     """Returns the bytes that each group may store, so that all copies together store `room` more
     than now. No group gets more than it wants, and those that get less get even shares: the first

@@ -15,7 +15,9 @@ from eqsat.terms.terms import Term
 
 
 class Originals:
-    """What the original has of each class. `own` are the names that are not made by decoding."""
+    """What the original has of each class. `own` are the names that are not made by decoding, and
+    `inputs` those among them that nothing else may have.
+    """
 
     def __init__(self, encoding: Encoding, egraph: EGraph) -> None:
         source, self._class_of = encoding.graph, egraph.class_of
@@ -27,6 +29,7 @@ class Originals:
             self.nodes_of.setdefault(self._class_of[reference], []).append(node)
         self.rank = {reference: index for index, reference in enumerate(encoding.nodes)}
         self.producer = {name: node for node in source.nodes for name in node.outputs if name}
+        self.inputs = frozenset(source.inputs)
         self.own = {*source.inputs, *source.constants, *source.sparse}
         for node in source.nodes:
             self.own.update(node.outputs)

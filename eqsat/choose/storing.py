@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any
 
 import numpy as np
@@ -63,13 +64,12 @@ def store_constant(graph: onnx.GraphProto, nodes: list[onnx.NodeProto], place: P
         proto.name = name
 
 
-def finish(graph: onnx.GraphProto, source: Graph) -> None:
+def finish(graph: onnx.GraphProto, source: Graph, inputs: Set[str]) -> None:
     """Gives a graph the inputs, outputs and annotations of `source`, as far as it still has their
-    values.
+    values. `inputs` are the names of those that it always has.
     """
     stored = set(stored_names(graph))
     defined = {*stored, *(name for node in graph.node for name in node.output)}
-    inputs = set(source.inputs)
     for name in sorted(source.overridable):
         if name in source.sparse:
             graph.sparse_initializer.append(source.sparse[name])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
+import struct
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple, TypeAlias
@@ -25,7 +26,11 @@ Transfer: TypeAlias = "Callable[[Sequence[Ends]], Ends | None]"
 
 BOOL = int(TensorProto.BOOL)
 _FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
+_FLOAT = int(TensorProto.FLOAT)
+_SINGLE = struct.Struct("<f")
 _INFO: Any = ml_dtypes.finfo  # it is untyped
+_HALF = float((1 << 27) + 1)  # splits the digits of a double into halves
+_SMALL, _LARGE = 2.0**-500, 2.0**500  # the product of two numbers between them is normal
 
 
 class Range(NamedTuple):
@@ -109,13 +114,32 @@ def _fitted(dtype: int, ends: Ends) -> Ends | None:
     return ends if fits else None
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def outward(dtype: int, value: Number | Fraction, towards: float) -> float:
     """Return the nearest number of a float type that lies on the side of `towards`.
 
     Runtimes may turn denormal numbers into zero, so a bound among them becomes zero or the least
     normal number.
     """
+    if isinstance(value, float):
+        if value == 0.0 or math.isinf(value):
+            return value + 0.0
+        tiny, most = _normal(dtype)
+        if dtype == _FLOAT and tiny <= abs(value) <= most:
+            (near,) = _SINGLE.unpack(_SINGLE.pack(value))
+            fits = near >= value if towards > 0 else near <= value
+            return near if fits else float(np.nextafter(np.float32(near), np.float32(towards)))
+    return _outward(dtype, value, towards)
+
+
+@functools.cache
+def _normal(dtype: int) -> Ends:
+    """Return the least positive normal number and the greatest finite number of a float type."""
+    information = _INFO(helper.tensor_dtype_to_np_dtype(dtype))
+    return float(information.tiny), float(information.max)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _outward(dtype: int, value: Number | Fraction, towards: float) -> float:
     if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
         return towards if math.isnan(value) else value
     kind = helper.tensor_dtype_to_np_dtype(dtype)
@@ -128,7 +152,7 @@ def outward(dtype: int, value: Number | Fraction, towards: float) -> float:
         number = float(near)
         if math.isinf(number) or (Fraction(number) > exact if towards < 0 else Fraction(number) < exact):
             number = number if number == towards else float(np.nextafter(near, np.array(towards).astype(kind)))
-        tiny = float(_INFO(kind).tiny)
+        tiny = _normal(dtype)[0]
     if 0 < abs(number) < tiny:
         return 0.0 if (number > 0) == (towards < 0) else math.copysign(tiny, number)
     return number
@@ -156,6 +180,28 @@ def meet(a: Range, b: Range) -> Range:
 # --- arithmetic; the results are exact, as fractions where floats are not ---
 
 
+def _sum(a: Number, b: Number, undefined: float) -> Any:
+    """Return the sum of two ends. Where a double holds it, as for most floats of 32 bits, it is one."""
+    if isinstance(a, float) and isinstance(b, float):
+        total = a + b
+        part = total - a
+        if math.isfinite(total) and (a - (total - part)) + (b - part) == 0:
+            return total + 0.0
+    return _exact(lambda x, y: x + y, a, b, undefined)
+
+
+def _product(a: Number, b: Number) -> Any:
+    """Return the product of two ends. That of two numbers with half the digits of a double is one."""
+    if isinstance(a, float) and isinstance(b, float) and _is_short(a) and _is_short(b):
+        return a * b + 0.0
+    return _exact(lambda x, y: x * y, a, b, 0.0)
+
+
+def _is_short(number: float) -> bool:
+    """Tell whether a number has at most 26 digits and is far from the ends of doubles."""
+    return number == 0 or (_SMALL < abs(number) < _LARGE and (number * _HALF) - (number * _HALF - number) == number)
+
+
 def _exact(function: Callable[[Any, Any], Any], a: Number, b: Number, undefined: float) -> Any:
     """Return a function of two ends; `undefined` where it is, as for infinity minus infinity."""
     if isinstance(a, int) and isinstance(b, int):
@@ -170,7 +216,7 @@ def _exact(function: Callable[[Any, Any], Any], a: Number, b: Number, undefined:
 def add(ends: Sequence[Ends]) -> Ends:
     """Return the ends of a sum of two."""
     (a, b), (c, d) = ends
-    return _exact(lambda x, y: x + y, a, c, -math.inf), _exact(lambda x, y: x + y, b, d, math.inf)
+    return _sum(a, c, -math.inf), _sum(b, d, math.inf)
 
 
 def subtract(ends: Sequence[Ends]) -> Ends:
@@ -183,7 +229,7 @@ def multiply(ends: Sequence[Ends]) -> Ends:
     """Return the ends of a product of two. An infinite end times zero is zero, for all numbers
     below that end.
     """
-    products = [_exact(lambda x, y: x * y, x, y, 0.0) for x in ends[0] for y in ends[1]]
+    products = [_product(x, y) for x in ends[0] for y in ends[1]]
     return min(products), max(products)
 
 

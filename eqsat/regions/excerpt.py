@@ -73,13 +73,14 @@ class Excerpter:
         out = Encoding(encoding.terms, encoding.derivation, graph)
         out.facts += encoding.facts[:2]
         found = Excerpt([list(same) for same in kinds], out)
+        inputs: list[str] = []
         for same in found.kinds:
             places, names = self._copy(same[0], out, fresh)
             found.names.append({name: reference for reference, name in names.items()})
             found.outputs.append([names[reference] for reference in same[0].outputs])
-            graph.inputs += tuple(names[reference] for reference in same[0].inputs)
+            inputs += [names[reference] for reference in same[0].inputs]
             graph.nodes += [out.nodes[places[reference]] for reference in same[0].references if reference in encoding.nodes]
-        graph.outputs = tuple(name for row in found.outputs for name in row)
+        graph.inputs, graph.outputs = tuple(inputs), tuple(name for row in found.outputs for name in row)
         # Rules for finite numbers read all constants of a type, so those of every region count.
         for content, stored in encoding.contents.items():
             out.contents[-1 - len(out.contents) - content] = stored

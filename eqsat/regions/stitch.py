@@ -215,7 +215,7 @@ class Stitcher:
                 store_constant(self._graph, self._constants, self._place, self._source, name, constant)
         self._graph.sparse_initializer.extend(tensor for name, tensor in self._source.sparse.items() if name in used and name not in self._source.overridable)
         self._graph.node.extend([*self._constants, *self._nodes])
-        finish(self._graph, self._source)
+        finish(self._graph, self._source, frozenset(self._source.inputs))
         became = {name: self._became.get(name_of[first(reference)], name_of[first(reference)]) for name, reference in encoding.values.items()}
         there = {*self._written, *used}
         return Decoded(self._graph, {name: renamed.get(now, now) for name, now in became.items() if now in there})

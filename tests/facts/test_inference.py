@@ -15,6 +15,7 @@ from eqsat.facts import inference, onnx_inference
 from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
 from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
 from eqsat.facts.inference import infer, rejection
+from eqsat.facts.node import Node
 from eqsat.operators import AttributeValue, find_operator, normal_domain, read_attributes
 from tests.support.node_cases import node_cases
 
@@ -82,6 +83,33 @@ def agrees(fact: Fact, array: np.ndarray[Any, Any], sizes: dict[str, int], name:
             assert all(dim is None or evaluate(dim, sizes) == value for dim, value in zip(dims, values, strict=True)), (name, dims, values)
     assert fact.uniform is None or fact.uniform == actual.uniform, name
     return bool(fact.dtype) and fact.shape is not None and None not in fact.shape
+
+
+def test_the_inference_by_types_alone_reads_no_elements_in_any_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions: dict[str, list[int]] = {}
+    for schema in defs.get_all_schemas_with_history():
+        if not schema.domain and not schema.deprecated and schema.name in onnx_inference.TYPE_ALONE:
+            versions.setdefault(schema.name, []).append(schema.since_version)
+    compared: set[str] = set()
+    for case in node_cases().values():
+        (node, *others), inputs = case.model.graph.node, case.data_sets[0][0]
+        if others or node.op_type not in versions or node.domain or not all(isinstance(array, np.ndarray) for array in inputs):
+            continue
+        facts = dict(zip([value.name for value in case.model.graph.input], map(from_array, inputs), strict=True))
+        if not any(fact.ints or fact.floats for fact in facts.values()):
+            continue
+        for version in versions[node.op_type]:
+            operator = find_operator("", node.op_type, version)
+            assert operator.schema is not None
+            attributes = {name: value for name, value in read_attributes(operator, node.attribute).items() if name in operator.schema.attributes}
+            asked = Node(operator, attributes, tuple(facts[name] if name else None for name in node.input), len(node.output))
+            found = onnx_inference.standard(asked, ())
+            with monkeypatch.context() as patch:
+                patch.setattr(onnx_inference, "TYPE_ALONE", frozenset[str]())
+                assert onnx_inference.standard(asked, ()) == found, (node.op_type, version)
+            if found[1] is None:
+                compared.add(node.op_type)
+    assert len(compared) > 0.6 * len(onnx_inference.TYPE_ALONE)
 
 
 DIMS: list[Dim] = [0, 1, 2, 3, 8, 2**40, N, M, mul(N, 2), add(N, M), sub(N, 1), None]
