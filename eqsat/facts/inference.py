@@ -26,7 +26,7 @@ from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, element_count, from_array, from_tensor
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES
 from eqsat.facts.node import Node, Shape
-from eqsat.facts.onnx_inference import Imports, Remembered, declared, standard
+from eqsat.facts.onnx_inference import TYPE_ALONE, Imports, Remembered, declared, standard
 from eqsat.facts.product_shapes import fused_matmul
 from eqsat.facts.ranges import with_ranges
 from eqsat.facts.shapes import SHAPES
@@ -53,18 +53,27 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         constant = _constant(attributes)
         if constant is not None:
             return (constant,)
-    known, refusal = standard(node, opset_imports)
-    facts = list(known)
-    if refusal is not None and all(fact is None or fact.dtype or fact.other is not None for fact in inputs):
-        return (UNKNOWN,) * outputs  # the node is illegal
-    if any(not fact.dtype and fact.other is None for fact in facts):
-        facts = [typed if fact == UNKNOWN else fact for fact, typed in zip(facts, declared(node), strict=True)]
+    alone = operator.name in TYPE_ALONE
+    facts = _types(node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs])) if alone else node, opset_imports)
+    if facts is None:
+        return (UNKNOWN,) * outputs
     if operator.ruled:
-        facts = _with_shapes(node, facts)
         facts = _with_elements(node, facts)
         if not const:
             facts = with_ranges(node, facts)
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
+
+
+@Remembered
+def _types(node: Node, opset_imports: Imports) -> list[Fact] | None:
+    """Return the types of a node's results; None if the node is illegal."""
+    known, refusal = standard(node, opset_imports)
+    facts = list(known)
+    if refusal is not None and all(fact is None or fact.dtype or fact.other is not None for fact in node.inputs):
+        return None
+    if any(not fact.dtype and fact.other is None for fact in facts):
+        facts = [typed if fact == UNKNOWN else fact for fact, typed in zip(facts, declared(node), strict=True)]
+    return _with_shapes(node, facts) if node.operator.ruled else facts
 
 
 def rejection(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> str | None:
@@ -213,4 +222,5 @@ def _contributed(node: Node) -> tuple[Fact, ...]:
 def forget() -> None:
     """Empty the caches, which a test has to do that changes what the functions read."""
     _infer.forget()
+    _types.forget()
     onnx_inference.forget()

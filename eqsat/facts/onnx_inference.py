@@ -39,8 +39,8 @@ TYPE_ALONE = frozenset(
     Sum Swish Tan Tanh ThresholdedRelu Transpose Where Xor
     """.split()
 )
-"""Operators whose output types follow from the types of their inputs: their inference reads no
-elements, in any version."""
+"""Operators whose output types follow from the types of their inputs: neither ONNX's inference nor
+ours reads elements, in any version."""
 
 _RANK_LIMIT = 1 << 10  # the most axes of a tensor
 _OPERAND = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an equation of Einsum, on either side
@@ -84,13 +84,12 @@ def _kinds(attributes: _Items) -> tuple[type, ...]:
 
 def standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str | None]:
     """Return a fact for each output, and the reason to reject the node if there is one."""
-    known = node.operator.name in TYPE_ALONE
-    return _standard(node._replace(inputs=tuple([None if fact is None else _seen(fact, known) for fact in node.inputs])), opset_imports)
+    return _standard(node._replace(inputs=tuple([fact and _seen(fact) for fact in node.inputs])), opset_imports)
 
 
-def _seen(fact: Fact, typed: bool) -> Fact:
+def _seen(fact: Fact) -> Fact:
     """Return the part of a fact that ONNX's inference sees, so that equal calls are one."""
-    return Fact(fact.dtype, _numbers(fact.shape), False, None if typed else fact.ints, None, fact.other, None if typed else fact.floats)
+    return Fact(fact.dtype, _numbers(fact.shape), False, fact.ints, None, fact.other, fact.floats)
 
 
 @Remembered
