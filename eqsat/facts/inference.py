@@ -156,6 +156,10 @@ def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
     elif name in MOVES:
         source = node.fact(0)
         element = None if source is None else source.uniform
+    elif name == "Where":
+        condition = node.fact(0)
+        source = None if condition is None or condition.uniform is None else node.fact(1 if any(condition.uniform) else 2)
+        element = None if source is None else source.uniform
     elif name in ("Cast", "CastLike"):
         element = _cast_element(node.fact(0), facts[0].dtype)
     else:

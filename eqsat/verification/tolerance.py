@@ -42,6 +42,7 @@ ULPS = 4
 SPREAD = 4
 _LIKE = 3  # magnitudes are alike if their exponents differ in this many of the last bits alone
 _MARGIN = 1e-9  # by which a quick comparison of an error with a tolerance errs on the safe side
+_PEERS = 1 << 16  # the peers of a large array whose moves count; the median of more is the same
 _JUMP = 16  # an error this many times the moves of its peers counts as a near-tie
 
 
@@ -273,11 +274,17 @@ class Difference:
     @cached_property
     def _suspects(self) -> _Suspects:
         """The float elements that differ, in their order."""
-        a, b = self._a[self._unequal].astype(np.float64), self._b[self._unequal].astype(np.float64)
-        broken = ~(np.isfinite(a) & np.isfinite(b))
+        own, other = self._a[self._unequal], self._b[self._unequal]
+        broken = ~(np.isfinite(own) & np.isfinite(other))
         with np.errstate(all="ignore"):
-            error = np.where(broken, 0.0, np.abs(a - b))
-        return _Suspects(error, ULPS * ulp(np.abs(a), self._dtype), broken)
+            error = np.where(broken, 0.0, np.abs(np.subtract(own, other, dtype=np.float64)))
+        if self._dtype == np.float32:
+            # The same as `ulp`, which takes several times as long, since it takes any double.
+            size = np.abs(np.where(np.isfinite(own), own, 0))
+            unit = np.where(size == 0, ulp(np.zeros(()), self._dtype), np.spacing(size))
+        else:
+            unit = ulp(np.abs(own.astype(np.float64)), self._dtype)
+        return _Suspects(error, ULPS * unit, broken)
 
     @cached_property
     def _kinds(self) -> np.ndarray:
@@ -291,19 +298,19 @@ class Difference:
 
     @cached_property
     def _alike(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """For each class of magnitude that suspects have: their numbers, and the places of all
-        elements of the class.
+        """For each class of magnitude that suspects have: their numbers, and the places of the
+        elements of the class, or of some if they are many.
         """
         suspects = self._kinds[self._unequal]
         kinds = np.sort(suspects)
         # `np.unique` would load masked arrays, which takes longer than to judge a small model, and so
         # would `np.median` below.
         kinds = kinds[np.flatnonzero(np.diff(kinds, prepend=kinds[:1] - 1))]
-        return [(np.flatnonzero(suspects == kind), np.flatnonzero(self._kinds == kind)) for kind in kinds]
+        return [(np.flatnonzero(suspects == kind), _some(np.flatnonzero(self._kinds == kind))) for kind in kinds]
 
     def _peers(self, asked: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yields the suspects that are asked for, those of like magnitude together, with the changes
-        of all elements of that magnitude.
+        of their peers.
         """
         for suspects, places in self._alike:
             here = suspects[asked[suspects]]
@@ -326,6 +333,13 @@ def noted(differences: Sequence[tuple[int, Difference]], value: Any, factor: flo
     parts = leaves(value)
     moved = [difference.moved(array, factor) for leaf, difference in differences if leaf < len(parts) and (array := parts[leaf].array) is not None]
     return any(moved)
+
+
+def _some(places: np.ndarray) -> np.ndarray:
+    """Returns the places, or every so many of them if there are more than a median needs. The step is
+    odd, because axes often have even sizes, and its multiples would be one column.
+    """
+    return places if places.size <= _PEERS else places[:: (places.size // _PEERS) | 1]
 
 
 def _exceeds(error: np.ndarray, rounding: np.ndarray, changes: np.ndarray) -> bool:
