@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 
 from eqsat.choose.extractions import Extractions
 from eqsat.choose.fusions import Fusions
@@ -81,7 +80,7 @@ class _Solved:
         )
 
 
-@frozen(slots=False)
+@frozen
 class Portion:
     """The problem of one group: the nodes of the graph that count are at `places`, their classes
     are `reached`. `before` is the cost of the `initial` choice.
@@ -93,7 +92,6 @@ class Portion:
     initial: dict[int, int]
     before: float
 
-    @cached_property
     def excerpt(self) -> tuple[Graph, dict[int, int]]:
         """Returns the graph without the classes and nodes of other groups, and the initial choice
         in it. They are numbered anew.
@@ -319,7 +317,7 @@ class Chooser:
         """
         graph, places = portion.graph, portion.places
         work, gap = self.bounds
-        small, known = portion.excerpt
+        small, known = portion.excerpt()
         local = {place: number for number, place in enumerate(places)}
         nodes = list(small.nodes)
         found: list[tuple[float, int, Choice]] = []
@@ -364,7 +362,7 @@ class Chooser:
 
 def _sketched(portion: Portion) -> float:
     """Returns the bytes that the least trees of a group's roots store."""
-    return extract(portion.excerpt[0], method="tree").resources[0]
+    return extract(portion.excerpt()[0], method="tree").resources[0]
 
 
 def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:

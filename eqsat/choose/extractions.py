@@ -7,7 +7,9 @@ poses its problem again, within a limit.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import hashlib
+import marshal
+from collections.abc import Mapping
 from dataclasses import field
 
 from eqsat.extract import Choice, Graph, Method, Unlimited, extract
@@ -27,13 +29,17 @@ class Extractions:
     """Extracts, and remembers the choices by their problems."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, _Known] = {}
+        self._known: dict[bytes, _Known] = {}
 
     def extract(self, graph: Graph, initial: Mapping[int, int], method: Method, time_limit: float | None, work: float, gap: float) -> Choice:
         """Returns the choice that `extract` makes. One within a time limit is not remembered, since
         it may be the result of less work.
         """
-        key = (graph.classes, tuple(graph.nodes), tuple(graph.roots), frozenset(initial.items()), method, work, gap)
+        nodes = [(node.eclass, node.cost, node.children, node.resources, node.tie) for node in graph.nodes]
+        problem = (graph.classes, nodes, list(graph.roots), sorted(initial.items()), method, work, gap)
+        # Thousands of problems would take much memory as they are. Later versions of the format depend
+        # on which objects are one.
+        key = hashlib.blake2b(marshal.dumps(problem, 2), digest_size=16).digest()
         known = self._known.setdefault(key, _Known())
         found = known.choices.get(graph.limits)
         if found is None:

@@ -24,6 +24,7 @@ from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.frozen import mutable
+from eqsat.garbage import give_back
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -43,6 +44,7 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 
 _OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
+_LARGE = 10_000  # nodes of a result from which a turn leaves much memory
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
 
 
@@ -104,6 +106,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         if not opens and not (found.hit in unfinished and turn < job.plan.turns):
             break
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
+        _settle_before(found, job)
         here = replace(job, plan=job.plan.in_regions) if job.cuts(found.model) else job
         again = _turn(normalize(found.model, model.folder, None), here, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
@@ -121,6 +124,16 @@ def _settle(found: Attempt, job: Job) -> None:
     """Finds out which rules a result uses that is kept."""
     priced = job.settings.reasons and job.deadline.hit is None
     found.trace.settle(shared(), job.settings.extractor if priced else None)
+
+
+def _settle_before(found: Attempt, job: Job) -> None:
+    """Finds out which rules a result uses, and frees its e-graphs before the next turn makes its own.
+    Reasons against rules wait for all turns, since a later one may fire more.
+    """
+    if not job.settings.reasons:
+        _settle(found, job)
+    if len(found.model.graph.node) > _LARGE:
+        give_back()
 
 
 def _follow(again: Attempt, before: Attempt, job: Job) -> None:
@@ -149,6 +162,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     folded = _turn(model, replace(job, plan=plan if plan.phases else Plan(job.plan.phases[:1])), most, far, kept)
     if folded.model is model.proto or folded.hit in _STOPS:
         return _turn(model, regions, most, library, kept)
+    _settle_before(folded, job)
     now = frozenset(folded.trace.became.get(name, name) for name in kept)
     found = _turn(normalize(folded.model, model.folder, None), regions, most, library, now, folded.closed)
     _settle(folded, job)
@@ -166,6 +180,7 @@ def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, librar
     """
     if found.hit in _STOPS or job.greedy or not job.cuts(found.model):
         return found
+    _settle_before(found, job)
     now = frozenset(found.trace.became.get(name, name) for name in kept)
     again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
     if not job.valuation.is_better(again.model, found.model, folder):
