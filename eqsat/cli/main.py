@@ -9,8 +9,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from eqsat.cli.calibration import add_calibrate
@@ -78,8 +81,28 @@ def _verify(options: argparse.Namespace) -> int:
     return {"equal": DONE, "different": DIFFERENT}.get(verdict["status"], UNVERIFIED)
 
 
+@contextmanager
+def _ended_like_interrupted() -> Generator[None]:
+    """Makes the signal by which systems end a process act as Ctrl-C does, so that temporary files go
+    away and the best result so far is written.
+    """
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, lambda number, frame: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command that `arguments` (default: the process' own) name. Returns the exit code."""
+    with _ended_like_interrupted():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     collect_rarely()
     try:
         _check_values(sys.argv[1:] if arguments is None else arguments)

@@ -139,16 +139,17 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 usual = rewrite.saturate
 def interrupted(*arguments):
     found = usual(*arguments)
-    os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), int(sys.argv[1]))
     return found
 rewrite.saturate = interrupted
-sys.exit(main(sys.argv[1:]))
+sys.exit(main(sys.argv[2:]))
 """
 
 
-def test_the_command_writes_the_best_model_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: signal.Signals(number).name)
+def test_the_command_writes_the_best_model_and_says_so(number: int, tmp_path: Path) -> None:
     onnx.save(MODEL, tmp_path / "model.onnx")
-    command = [sys.executable, "-c", PROGRAM, "optimize", "model.onnx", "-o", "out.onnx", "--target", "launches", "--json"]
+    command = [sys.executable, "-c", PROGRAM, str(int(number)), "optimize", "model.onnx", "-o", "out.onnx", "--target", "launches", "--json"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 130
     assert done.stderr == "eqsat: interrupted; out.onnx is the best model that was found until then\n"
