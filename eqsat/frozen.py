@@ -114,9 +114,6 @@ def _methods(made: type[Any]) -> dict[str, Callable[..., Any]]:
     return {"__eq__": equal, "__hash__": hashed, "__repr__": text}
 
 
-def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
-    """Returns the function that reads these attributes of an object."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    read = [attrgetter(name) for name in names]
-    return lambda instance: tuple([get(instance) for get in read])
+def _values(names: list[str]) -> Callable[[object], Any]:
+    """Returns the function that reads these attributes of an object: several as a tuple."""
+    return attrgetter(*names) if names else lambda instance: ()

@@ -19,6 +19,7 @@ from itertools import chain
 import numpy as np
 from onnx import AttributeProto, TensorProto, helper
 
+from eqsat.facts import onnx_inference
 from eqsat.facts.arithmetic import moderate
 from eqsat.facts.dims import Dim, equal
 from eqsat.facts.element_bytes import decoded
@@ -212,4 +213,4 @@ def _contributed(node: Node) -> tuple[Fact, ...]:
 def forget() -> None:
     """Empty the caches, which a test has to do that changes what the functions read."""
     _infer.forget()
-    standard.forget()
+    onnx_inference.forget()
