@@ -114,6 +114,9 @@ def _methods(made: type[Any]) -> dict[str, Callable[..., Any]]:
     return {"__eq__": equal, "__hash__": hashed, "__repr__": text}
 
 
-def _values(names: list[str]) -> Callable[[object], Any]:
-    """Returns the function that reads these attributes of an object: several as a tuple."""
-    return attrgetter(*names) if names else lambda instance: ()
+def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
+    """Returns the function that reads these attributes of an object."""
+    if len(names) != 1:
+        return attrgetter(*names) if names else lambda instance: ()
+    read = attrgetter(names[0])
+    return lambda instance: (read(instance),)
