@@ -116,7 +116,7 @@ def _methods(made: type[Any]) -> dict[str, Callable[..., Any]]:
 
 def _values(names: list[str]) -> Callable[[object], tuple[Any, ...]]:
     """Returns the function that reads these attributes of an object."""
-    if len(names) > 1:
-        return attrgetter(*names)
-    read = [attrgetter(name) for name in names]
-    return lambda instance: tuple([get(instance) for get in read])
+    if len(names) != 1:
+        return attrgetter(*names) if names else lambda instance: ()
+    read = attrgetter(names[0])
+    return lambda instance: (read(instance),)

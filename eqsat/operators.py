@@ -83,7 +83,7 @@ class Operator:
     schema: defs.OpSchema | None = None
 
     def __hash__(self) -> int:
-        return hash((self.domain, self.name, self.version, self.opset))
+        return hash(self.name)  # few operators share a name, and a text remembers its hash
 
     # Purity is not compared: an impure node's terms have an identity of their own in the signature.
     def __eq__(self, other: object) -> bool:
@@ -113,6 +113,14 @@ class Operator:
     def ruled(self) -> bool:
         """Tell whether rules and the tables of operators, which go by name, may know it."""
         return self.standard or self.contributed
+
+    @functools.cached_property
+    def formals(self) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]:
+        """The names and types of the formal inputs and outputs; a schema makes them anew each time."""
+        if self.schema is None:
+            return (), ()
+        inputs, outputs = (tuple([(formal.name, formal.type_str) for formal in formals]) for formals in (self.schema.inputs, self.schema.outputs))
+        return inputs, outputs
 
     def __str__(self) -> str:
         return f"{self.full_name}-{self.version}" if self.version else self.full_name

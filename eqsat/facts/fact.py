@@ -249,6 +249,10 @@ def _uniform(array: Array, piece: int = 1 << 16) -> bytes | None:
     # Elements compare by their bytes: 0.0 and -0.0 differ, and a NaN equals itself.
     if array.size == 0:
         return None
+    if array.size <= _FIRST:
+        data = _little_endian(array).tobytes()
+        one = data[: len(data) // array.size]
+        return one if data == one * array.size else None
     elements = array.reshape(-1) if array.flags.c_contiguous else array.flat
     first = _little_endian(np.asarray(elements[:1]))
     one = np.frombuffer(first.tobytes(), np.uint8)

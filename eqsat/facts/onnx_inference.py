@@ -42,6 +42,9 @@ TYPE_ALONE = frozenset(
 """Operators whose output types follow from the types of their inputs: neither ONNX's inference nor
 ours reads elements, in any version."""
 
+# The operators whose inference reads floating-point elements. ONNX's others read integers alone.
+_READS_FLOATS = frozenset({"Range", "Resize", "Upsample"})
+
 _RANK_LIMIT = 1 << 10  # the most axes of a tensor
 _OPERAND = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an equation of Einsum, on either side
 
@@ -62,10 +65,13 @@ class Remembered(Generic[Part]):
         self._cached = functools.lru_cache(maxsize=1 << 14)(self._of_items)
 
     def __call__(self, node: Node, opset_imports: Imports) -> Part:
+        if not node.attributes:
+            return self._cached(node.operator, (), (), node.inputs, node.outputs, opset_imports)
         items = tuple(node.attributes.items())
-        if any(isinstance(value, AttributeProto) for _, value in items):
+        kinds = _kinds(items)
+        if AttributeProto in kinds:
             return self._compute(node, opset_imports)
-        return self._cached(node.operator, items, _kinds(items), node.inputs, node.outputs, opset_imports)
+        return self._cached(node.operator, items, kinds, node.inputs, node.outputs, opset_imports)
 
     def forget(self) -> None:
         """Empty the cache."""
@@ -79,17 +85,21 @@ class Remembered(Generic[Part]):
 
 def _kinds(attributes: _Items) -> tuple[type, ...]:
     """Return the types of the values: 1 and 1.0 are equal to a cache, but not to ONNX."""
-    return tuple(type(value[0] if isinstance(value, tuple) and value else value) for _, value in attributes)
+    return tuple([type(value[0] if type(value) is tuple and value else value) for _, value in attributes])
 
 
 def standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str | None]:
     """Return a fact for each output, and the reason to reject the node if there is one."""
-    return _standard(node._replace(inputs=tuple([fact and _seen(fact) for fact in node.inputs])), opset_imports)
+    reads = node.operator.name in _READS_FLOATS or bool(node.operator.domain)
+    return _standard(node._replace(inputs=tuple([None if fact is None else _visible(fact, reads) for fact in node.inputs])), opset_imports)
 
 
-def _seen(fact: Fact) -> Fact:
-    """Return the part of a fact that ONNX's inference sees, so that equal calls are one."""
-    return Fact(fact.dtype, _numbers(fact.shape), False, fact.ints, None, fact.other, fact.floats)
+def _visible(fact: Fact, floats: bool) -> Fact:
+    """Return what ONNX's inference can see of a fact, so that nodes that it can not tell apart are one
+    to the cache. `floats`: whether it reads floating-point elements.
+    """
+    ints = fact.ints if fact.ints is not None and all(isinstance(element, int) for element in fact.ints) else None
+    return Fact(fact.dtype, _numbers(fact.shape), False, ints, None, fact.other, fact.floats if floats else None)
 
 
 @Remembered
@@ -120,6 +130,11 @@ def _standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str
         # ONNX's inference for Attention treats a symbolic size as 0.
         facts = [fact._replace(shape=None if fact.shape is None else (None,) * len(fact.shape)) for fact in facts]
     return tuple(facts), None
+
+
+def forget() -> None:
+    """Empty the cache of `standard`."""
+    _standard.forget()
 
 
 def declared(node: Node) -> list[Fact]:
@@ -155,7 +170,7 @@ def is_equation(text: str) -> bool:
 
 
 def _numbers(shape: Shape | None) -> Shape | None:
-    return None if shape is None else tuple(dim if isinstance(dim, int) else None for dim in shape)
+    return None if shape is None else tuple([dim if isinstance(dim, int) else None for dim in shape])
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -234,13 +249,9 @@ def _fact(found: TypeProto | None) -> Fact:
     tensor = found.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    return Fact(tensor.elem_type, tuple(_number(dim) for dim in tensor.shape.dim))
+    return Fact(tensor.elem_type, tuple([_number(dim) for dim in tensor.shape.dim]))
 
 
 def _number(found: onnx.TensorShapeProto.Dimension) -> int | None:
-    return found.dim_value if found.HasField("dim_value") and found.dim_value >= 0 else None
-
-
-def forget() -> None:
-    """Empty the cache, which a test has to do that changes what the functions read."""
-    _standard.forget()
+    size = found.dim_value
+    return size if size > 0 or (not size and found.HasField("dim_value")) else None

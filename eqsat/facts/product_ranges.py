@@ -43,7 +43,7 @@ def matmul(node: Node, dtype: int) -> Range | None:
     """MatMul: a row of the left operand times a column of the right one."""
     left, right = node.fact(0), node.fact(1)
     a, b = range_of(node, 0), range_of(node, 1)
-    if left is None or right is None or a is None or b is None or not left.shape or not right.shape:
+    if left is None or right is None or a is None or b is None or not left.shape or not right.shape or _is_boundless(a, b, _length(left, -1)):
         return None
     return _products(dtype, a, _weights(left, -1), b, _weights(right, -2 if len(right.shape) > 1 else -1), _length(left, -1))
 
@@ -67,7 +67,16 @@ def conv(node: Node, dtype: int) -> Range | None:
     if any(node.integers("pads") or ()) or node.text("auto_pad", "NOTSET") != "NOTSET":
         x = Range(*_with_zero(x.real), *_with_zero(x.rounded), x.nan)
     length = product(weights.shape[1:])
+    if _is_boundless(x, kernel, length):
+        return None
     return _products(dtype, x, None, kernel, _weights(weights, 0, others=True), length, _term(node, 2))
+
+
+def _is_boundless(a: Range, b: Range, length: Dim) -> bool:
+    """Tell whether sums of `length` products have no bound on either side: a factor `a` has none, and
+    not all of the others are 0. Most products are such, and this is known before coefficients are read.
+    """
+    return length != 0 and a.low == a.least == -math.inf and a.high == a.most == math.inf and a.nan and (b.low != 0 or b.high != 0)
 
 
 def _with_zero(ends: Ends) -> Ends:

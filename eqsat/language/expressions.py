@@ -9,12 +9,15 @@ expression, and only functions of the language are ever called.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from eqsat.facts import dims
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
+from eqsat.language.scope import names as mentioned
 from eqsat.language.syntax import Expression, Place
 from eqsat.language.values import (
     DTYPES,
@@ -58,12 +61,45 @@ def evaluate(expression: Expression, environment: Mapping[str, Value | None]) ->
     return _Evaluation().value(expression, environment)
 
 
+class _Once:
+    """A part of a comprehension that does not mention the item: it has one value in all rounds."""
+
+    __slots__ = ("part", "place")
+
+    def __init__(self, part: Expression) -> None:
+        self.part = part
+        self.place = part.place
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def _parted(loop: syntax.Comprehension) -> tuple[Expression, tuple[Expression, ...], tuple[_Once, ...]]:
+    """The item and the conditions of a comprehension, and their parts that need only one evaluation."""
+    found: list[_Once] = []
+
+    def outside(part: Any) -> Any:
+        if isinstance(part, tuple):
+            return tuple([outside(item) for item in part])  # pyright: ignore[reportUnknownVariableType]
+        if type(part) not in _CASES and not isinstance(part, syntax.Spread):
+            return part  # a symbol, a place, or nothing
+        if isinstance(part, syntax.Name | syntax.Number | syntax.Text):
+            return part
+        if not isinstance(part, syntax.Spread) and loop.target not in mentioned(part):
+            found.append(_Once(part))
+            return found[-1]
+        # A loop in the loop has parts of its own.
+        return part if isinstance(part, syntax.Comprehension) else replace(part, **{field.name: outside(getattr(part, field.name)) for field in fields(part)})
+
+    item, conditions = outside(loop.item), outside(loop.conditions)
+    return item, conditions, tuple(found)
+
+
 class _Evaluation:
     """One evaluation, which counts its steps."""
 
     def __init__(self) -> None:
         self.steps = 0
         self.depth = 0
+        self.known: dict[_Once, tuple[Value | None, int]] = {}  # with the steps that it took
 
     def value(self, expression: Expression, names: Names) -> Value | None:
         if self.depth == DEPTH_LIMIT:
@@ -172,14 +208,31 @@ class _Evaluation:
         inner = dict(names)
         found: list[Value | None] = []
         whole = True
+        repeated, conditions, once = _parted(expression) if len(source) > 1 else (expression.item, expression.conditions, ())
+        for part in once:
+            self.known.pop(part, None)
         for item in source:
             inner[expression.target] = item
-            kept = every(condition(self.value(test, inner)) for test in expression.conditions) if expression.conditions else True
+            kept = every(condition(self.value(test, inner)) for test in conditions) if conditions else True
             if kept is not False:
                 # Even if the condition is unknown, the item must have a value.
-                found.append(self.value(expression.item, inner))
+                found.append(self.value(repeated, inner))
                 whole = whole and kept is True
         return self._list(found) if whole else None
+
+    def once(self, expression: _Once, names: Names) -> Value | None:
+        """The value of a part of a loop that is the same in each round. Each round pays for it, so the
+        limit does not depend on what is remembered.
+        """
+        known = self.known.get(expression)
+        if known is not None:
+            self._spend(known[1])
+            return known[0]
+        before = self.steps
+        part = expression.part
+        found = _CASES.get(type(part), _Evaluation.none)(self, part, names)
+        self.known[expression] = found, self.steps - before
+        return found
 
     def _comparisons(self, operands: tuple[Expression, ...], operators: tuple[str, ...], names: Names) -> Iterable[bool | None]:
         left = self.value(operands[0], names)
@@ -211,7 +264,8 @@ class _Evaluation:
         return source[None if expression.start is None else numbers[0] : None if expression.stop is None else numbers[-1]]
 
 
-_CASES: dict[type[Expression], Callable[[_Evaluation, Any, Names], Value | None]] = {
+_CASES: dict[type[Any], Callable[[_Evaluation, Any, Names], Value | None]] = {
+    _Once: _Evaluation.once,
     syntax.Name: _Evaluation.name,
     syntax.Number: _Evaluation.number,
     syntax.Text: _Evaluation.text,

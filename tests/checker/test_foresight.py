@@ -29,6 +29,12 @@ BEGUN = {
     "concat-empty-second": 40,  # the size of an axis
     "slices-spacetodepth": 200,  # sizes that an attribute has bound
     "conv-conv-first": 80,  # axes of size 1 behind others
+    "slices-split-four": 400,  # a chain of bounds, whose ends are known before the numbers between
+    "slices-split-three": 130,
+    "attention-rows-apart": 60,  # a list of sizes that another tensor has bound
+    "attention-where": 60,
+    "conv-sum-more": 60,
+    "conv-concat-groups": 250,
 }
 
 RULES = {resolved.rule.name: resolved for resolved in whole_library().rules}

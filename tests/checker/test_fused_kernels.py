@@ -4,6 +4,7 @@ rounding.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +14,11 @@ from onnx import TensorProto, helper
 
 from eqsat.checker.kernels import foreign, fused
 from eqsat.checker.kernels.call import Array, Call
+from eqsat.checker.kernels.evaluate import Mode, Program
 from eqsat.contributed import DOMAINS, MICROSOFT, contributed_names
 from eqsat.operators import contributed_operator, read_attributes
+from eqsat.runtime.session import OnnxRuntimeSession
+from eqsat.traits import NEWEST
 
 Draw = Callable[[np.random.Generator], "tuple[list[Array | None], dict[str, Any]]"]
 ROUNDING = 1e-5
@@ -109,3 +113,15 @@ def test_a_kernel_computes_what_the_runtime_does(name: str) -> None:
                 np.testing.assert_allclose(mine, theirs, rtol=ROUNDING, atol=ROUNDING * float(np.abs(theirs).max()))
             else:
                 np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize(("domain", "name"), [("", "Gemm"), ("com.microsoft", "FusedMatMul")])
+@pytest.mark.parametrize("alpha", [2.0, math.inf, math.nan])
+def test_the_factor_of_no_products_is_that_of_the_runtime(domain: str, name: str, alpha: float) -> None:
+    node = helper.make_node(name, ["a", "b"], ["y"], domain=domain, alpha=alpha)
+    inputs = [helper.make_tensor_value_info(value, TensorProto.FLOAT, shape) for value, shape in (("a", [2, 0]), ("b", [0, 3]))]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST), helper.make_opsetid("com.microsoft", 1)], ir_version=10)
+    feeds = {"a": np.zeros((2, 0), np.float32), "b": np.zeros((0, 3), np.float32)}
+    (ours,), (theirs,) = Program(model).run(feeds, Mode.BITS).outputs, OnnxRuntimeSession(model.SerializeToString()).run(feeds)
+    assert np.array_equal(ours, theirs, equal_nan=True)

@@ -12,6 +12,7 @@ import onnx
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from onnx import numpy_helper
 
 from eqsat.checker.judging import sides, specials
 from eqsat.checker.judging.differences import Difference
@@ -154,6 +155,27 @@ def test_numbers_too_small_to_be_held_decide_nothing():
         verdict = judge(right, REAL, seed)
         assert verdict.outcome is Outcome.EQUAL, f"seed {seed}: {explain(verdict)}"
         assert judge(wrong, REAL, seed).outcome is Outcome.DIFFERENT
+
+
+def test_a_number_that_an_overflow_made_zero_decides_nothing():
+    """Exp(y) overflows in double precision where y is far from x, and the quotient is 0."""
+    fixed = "x = Constant<value_float = 88.38788>()"
+    texts = (f"{fixed} a = Exp(x) b = Exp(y) o = Div(a, b)", f"{fixed} d = Sub(x, y) o = Exp(d)")
+    case = Case(*(model("float[1] y", "float[1] o", text) for text in texts))
+    for seed in range(100):
+        verdict = judge(case, REAL, seed)
+        assert verdict.outcome is Outcome.EQUAL, f"seed {seed}: {explain(verdict)}"
+
+
+@pytest.mark.parametrize("factor", [np.inf, -np.inf, np.nan])
+def test_an_infinite_factor_of_an_empty_sum_decides_nothing(factor: float):
+    """It is read outside of the sum, and not in its terms."""
+    texts = ("z = MatMul(a, b) o = Mul(z, f)", "s = Mul(a, f) o = MatMul(s, b)")
+    left, right = (model("float[2, 0] a, float[0, 3] b", "float[2, 3] o", text) for text in texts)
+    for side in (left, right):
+        side.graph.initializer.append(numpy_helper.from_array(np.array(factor, np.float32), "f"))
+    for case in (Case(left, right), Case(right, left)):
+        assert judge(case, REAL, 0).outcome is Outcome.UNDECIDED
 
 
 def test_a_nan_is_no_number_that_vanished():

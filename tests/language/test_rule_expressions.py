@@ -4,6 +4,7 @@ known ones, and work is bounded.
 
 import math
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -224,3 +225,16 @@ def test_a_long_list_of_a_model_is_only_read() -> None:
     many = tuple(range(100_000))
     assert value("l[99999]", l=many) == 99_999
     assert "more than" in reason("l == l", l=many)
+
+
+def test_what_is_the_same_in_all_rounds_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[Any] = []
+    product = FUNCTIONS["prod"]
+    monkeypatch.setitem(FUNCTIONS, "prod", replace(product, implementation=lambda *given: (calls.append(given), product.implementation(*given))[1]))
+    assert evaluate(read("[p % prod(k) for p in range(8) if p < prod(k) + 1]"), {"k": (2, 3)}) == (0, 1, 2, 3, 4, 5, 0)
+    assert len(calls) == 2
+
+
+def test_a_loop_in_a_loop_begins_anew() -> None:
+    assert evaluate(read("[[q * prod([p, p]) for q in range(3)] for p in range(3)]"), {}) == ((0, 0, 0), (0, 1, 2), (0, 4, 8))
+    assert evaluate(read("[p + n for p in [q + n for q in range(2)] + [n]]"), {"n": 5}) == (10, 11, 10)

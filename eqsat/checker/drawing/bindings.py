@@ -11,35 +11,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
 
+from eqsat.checker.drawing.conditions import Open, free_names, whole_number
 from eqsat.checker.drawing.dtypes import RULE, Key
 from eqsat.checker.samplers.drawn_node import Asked, Setting, Slot
 from eqsat.facts.fact import Fact
 from eqsat.language.expressions import Names, Unevaluable, evaluate
 from eqsat.language.judgements import judge
-from eqsat.language.scope import names
 from eqsat.language.syntax import (
-    Binary,
     Call,
     Comparison,
     Comprehension,
-    Condition,
-    Const,
     Definition,
     Expression,
     Guard,
     Index,
     Items,
     Judgement,
-    Logic,
     Name,
     Near,
-    Number,
     Place,
     Spread,
-    Term,
     Wildcard,
 )
 from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
@@ -47,48 +40,8 @@ from eqsat.operators import AttributeValue
 
 _LENGTHS = 16  # no list that a rule prescribes is longer
 _LARGEST_ASKED = 1 << 8  # no size that a draw takes from a condition is larger
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 _INSIDE = {"<": -1, ">": 1}  # steps from a number that is excluded to the next one that is not
 _FAR = 1 << 31  # beyond it an integer is neither a size nor an index of a tensor
-
-
-class Open(NamedTuple):
-    """A condition that is not decided yet, and the names that need values before it can be."""
-
-    condition: Judgement | Definition | Guard
-    needs: frozenset[str]
-
-
-def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
-    """The conditions that a draw may break, conjunctions split into their parts.
-
-    So `i` and `j` alone can show that `i < j < k` is broken.
-    """
-    return tuple(_open(part) for condition in conditions for part in _parts(condition))
-
-
-def _open(condition: Judgement | Definition | Guard) -> Open:
-    match condition:
-        case Judgement(name):
-            return Open(condition, frozenset({name}))
-        case Guard(value) | Definition(_, value):
-            return Open(condition, _free(value))
-
-
-def _parts(condition: Condition) -> Iterator[Judgement | Definition | Guard]:
-    match condition:
-        case Const():
-            return
-        case Guard(Logic("and", operands)):
-            for operand in operands:
-                yield from _parts(Guard(operand, condition.place))
-        case Guard(Comparison(operands, operators)):
-            for left, symbol, right in zip(operands, operators, operands[1:], strict=False):
-                yield Guard(Comparison((left, right), (symbol,), condition.place), condition.place)
-        case Definition(_, Term()):
-            return
-        case _:
-            yield condition
 
 
 @dataclass
@@ -103,14 +56,20 @@ class Bindings:
     # By name of a list of tensors, the names of its items.
     lists: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     broken: Place | None = None  # the place of a broken condition in the rule's text
+    settled: int = -1  # the number of values with which all conditions were tried last
 
     def copy(self) -> Bindings:
         """Bindings that can be changed without changing these."""
-        return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred, self.lists)
+        return Bindings(self.pending, dict(self.values), dict(self.carried), self.deferred, self.lists, None, self.settled)
 
     def leave_out(self, absent: frozenset[str]) -> None:
         """Makes no condition wait for the optional names that are absent and never get a value."""
-        self.pending = tuple(Open(condition, needs - absent) for condition, needs in self.pending)
+        self.pending = tuple(
+            [
+                condition._replace(needs=condition.needs - absent, equals={name: value for name, value in condition.equals.items() if name not in absent})
+                for condition in self.pending
+            ]
+        )
 
     def set_dtypes(self, dtypes: Mapping[Key, int]) -> None:
         """Binds the type variables of the rule."""
@@ -124,11 +83,11 @@ class Bindings:
             case Wildcard():
                 return Slot(carried=True)
             case Name(name) if name not in self.values and name not in DTYPES:
-                if not any(name in needs for _, needs in self.pending):
+                if not any(name in condition.needs for condition in self.pending):
                     return Slot(given=given.get(name))
                 length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
                 items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
-                first, second = (self._near(Index(pattern, _number(place))) for place in range(2))
+                first, second = (self._near(Index(pattern, whole_number(place))) for place in range(2))
                 equal = next((setting(rival) for symbol, rival in self.rivals(pattern) if symbol == "=="), None)
                 return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second), asked=equal)
             case Items(items) if not self._is_known(pattern):
@@ -204,26 +163,44 @@ class Bindings:
         broken.
         """
         for name, fact in facts.items():
-            self.values.setdefault(name, Tensor(fact))
+            if name not in self.values:
+                self.values[name] = Tensor(fact)
         for name, items in self.lists.items():
-            if all(item in self.values for item in items):
-                self.values.setdefault(name, tuple(self.values[item] for item in items))
-        progress = True
+            if name not in self.values and all(item in self.values for item in items):
+                self.values[name] = tuple([self.values[item] for item in items])
+        # A name keeps its value, so only a new one decides more.
+        progress = len(self.values) != self.settled
         while progress:
+            before = len(self.values)
             left: list[Open] = []
             for condition in self.pending:
+                if condition.equals:
+                    self._equate(condition.equals)
                 decided = self._decide(condition.condition) if condition.needs <= self.values.keys() else None
                 if decided is False:
                     self.broken = condition.condition.place
                     return False
                 if decided is None:
                     left.append(condition)
-            progress = len(left) < len(self.pending)
+            progress = len(left) < len(self.pending) or len(self.values) > before
             self.pending = tuple(left)
-        due = [(pattern, value) for pattern, value in self.deferred if self._is_known(pattern)]
-        self.deferred = tuple(pair for pair in self.deferred if pair not in due)
-        self.broken = next((pattern.place for pattern, value in due if setting(self.evaluate(pattern)) != value), None)
+        self.settled = len(self.values)
+        self.broken = None
+        if self.deferred:
+            due = [(pattern, value) for pattern, value in self.deferred if self._is_known(pattern)]
+            self.deferred = tuple(pair for pair in self.deferred if pair not in due)
+            self.broken = next((pattern.place for pattern, value in due if setting(self.evaluate(pattern)) != value), None)
         return self.broken is None
+
+    def _equate(self, equals: Mapping[str, Expression]) -> None:
+        """Binds a name to the integers that a guard demands of it, once they are known: with others the
+        instance would be broken, and the later that shows, the more was drawn in vain.
+        """
+        for name, expression in equals.items():
+            if name not in self.values and free_names(expression) <= self.values.keys():
+                value = self.evaluate(expression)
+                if type(value) is int or (type(value) is tuple and all(type(item) is int for item in value)):
+                    self.values[name] = value
 
     def _decide(self, condition: Judgement | Definition | Guard) -> bool | None:
         """Whether a condition holds; None if that is unknown. All its names must have values."""
@@ -255,22 +232,35 @@ class Bindings:
         """Returns the shape that open conditions ask of a tensor; None if they do not tell its
         rank.
         """
-        types = (one.condition.type.dims for one in self.pending if isinstance(one.condition, Judgement) and one.condition.name == name)
-        dims = next((dims for dims in types if dims is not None and not any(isinstance(size, Spread) for size in dims)), None)
+        types = [one.condition.type.dims for one in self.pending if type(one.condition) is Judgement and one.condition.name == name]
+        dims = next((dims for dims in map(self._spread, types) if dims is not None), None)
         if dims is not None:
             sizes = [self.evaluate(size) if self._is_known(size) else size.name if isinstance(size, Name) else None for size in dims]
         else:
             sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
         return None if sizes is None else tuple(size if isinstance(size, int | str) else None for size in sizes)
 
+    def _spread(self, dims: tuple[Expression, ...] | None) -> tuple[Expression, ...] | None:
+        """The sizes of a judgement with the lists in it spread out; None if one is not known yet."""
+        found: list[Expression] = []
+        for size in dims or ():
+            if not isinstance(size, Spread):
+                found.append(size)
+                continue
+            values = self.evaluate(size.item) if self._is_known(size.item) else None
+            if not isinstance(values, tuple) or not all(isinstance(value, int) for value in values):
+                return None
+            found.extend([whole_number(value) for value in values if isinstance(value, int)])
+        return None if dims is None else tuple(found)
+
     def sizes_asked(self, name: str, rank: int) -> dict[int, int]:
         """Returns the sizes that open conditions ask of a tensor of this rank, by axis, as far as
         they are known: those of a judgement, and those that a guard compares with `dim(name, axis)`.
         """
         found: dict[int, int] = {}
-        for condition, needs in self.pending:
+        for condition, needs, *_ in self.pending:
             if isinstance(condition, Judgement) and condition.name == name:
-                asked = [(self.values, *pair) for pair in _aligned(condition.type.dims or (), rank)]
+                asked = [(self.values, *pair) for pair in _aligned(self._spread(condition.type.dims) or condition.type.dims or (), rank)]
             elif isinstance(condition, Guard) and name in needs:
                 asked = self._measured(condition.condition, name, rank)
             else:
@@ -302,12 +292,16 @@ class Bindings:
         """The symbols and values with which open conditions compare `read`, which stands on the left
         of each symbol. None stands for an unknown value.
         """
-        unknown = {name for name in _mentioned(read) or () if name not in self.values}
         found: list[tuple[str, Value | None]] = []
-        for condition, needs in self.pending:
-            if isinstance(condition, Guard) and unknown and unknown <= needs:
-                known = all(name in self.values for name in needs - unknown)
-                found.extend((symbol, self.evaluate(rival) if known else None) for symbol, rival in _rivals(condition.condition, read))
+        unknown: set[str] | None = None
+        for _, needs, rivals, _ in self.pending:
+            if not rivals or (pairs := rivals.get(read)) is None:
+                continue
+            if unknown is None:
+                unknown = {name for name in _mentioned(read) or () if name not in self.values}
+            if unknown and unknown <= needs:
+                known = needs - unknown <= self.values.keys()
+                found.extend([(symbol, self.evaluate(rival) if known else None) for symbol, rival in pairs])
         return found
 
 
@@ -315,25 +309,6 @@ def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
     """The numbers among values, those in lists included, and None for each unknown value."""
     items = [item for value in values for item in (value if isinstance(value, tuple) else (value,))]
     return [item for item in items if item is None or isinstance(item, int | float)]
-
-
-def _rivals(expression: Expression, read: Expression) -> Iterator[tuple[str, Expression]]:
-    """The expressions that a condition compares with `read`, each with the symbol. A condition on
-    all items gives a list.
-    """
-    match expression:
-        case Comparison((left, right), (symbol,)) if read in (left, right):
-            yield (symbol, right) if left == read else (_MIRRORED.get(symbol, symbol), left)
-        case Call("all", (Comprehension() as each,)):
-            for symbol, rival in _rivals(each.item, read):
-                yield symbol, replace(each, item=rival)
-        case Logic("and", operands):
-            for operand in operands:
-                yield from _rivals(operand, read)
-        case Comparison((Binary("*", factor, other, place), rival), (symbol,)) if read in (factor, other):
-            yield symbol, Binary("/", rival, other if factor == read else factor, place)
-        case _:
-            return
 
 
 def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[Expression, Expression]]:
@@ -346,13 +321,9 @@ def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[Expression, 
     if place + behind > rank or (rest is None and place != rank):
         return []
     one = rest is not None and isinstance(rest.item, Call) and rest.item.function == "ones"
-    between = [(axis, _number(1)) for axis in range(place, rank - behind)] if one else []
+    between = [(axis, whole_number(1)) for axis in range(place, rank - behind)] if one else []
     sizes = [*enumerate(dims[:place]), *between, *zip(range(rank - behind, rank), dims[len(dims) - behind :], strict=True)]
-    return [(_number(axis), size) for axis, size in sizes]
-
-
-def _number(value: int) -> Number:
-    return Number(value, str(value))
+    return [(whole_number(axis), size) for axis, size in sizes]
 
 
 def _value(expression: Expression, values: Names) -> Value | None:
@@ -367,11 +338,7 @@ def _mentioned(expression: Expression) -> frozenset[str] | None:
     """The names that an expression needs before it has a value; None if it matches anything."""
     if isinstance(expression, Wildcard) or _has_wildcard(expression):
         return None
-    return _free(expression)
-
-
-def _free(expression: Expression) -> frozenset[str]:
-    return frozenset(name for name in names(expression) if name not in DTYPES)
+    return free_names(expression)
 
 
 def _has_wildcard(expression: Expression) -> bool:

@@ -8,13 +8,14 @@ constants alone.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from random import Random
 from typing import Final
 
 from eqsat.checker.drawing.left_side import calls, constants, elements_read, terms
 from eqsat.language.resolved import Resolved
 from eqsat.language.sorts import Sort
-from eqsat.language.syntax import Attribute, Expression, Line, Name, Number, Term
+from eqsat.language.syntax import Attribute, Expression, Line, Name, Number, Term, Text
 
 READERS: Final = frozenset({"high", "low", "numbers", "rounded_high", "rounded_low"})
 """The functions of the language that read ranges."""
@@ -38,6 +39,22 @@ def leaves_to_bound(rule: Resolved) -> tuple[str, ...]:
 def bounding_lines(random: Random, names: Iterable[str]) -> tuple[Line, ...]:
     """Lines that bound most of the named tensors."""
     return tuple(Line((name,), _bounded(random, name)) for name in names if random.random() < _BOUNDED)
+
+
+def without_numbers(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[Expression, Number]]:
+    """The lines with marks in place of their numbers, and the number of each mark. Lines that differ in
+    numbers alone have one form, and the left side with them has one structure.
+    """
+    numbers: dict[Expression, Number] = {}
+
+    def marked(part: Expression | None) -> Expression | None:
+        if isinstance(part, Number):
+            mark = Text(f"#{len(numbers)}")  # no input of a rule is a text
+            numbers[mark] = part
+            return mark
+        return replace(part, inputs=tuple([marked(item) for item in part.inputs])) if isinstance(part, Term) else part
+
+    return tuple([replace(line, value=marked(line.value)) for line in lines]), numbers
 
 
 def owner(given: str) -> str:

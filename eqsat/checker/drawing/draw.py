@@ -99,9 +99,10 @@ class Drawing:
         # A tensor at two inputs has one shape, so no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
         dtype, lists, asked = self.dtypes[step.outputs[0]], self._lists(), self._asked(step.outputs[0])
+        demands = {name: None if self.plain else self.bindings.asked(self.leaves[name].given) for name in step.inputs if name and name not in self.facts}
         failed: set[Hashable] = set()
         for _ in range(_TRIES):
-            inputs = [None if name is None else self.facts.get(name) or self._suggested(name) for name in step.inputs]
+            inputs = [None if name is None else self.facts.get(name) or self._suggested(name, demands[name]) for name in step.inputs]
             drawn = DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
             if self._place(place, drawn, step, new, failed):
                 return True
@@ -153,7 +154,7 @@ class Drawing:
         """Mostly gives new inputs the sizes that conditions ask, which random ones seldom are."""
         names = {position: step.inputs[position] or "" for position in sorted(drawn.fresh)}
         given = {position: self.leaves[name].given for position, name in names.items()}
-        if not any(not needs.isdisjoint(given.values()) for _, needs in bindings.pending):
+        if not any(not needs.isdisjoint(given.values()) for _, needs, *_ in bindings.pending):
             return
         target = drawn.chosen.get("shape") if step.operator.name == "Reshape" else None
         early = bindings.copy() if isinstance(target, tuple) or len(names) > 1 else bindings
@@ -185,13 +186,20 @@ class Drawing:
     def _lists(self) -> list[Sizes]:
         shapes = [fact.shape for fact in self.facts.values() if fact.shape]
         bound = [value for value in self.bindings.values.values() if isinstance(value, tuple)]
-        return [tuple(item for item in items if isinstance(item, int)) for items in (*shapes, *bound)]
+        return [tuple([item for item in items if isinstance(item, int)]) for items in (*shapes, *bound)]
 
-    def _suggested(self, name: str) -> Fact:
+    def _suggested(self, name: str, asked: Asked | None) -> Fact:
+        """The type of a new leaf, mostly with the rank and the sizes that conditions ask."""
         shape = self.shapes.get(name)
         if shape is None:
             others = list(self.shapes.values())
             shape = self.random.choice(others) if others and self.random.random() < 0.7 else (draw_size(self.random),)
+        if asked is not None and not _answers(shape, asked) and self.random.random() < OBEDIENCE:
+            if len(shape) != len(asked):
+                drawn = [draw_size(self.random) for _ in asked]
+                # Sizes with one name are equal, those without names have nothing in common.
+                shape = tuple([drawn[place] if size is None else drawn[asked.index(size)] for place, size in enumerate(asked)])
+            shape = tuple([size if isinstance(size, int) else other for size, other in zip(asked, shape, strict=True)])
         return Fact(self.dtypes[name], shape, name in self.constants)
 
     def _slots(self, step: Step) -> dict[str, Slot] | None:
@@ -341,6 +349,15 @@ def parameter(value: Setting) -> Fact:
     """The fact of an integer parameter that is written as an initializer."""
     elements = value if isinstance(value, tuple) else (value,)
     return Fact(TensorProto.INT64, (len(value),) if isinstance(value, tuple) else (), True, tuple(int(element) for element in elements))
+
+
+def _answers(shape: Sizes, asked: Asked) -> bool:
+    """Whether a shape is what conditions ask, as far as they know a size. To one that asks for a rank
+    alone, the shapes of a test line answer better than random ones.
+    """
+    if not any(isinstance(size, int) for size in asked):
+        return True
+    return len(shape) == len(asked) and all(not isinstance(size, int) or size == other for size, other in zip(asked, shape, strict=True))
 
 
 def _type(fact: Fact) -> tuple[int, object]:

@@ -9,6 +9,7 @@ occur.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping
 from random import Random
 from typing import Final, TypeAlias
@@ -19,6 +20,7 @@ from eqsat.checker.drawing.left_side import Left, Step, judgements
 from eqsat.facts.fact import dtype_name
 from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Name
+from eqsat.operators import Operator
 
 # How often each type is drawn if many are possible. Complex numbers, strings and types without
 # kernels are left out.
@@ -50,6 +52,11 @@ DECIDING: Final[Mapping[tuple[str, str], str]] = {
     ("MelWeightMatrix", "output_datatype"): "T3",
     ("QuantizeLinear", "output_dtype"): "T3",
 }
+
+_DECIDING_OF = {
+    operator: [(attribute, variable) for (name, attribute), variable in DECIDING.items() if name == operator] for operator in {name for name, _ in DECIDING}
+}
+"""The same by operator alone."""
 
 _CODES = {dtype_name(code): code for code in TensorProto.DataType.values() if code}
 _ALL = frozenset(WEIGHTS)
@@ -120,7 +127,7 @@ class Dtypes:
 
     def _restrict(self, key: Key, codes: Iterable[int]) -> None:
         root = self._find(key)
-        self._allowed[root] = self._allowed.get(root, _ALL) & frozenset(codes)
+        self._allowed[root] = self._allowed.get(root, _ALL).intersection(codes)
 
     def _state(self, key: Key, dtype: str) -> None:
         """States that `key` has the type `dtype` of a judgement: a type variable of the rule, the
@@ -132,9 +139,8 @@ class Dtypes:
             self._join(key, (RULE, dtype))
 
     def _add_step(self, place: int, step: Step) -> None:
-        schema = step.operator.schema
-        assert schema is not None
-        variables = {constraint.type_param_str: constraint.allowed_type_strs for constraint in schema.type_constraints}
+        variables = _variables(step.operator)
+        outputs = step.operator.formals[1]
 
         def add(value: str, formal: str) -> None:
             if formal in variables:
@@ -142,13 +148,13 @@ class Dtypes:
             else:
                 self._restrict(value, _codes((formal,)))
 
-        for name, types in variables.items():
-            self._restrict((place, name), _codes(types))
+        for name, codes in variables.items():
+            self._restrict((place, name), codes)
         for position, value in enumerate(step.inputs):
             if value is not None:
                 add(value, step.formal(position))
         for position, value in enumerate(step.outputs):
-            add(value, schema.outputs[min(position, len(schema.outputs) - 1)].type_str)
+            add(value, outputs[min(position, len(outputs) - 1)][1])
         self._decide(place, step)
 
     def _decide(self, place: int, step: Step) -> None:
@@ -156,9 +162,7 @@ class Dtypes:
         if operator == "ConstantOfShape":
             # Its value is a tensor, which no rule can name.
             self._restrict((place, "T2"), (TensorProto.FLOAT,))
-        for (name, attribute), variable in DECIDING.items():
-            if name != operator:
-                continue
+        for attribute, variable in _DECIDING_OF.get(operator, ()):
             pattern = step.slots.get(attribute)
             if isinstance(pattern, Name):
                 self._state((place, variable), pattern.name)
@@ -169,6 +173,13 @@ class Dtypes:
                     self._join((place, "T2"), (place, variable))
                 elif operator == "QuantizeLinear" and len(step.inputs) < 3:
                     self._restrict((place, variable), (TensorProto.UINT8,))
+
+
+@functools.cache
+def _variables(operator: Operator) -> Mapping[str, frozenset[int]]:
+    """The data types that each type variable of an operator's schema may be."""
+    assert operator.schema is not None
+    return {constraint.type_param_str: _codes(constraint.allowed_type_strs) for constraint in operator.schema.type_constraints}
 
 
 def _codes(types: Iterable[str]) -> frozenset[int]:

@@ -30,6 +30,12 @@ def is_plain(programs: Iterable[Program], free: frozenset[str]) -> bool:
     return True
 
 
+def is_finite(programs: Sequence[Program], free: frozenset[str]) -> bool:
+    """Whether no fixed number is NaN or an infinity."""
+    attributes = all(np.isfinite(number) for program in programs for number in program.numbers)
+    return attributes and all(bool(np.isfinite(array).all()) for array in _fixed(programs, free) if is_float(array))
+
+
 def landmarks(programs: Sequence[Program], free: frozenset[str]) -> list[float]:
     """The finite constants and attributes of the sides."""
     found = dict.fromkeys(number for program in programs for number in program.numbers)

@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 
-from eqsat.checker.drawing.bindings import Open
 from eqsat.checker.drawing.bounded import READERS, owner
+from eqsat.checker.drawing.conditions import Open
 from eqsat.checker.drawing.dtypes import RULE, Key
 from eqsat.checker.drawing.elements import number
 from eqsat.checker.drawing.left_side import Left, calls
@@ -31,15 +31,17 @@ class Foresight:
     """The conditions of a rule that can be foreseen."""
 
     def __init__(self, conditions: Iterable[Open], tensors: frozenset[str]) -> None:
-        found = [(condition.condition, needs) for condition, needs in conditions if isinstance(condition, Guard)]
+        found = [(condition.condition, needs) for condition, needs, *_ in conditions if isinstance(condition, Guard)]
         self._of_types = [one for one in found if _reads_only(*one, tensors, _TYPES)]
         self._of_ranges = [one for one in found if one not in self._of_types and _reads_only(*one, tensors, READERS | _TYPES)]
         self._ranged = frozenset(name for _, needs in self._of_ranges for name in needs & tensors)
 
     def refuses_types(self, left: Left, types: Mapping[Key, int]) -> bool:
         """Whether a condition is broken by these data types of the tensors and type variables."""
-        facts = {name: Fact(types[value]) for name, value in left.names.items() if value in types}
-        return any(_is_broken(*condition, facts, types) for condition in self._of_types)
+        if not self._of_types:
+            return False
+        values = _values({name: Fact(types[value]) for name, value in left.names.items() if value in types}, types)
+        return any(_is_broken(*condition, values) for condition in self._of_types)
 
     def refuses_ranges(self, left: Left, types: Mapping[Key, int], lines: Iterable[Line]) -> bool:
         """Whether a condition is broken by the ranges that bounding lines give to leaves that are no
@@ -48,10 +50,11 @@ class Foresight:
         if not self._of_ranges:
             return False
         leaves = {owner(leaf.given): leaf.name for leaf in left.leaves}
-        values = {line.targets[0]: line.value for line in lines}
+        bounds = {line.targets[0]: line.value for line in lines}
         ranged = self._ranged & leaves.keys() & left.names.keys()
-        facts = {name: _bounded_fact(values.get(name, Name(name)), types[left.names[name]], types[leaves[name]]) for name in ranged}
-        return any(_is_broken(*condition, facts, types) for condition in self._of_ranges)
+        facts = {name: _bounded_fact(bounds.get(name, Name(name)), types[left.names[name]], types[leaves[name]]) for name in ranged}
+        values = _values(facts, types)
+        return any(_is_broken(*condition, values) for condition in self._of_ranges)
 
 
 def _reads_only(expression: Expression, needs: frozenset[str], tensors: frozenset[str], functions: frozenset[str]) -> bool:
@@ -60,9 +63,13 @@ def _reads_only(expression: Expression, needs: frozenset[str], tensors: frozense
     return sorted(name for name in reads if name in tensors) == sorted(name for name in names(expression) if name in needs & tensors)
 
 
-def _is_broken(condition: Expression, needs: frozenset[str], facts: Mapping[str, Fact], types: Mapping[Key, int]) -> bool:
-    values: dict[str, Value | None] = {key[1]: DType(code) for key, code in types.items() if isinstance(key, tuple) and key[0] == RULE}
-    values.update({name: Tensor(fact) for name, fact in facts.items()})
+def _values(facts: Mapping[str, Fact], types: Mapping[Key, int]) -> dict[str, Value | None]:
+    """The values of the rule's type variables and of its tensors."""
+    values: dict[str, Value | None] = {key[1]: DType(code) for key, code in types.items() if type(key) is tuple and key[0] == RULE}
+    return values | {name: Tensor(fact) for name, fact in facts.items()}
+
+
+def _is_broken(condition: Expression, needs: frozenset[str], values: Mapping[str, Value | None]) -> bool:
     try:
         return needs <= values.keys() and evaluate(condition, values) is False
     except Unevaluable:

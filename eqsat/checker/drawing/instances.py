@@ -20,8 +20,9 @@ import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
-from eqsat.checker.drawing.bindings import Bindings, Open, opened, setting
-from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner
+from eqsat.checker.drawing.bindings import Bindings, setting
+from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner, without_numbers
+from eqsat.checker.drawing.conditions import Open, opened
 from eqsat.checker.drawing.domains import Domain, domains
 from eqsat.checker.drawing.draw import Drawing, Placed, parameter
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
@@ -212,7 +213,8 @@ class _Sketch:
         present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
         for _ in range(_FORESEEN):
             lines = bounding_lines(random, self._leaves_to_bound)
-            variant = self._variant(present, counts, repeated, lines)
+            marked, numbers = without_numbers(lines)
+            variant = self._variant(present, counts, repeated, marked)
             types = None if variant is None else variant[1].draw(random)
             if variant is None or types is None:
                 return None
@@ -226,6 +228,8 @@ class _Sketch:
                 break
         else:
             return None
+        if numbers:
+            left = replace(left, leaves=tuple([replace(leaf, number=numbers.get(leaf.number, leaf.number)) if leaf.number else leaf for leaf in left.leaves]))
         shapes = self._own_shapes(random, left) if line is None else self._shapes_of(random, left, line)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
         symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)

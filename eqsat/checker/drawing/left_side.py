@@ -52,7 +52,7 @@ class Step:
 
     def formal(self, position: int) -> str:
         """The type of an input in the schema: a variable, or a type in full."""
-        formals = _schema_inputs(self.operator)
+        formals = self.operator.formals[0]
         return formals[min(position, len(formals) - 1)][1]
 
 
@@ -200,7 +200,7 @@ class _Flattening:
     def term(self, term: Term, targets: tuple[str, ...]) -> tuple[str, ...]:
         operator = newest(term)
         assert operator.schema is not None
-        formals = _schema_inputs(operator)
+        formals = operator.formals[0]
         named = {attribute.name: self.present_value(attribute.value) for attribute in term.attributes}
         slots: dict[str, Expression] = {name: value for name, value in named.items() if value is not None}
         parameters: dict[int, str] = {}
@@ -281,13 +281,3 @@ class _Flattening:
         leaf = Leaf(f"any_{len(self.wildcards)}", "_")
         self.wildcards.append((place, leaf))
         return leaf.name
-
-
-def _schema_inputs(operator: Operator) -> list[tuple[str, str]]:
-    assert operator.schema is not None
-    if operator not in _FORMALS:
-        _FORMALS[operator] = [(formal.name, formal.type_str) for formal in operator.schema.inputs]
-    return _FORMALS[operator]
-
-
-_FORMALS: dict[Operator, list[tuple[str, str]]] = {}

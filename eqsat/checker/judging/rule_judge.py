@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 from onnx import helper
 
-from eqsat.checker.drawing.fixed_numbers import is_plain, landmarks
+from eqsat.checker.drawing.fixed_numbers import is_finite, is_plain, landmarks
 from eqsat.checker.judging import specials
 from eqsat.checker.judging.differences import Difference, unequal_bits
 from eqsat.checker.judging.runtime_sides import Runtimes
@@ -123,6 +123,7 @@ class _Comparison:
         slots = {name: Slot(dtype, shape, case.domains.get(name, ANY)) for name, (dtype, shape) in types.items()}
         self._values = Values(slots, landmarks((left, right), case.free), seed)
         self._plain = is_plain((left, right), case.free)
+        self._finite = is_finite((left, right), case.free)
 
     def verdict(self, label: Label) -> Verdict:
         """The verdict; raises `_Refuted` for a difference."""
@@ -235,6 +236,10 @@ class _Comparison:
         right = self._run_right(feeds, left, Mode.REAL, style)
         exact = left.exact and right.exact and self._plain
         if not exact and (left.vanished or right.vanished):
+            return
+        # As for special values among the inputs: a factor may be outside of an empty sum, where it is
+        # read, or inside of each of its terms, where it is not.
+        if not self._finite and (left.empty or right.empty):
             return
         poles = not exact and (left.infinite or right.infinite)
         pairs = self._pairs(left, right, feeds)

@@ -180,7 +180,7 @@ class Program:
             results = [_as_real(x) for x in results]
             if noise is None:
                 run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
-                run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results)
+                run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results, run.infinite)
                 run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
 

@@ -31,12 +31,15 @@ def _step(name: str, inputs: list[Array | None], *results: int, **attributes: At
 
 
 def _fused_matmul(call: Call) -> list[Array]:
-    """alpha * A * B, the last two axes of either exchanged."""
+    """alpha * A * B, the last two axes of either exchanged. The factor is one of each product: the sum
+    of none is 0 whatever the factor.
+    """
     a, b = call.input(0), call.input(1)
     if min(a.ndim, b.ndim) < 2:
         raise Illegal("FusedMatMul of a vector")
     product = matmul(a.swapaxes(-1, -2) if call.integer("transA") else a, b.swapaxes(-1, -2) if call.integer("transB") else b)
-    return [np.asarray(product * np.asarray(call.number("alpha", 1)).astype(product.dtype))]
+    empty = not a.shape[-2 if call.integer("transA") else -1]
+    return [product if empty else np.asarray(product * np.asarray(call.number("alpha", 1)).astype(product.dtype))]
 
 
 def _quick_gelu(call: Call) -> list[Array]:

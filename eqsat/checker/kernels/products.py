@@ -41,7 +41,9 @@ def _gemm(call: Call) -> list[Array]:
     if c is not None:
         bias = np.asarray(np.asarray(call.number("beta", 1)).astype(a.dtype) * c)
         terms = np.concatenate([np.broadcast_to(bias, terms.shape[1:])[None], terms])
-    return [total(terms)]
+    found = total(terms)
+    # The factor is one of the sum: an infinite one makes NaN of the sum of no products.
+    return [found if a.shape[1] else np.asarray(found + np.asarray(call.number("alpha", 1)).astype(a.dtype) * np.zeros((), a.dtype))]
 
 
 def einsum(equation: str, operands: list[Array]) -> Array:

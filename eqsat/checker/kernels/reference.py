@@ -88,9 +88,10 @@ def exact_where_short(name: str, attributes: Attributes) -> bool:
     return name in _ARITHMETIC or not rounds(name, attributes)
 
 
-def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]) -> bool:
+def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array], overflowed: bool = False) -> bool:
     """Whether the operator, on reals, may have met a number so small that it lost digits, or became
-    0.
+    0. If finite numbers `overflowed` before, an infinity may stand for a large number, and what is 0
+    because of it for a small one.
     """
     floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
     if name in _PRODUCTS:
@@ -98,7 +99,7 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     if name not in _NEVER_ZERO | _ZERO_OF_ZEROS:
         return False
     # Zeros and infinities give zeros that nothing was lost of, as Exp of minus infinity.
-    whole = [np.isinf(x) | ((x == 0) & (name in _ZERO_OF_ZEROS)) for x in floats]
+    whole = [(np.isinf(x) & (not overflowed)) | ((x == 0) & (name in _ZERO_OF_ZEROS)) for x in floats]
     # A NaN is not tiny: the comparison is false for it, where its negation would be true.
     return any(bool(((np.abs(x) < _TINY) & ~functools.reduce(np.logical_or, whole, np.zeros(x.shape, np.bool_))).any()) for x in results)
 

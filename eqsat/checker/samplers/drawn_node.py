@@ -84,7 +84,7 @@ class DrawnNode:
         """The shape of an input that is there."""
         fact = self.inputs[position]
         assert fact is not None and fact.shape is not None
-        return tuple(size for size in fact.shape if isinstance(size, int))
+        return tuple([size for size in fact.shape if isinstance(size, int)])
 
     def fit(self, position: int, shape: Sequence[int]) -> None:
         """Gives an input a shape; `Unfit` if it is not new and has another shape, unless a test

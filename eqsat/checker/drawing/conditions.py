@@ -1,0 +1,136 @@
+"""Conditions of a rule's `where`, read once for all draws: the names that each needs, what it
+compares, and which names it sets equal to something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from eqsat.language.scope import names
+from eqsat.language.syntax import (
+    Binary,
+    Call,
+    Comparison,
+    Comprehension,
+    Condition,
+    Const,
+    Definition,
+    Expression,
+    Guard,
+    Index,
+    Items,
+    Judgement,
+    Logic,
+    Name,
+    Number,
+    Spread,
+    Term,
+)
+from eqsat.language.values import DTYPES
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+class Open(NamedTuple):
+    """A condition that is not decided yet, and the names that need values before it can be.
+
+    `rivals` has, by the expression that stands on the left, the symbols and the expressions with which
+    a guard compares it. `equals` has the names that a guard sets equal to an expression.
+    """
+
+    condition: Judgement | Definition | Guard
+    needs: frozenset[str]
+    rivals: Mapping[Expression, tuple[tuple[str, Expression], ...]]
+    equals: Mapping[str, Expression]
+
+
+def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
+    """The conditions that a draw may break, conjunctions split into their parts.
+
+    So `i` and `j` alone can show that `i < j < k` is broken.
+    """
+    parts = [part for condition in conditions for part in _parts(condition)]
+    defined = frozenset(part.targets[0] for part in parts if isinstance(part, Definition))
+    return tuple([_open(part, defined) for part in parts])
+
+
+def _open(condition: Judgement | Definition | Guard, defined: frozenset[str]) -> Open:
+    match condition:
+        case Judgement(name):
+            return Open(condition, frozenset({name}), {}, {})
+        case Definition(_, value):
+            return Open(condition, free_names(value), {}, {})
+        case Guard(value):
+            rivals: dict[Expression, tuple[tuple[str, Expression], ...]] = {}
+            for read, symbol, rival in _comparisons(value):
+                rivals[read] = (*rivals.get(read, ()), (symbol, rival))
+            return Open(condition, free_names(value), rivals, _equals(value, defined))
+
+
+def _equals(guard: Expression, defined: frozenset[str]) -> dict[str, Expression]:
+    """The names that a guard sets equal to an expression without them, except those in `defined`."""
+    found: dict[str, Expression] = {}
+    match guard:
+        case Comparison((left, right), ("==",)):
+            for read, rival in ((left, right), (right, left)):
+                pairs = [(read, rival)]
+                if isinstance(read, Items) and not any(isinstance(item, Spread) for item in read.items):
+                    pairs = [(item, Index(rival, whole_number(place))) for place, item in enumerate(read.items)]
+                found |= {item.name: value for item, value in pairs if isinstance(item, Name) and item.name not in {*defined, *DTYPES, *names(rival)}}
+        case _:
+            pass
+    return found
+
+
+def _parts(condition: Condition) -> Iterator[Judgement | Definition | Guard]:
+    match condition:
+        case Const():
+            return
+        case Guard(Logic("and", operands)):
+            for operand in operands:
+                yield from _parts(Guard(operand, condition.place))
+        case Guard(Comparison(operands, operators)):
+            for place, left in enumerate(operands):
+                # In `i < j < n`, i and n alone can show that no j will fit.
+                for end in range(place + 1, len(operands)):
+                    between = set(operators[place:end])
+                    if end == place + 1 or between <= {"<", "<="} or between <= {">", ">="}:
+                        symbol = min(between, key=len)
+                        yield Guard(Comparison((left, operands[end]), (symbol,), condition.place), condition.place)
+        case Definition(_, Term()):
+            return
+        case _:
+            yield condition
+
+
+def _comparisons(expression: Expression) -> Iterator[tuple[Expression, str, Expression]]:
+    """What a condition compares: an expression on the left, the symbol, and the expression on the
+    right, each comparison in both directions. A condition on all items gives a list.
+    """
+    match expression:
+        case Comparison((left, right), (symbol,)):
+            yield left, symbol, right
+            if left != right:
+                yield right, _MIRRORED.get(symbol, symbol), left
+            if isinstance(left, Binary) and left.operator == "*":
+                factors = {left.left: left.right, left.right: left.left} if left.left != left.right else {left.left: left.left}
+                yield from ((factor, symbol, Binary("/", right, other, left.place)) for factor, other in factors.items() if factor != right)
+        case Call("all", (Comprehension() as each,)):
+            yield from ((read, symbol, replace(each, item=rival)) for read, symbol, rival in _comparisons(each.item))
+        case Logic("and", operands):
+            for operand in operands:
+                yield from _comparisons(operand)
+        case _:
+            return
+
+
+def whole_number(value: int) -> Number:
+    """An integer as an expression."""
+    return Number(value, str(value))
+
+
+def free_names(expression: Expression) -> frozenset[str]:
+    """The names that an expression mentions, without those of data types."""
+    return frozenset(name for name in names(expression) if name not in DTYPES)
