@@ -67,7 +67,7 @@ EXAMPLES = {
         <bool[4, 1] all = {1, 1, 1, 1}, int64[4] l = {2, 1, 4, 6}, float z = {0}, float n = {-1e9}> {
             b = And(c, all)  e = Expand(b, l)  m = Where(e, z, n)  w = Where(b, z, n)  a = Add(s, m)  y = Exp(a)  d = Add(t, w)  x = Exp(d) }""",
         {"Where": 1, "Add": 2, "Exp": 2},
-        "mask-condition mask-condition-expand",
+        "mask-condition mask-condition-expand mask-expand",
     ),
     "a mask of a large number stays": Example(
         f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y)
