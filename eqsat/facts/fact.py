@@ -17,8 +17,10 @@ from onnx import TensorProto, TypeProto, helper, numpy_helper
 from eqsat.facts.dims import Dim, precision, product, render, symbol, whole
 from eqsat.facts.intervals import Range, meet
 
-# The facts of larger tensors carry no elements.
-INT_LIMIT = 64
+# The facts of larger tensors carry no elements. A mask gathers its elements by as many indices as a
+# sequence has tokens.
+INT_LIMIT = 512
+_FLOAT_LIMIT = 64
 _FIRST = 64  # elements that are compared before the others
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -217,11 +219,10 @@ def from_array(array: Array) -> Fact:
         return Fact(TensorProto.STRING, array.shape, const=True)
     dtype = int(helper.np_dtype_to_tensor_dtype(array.dtype.newbyteorder("=")))
     ints, floats = None, None
-    if array.size <= INT_LIMIT:
-        if dtype in INTEGERS:
-            ints = tuple(whole(int(element)) for element in array.ravel())
-        elif dtype in _FLOATS:
-            floats = _little_endian(array.ravel()).tobytes()
+    if dtype in INTEGERS and array.size <= INT_LIMIT:
+        ints = tuple(whole(int(element)) for element in array.ravel())
+    elif dtype in _FLOATS and array.size <= _FLOAT_LIMIT:
+        floats = _little_endian(array.ravel()).tobytes()
     return Fact(dtype, array.shape, True, ints, _uniform(array), None, floats)
 
 

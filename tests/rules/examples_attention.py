@@ -11,6 +11,11 @@ _GROUPS = "float[1, 5, 48] x, float[1, 7, 2, 8] k, float[1, 7, 2, 8] w"
 _SIZES = "float f = {0.35}, int64[5] apart = {1, 5, 2, 3, 8}, int64[1] two = {2}, int64[3] joint = {1, 5, 48}"
 _SCORES = """xs = Reshape(x, apart)  q = Transpose<perm = [0, 2, 3, 1, 4]>(xs)  kt = Transpose<perm = [0, 2, 3, 1]>(k)  t = Unsqueeze(kt, two)
              wt = Transpose<perm = [0, 2, 1, 3]>(w)  v = Unsqueeze(wt, two)  s = MatMul(q, t)  c = Mul(s, f)"""
+# Two layers behind one mask, with a guard against NaN in each.
+_LAYERS = "g (float[1, 4, 64, 16] q, float[1, 4, 16, 64] k, float[1, 4, 64, 16] v, float[1, 4, 64, 16] x, bool[1, 1, 64, 64] c) => (float[1, 4, 64, 16] y)"
+_GUARDED = """<float z = {0}, float n = {-inf}> {
+    m = Where(c, z, n)  s = MatMul(q, k)  a = Add(s, m)  p = Softmax<axis = -1>(a)  e = IsNaN(p)  g = Where(e, z, p)  h = MatMul(g, v)
+    t = MatMul(h, k)  b = Add(t, m)  o = Softmax<axis = -1>(b)  f = IsNaN(o)  w = Where(f, z, o)  y = MatMul(w, x) }"""
 _RESULT = "o = MatMul(p, v)  u = Transpose<perm = [0, 3, 1, 2, 4]>(o)  y = Reshape(u, joint)"
 
 EXAMPLES = {
@@ -37,6 +42,32 @@ EXAMPLES = {
         {"Attention": 1},
         "attention-condition-mask",
         (23,),
+    ),
+    "guards of layers behind one mask become factors": Example(
+        f"{_LAYERS} {_GUARDED}",
+        {"MatMul": 4, "Add": 2, "Softmax": 2, "Where": 1, "Cast": 1, "ReduceMax": 1, "Equal": 1, "Mul": 2},
+        "guard-factor",
+        (13, 17, 21),
+        "onnxruntime-cpu",
+    ),
+    "guards of layers read the mask": Example(
+        f"{_LAYERS} {_GUARDED}",
+        {"MatMul": 4, "Add": 2, "Softmax": 2, "Where": 3, "ReduceMax": 1, "IsInf": 1},
+        "guard-mask",
+        (13, 17),
+    ),
+    "guards of layers read the condition of the mask": Example(
+        f"{_LAYERS} {_GUARDED}",
+        {"MatMul": 4, "Add": 2, "Softmax": 2, "Where": 3, "ReduceMax": 1},
+        "guard-mask hidden-rows",
+        (21,),
+    ),
+    "a condition that hides nothing beside one that may": Example(
+        """g (float[2, 3, 4, 6] s, float[2, 3, 4, 6] t, bool[2, 1, 1, 6] c) => (float[2, 3, 4, 6] y, float[2, 3, 4, 6] x)
+        <bool[4, 1] all = {1, 1, 1, 1}, int64[4] l = {2, 1, 4, 6}, float z = {0}, float n = {-1e9}> {
+            b = And(c, all)  e = Expand(b, l)  m = Where(e, z, n)  w = Where(b, z, n)  a = Add(s, m)  y = Exp(a)  d = Add(t, w)  x = Exp(d) }""",
+        {"Where": 1, "Add": 2, "Exp": 2},
+        "mask-condition mask-condition-expand mask-expand",
     ),
     "a mask of a large number stays": Example(
         f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y)

@@ -46,6 +46,14 @@ EXAMPLES = {
         "gather-slice",
         (11, 21),
     ),
+    "Gather of all indices, which have axes of their own": Example(
+        """g (bool[1, 6] x, float[2, 3, N] v) => (bool[1, 1, 1, 6] y, float[2, 1, 3, N] z) <int64[1, 1, 1, 6] i = {0, 1, 2, 3, 4, 5}, int64[1, 3] j = {0, 1, 2},
+            int64[4] sizes = {1, 1, 1, 6}> {
+            f = Flatten<axis = 2>(x)  g = Gather(f, i)  r = Reshape(g, sizes)  y = Not(r)  t = Gather<axis = 1>(v, j)  z = Abs(t) }""",
+        {"Reshape": 2, "Not": 1, "Abs": 1},
+        "gather-nothing-axes gather-flatten",
+        (13, 21),
+    ),
     "Gather of all indices": Example(
         """g (float[N, 4] x, float[4] v) => (float[N, 4] y, float[4] z) <int64[4] i = {0, 1, 2, 3}> {
             s = Gather<axis = 1>(x, i)  y = Exp(s)  t = Gather(v, i)  z = Abs(t) }""",
