@@ -220,6 +220,13 @@ def test_constant_nodes(attribute: dict[str, Any], fact: Fact) -> None:
     assert infer(operator, attributes, (), 1) == (fact,)
 
 
+def test_a_known_choice_is_as_uniform_as_what_it_chooses() -> None:
+    where, x, zero = find_operator("", "Where", 16), Fact(1, (2, 3)), from_array(np.zeros((), np.float32))
+    for condition, uniform in ((b"\0", bytes(4)), (b"\1", None), (None, None)):
+        (found,) = infer(where, {}, (Fact(TensorProto.BOOL, (1, 3), uniform=condition), x, zero), 1)
+        assert (found.shape, found.uniform) == ((2, 3), uniform)
+
+
 def test_operators_without_a_schema() -> None:
     def known(name: str, *facts: Fact, domain: str = "com.microsoft", **attributes: int) -> Fact:
         return infer(find_operator(domain, name, 1), attributes, facts, 1)[0]
