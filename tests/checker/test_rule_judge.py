@@ -160,8 +160,8 @@ def test_numbers_too_small_to_be_held_decide_nothing():
 def test_a_number_that_an_overflow_made_zero_decides_nothing():
     """Exp(y) overflows in double precision where y is far from x, and the quotient is 0."""
     fixed = "x = Constant<value_float = 88.38788>()"
-    texts = (f"{fixed} a = Exp(x) b = Exp(y) o = Div(a, b)", f"{fixed} d = Sub(x, y) o = Exp(d)")
-    case = Case(*(model("float[1] y", "float[1] o", text) for text in texts))
+    quotient, power = (model("float[1] y", "float[1] o", f"{fixed} {text}") for text in ("a = Exp(x) b = Exp(y) o = Div(a, b)", "d = Sub(x, y) o = Exp(d)"))
+    case = Case(quotient, power)
     for seed in range(100):
         verdict = judge(case, REAL, seed)
         assert verdict.outcome is Outcome.EQUAL, f"seed {seed}: {explain(verdict)}"
