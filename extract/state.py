@@ -270,7 +270,12 @@ class State:
         first = self.pick[c]
         best = first if not banned or banned.isdisjoint(self.problem.children[first]) else -1
         least = self.total
-        for n in self.problem.nodes_of[c]:
+        # Where the current node's children stay in use without it, no heavier node is better. A class
+        # may have a node for each value of the graph, such as their common shape, and a look for cycles
+        # goes through all values before.
+        frees = best < 0 or bool(self.problem.terms) or any(self.refs[child] == 1 for child in self.problem.children[first])
+        nodes = self.problem.nodes_of[c]
+        for n in nodes if frees else [n for n in nodes if self.weight[n] < self.weight[first]]:
             if n != first and banned.isdisjoint(self.problem.children[n]) and not self.closes_cycle(c, n):
                 self.move(c, n)
                 if (best < 0 or self.total < least) and self.allowed():
