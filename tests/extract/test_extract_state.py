@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from eqsat.extract import ExtractionError
+from eqsat.extract import ExtractionError, Graph, Node
 from eqsat.extract.budget import Budget
 from eqsat.extract.preparation import prepare
 from eqsat.extract.problem import Problem
@@ -57,3 +57,20 @@ def test_a_node_closes_a_cycle_if_its_children_reach_its_class(shape: str) -> No
                 search.resettle()
     assert moved or not asked
     assert closed or shape not in ("rings", "inverses", "wild")
+
+
+def test_a_class_with_a_node_for_each_value_takes_steps_in_proportion() -> None:
+    """All values of a chain need their common shape, and each is one more way to compute it."""
+    steps: list[int] = []
+    for length in (200, 400):
+        shape, source = 0, 1
+        nodes = [Node(source, 0.0, ()), Node(shape, 1.0, (source,))]
+        for value in range(2, length + 2):
+            nodes += [Node(value, 1.0, (value - 1, shape)), Node(value, 2.0, (value - 1,)), Node(shape, 1.0, (value,))]
+        problem = prepare(Graph(length + 2, nodes, [length + 1, source, shape]), None)[0]
+        search = Search(problem, Budget.of(problem, None))
+        search.start()
+        before = search.budget.steps
+        search.sweep()
+        steps.append(before - search.budget.steps)
+    assert steps[1] < 3 * steps[0]

@@ -63,3 +63,19 @@ def test_a_difference_is_judged_without_masked_arrays() -> None:
     judged = "Difference(np.float32([1, 2, 3]), np.float32([1, 2, 4])).judge()"
     program = f"import sys, numpy as np\nfrom eqsat.verification.tolerance import Difference\n{judged}\nassert 'numpy.ma' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_some_peers_of_a_large_array_stand_for_all() -> None:
+    """Every second column moves. A step of 4 would see one kind of column alone."""
+    original = np.ones((300, 1024), np.float32)
+    nudged, other = original.copy(), original.copy()
+    nudged[:, 1::2] += np.float32(1e-4)
+    other[7, 8] += np.float32(9e-5)
+    difference = Difference(original, other)
+    assert not difference.explained()
+    difference.moved(nudged, 1.0)
+    assert difference.explained()
+    other[7, 8] += np.float32(9e-5)
+    difference = Difference(original, other)
+    difference.moved(nudged, 1.0)
+    assert not difference.explained()
