@@ -135,7 +135,7 @@ class Chooser:
         self._own_of: dict[int, list[tuple[int, Term]]] = {}
         stored_once: set[int] = set()
         for rank, term in enumerate(own):
-            if term.head == CONSTANT and not term.children:
+            if term.head == CONSTANT:
                 if term.eclass in stored_once:
                     continue
                 stored_once.add(term.eclass)

@@ -54,9 +54,10 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         if constant is not None:
             return (constant,)
     alone = operator.name in TYPE_ALONE
-    facts = _types(node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs])) if alone else node, opset_imports)
-    if facts is None:
+    types = _types(node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs])) if alone else node, opset_imports)
+    if types is None:
         return (UNKNOWN,) * outputs
+    facts = list(types)
     if operator.ruled:
         facts = _with_elements(node, facts)
         if not const:
@@ -65,7 +66,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
 
 
 @Remembered
-def _types(node: Node, opset_imports: Imports) -> list[Fact] | None:
+def _types(node: Node, opset_imports: Imports) -> tuple[Fact, ...] | None:
     """Return the types of a node's results; None if the node is illegal."""
     known, refusal = standard(node, opset_imports)
     facts = list(known)
@@ -73,7 +74,7 @@ def _types(node: Node, opset_imports: Imports) -> list[Fact] | None:
         return None
     if any(not fact.dtype and fact.other is None for fact in facts):
         facts = [typed if fact == UNKNOWN else fact for fact, typed in zip(facts, declared(node), strict=True)]
-    return _with_shapes(node, facts) if node.operator.ruled else facts
+    return tuple(_with_shapes(node, facts) if node.operator.ruled else facts)
 
 
 def rejection(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> str | None:

@@ -140,8 +140,8 @@ def _normal(dtype: int) -> Ends:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _outward(dtype: int, value: Number | Fraction, towards: float) -> float:
-    if isinstance(value, float) and (math.isinf(value) or math.isnan(value)):
-        return towards if math.isnan(value) else value
+    if isinstance(value, float) and math.isnan(value):
+        return towards
     kind = helper.tensor_dtype_to_np_dtype(dtype)
     exact = Fraction(value)
     with np.errstate(all="ignore"):
