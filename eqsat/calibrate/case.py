@@ -88,7 +88,7 @@ class Case:
             nodes.append(helper.make_node(self.name, given_names, sinks, domain=self.domain, **self.attributes))
         results = [onnx.ValueInfoProto(name=f"o{chain - 1}_{index}") for index in range(self.outputs)]
         graph = helper.make_graph(nodes, "case", sources, results, weights)
-        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1)]
+        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("com.microsoft.nchwc", 1)]
         return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=opsets)
 
     def feeds(self) -> dict[str, Array]:

@@ -207,7 +207,9 @@ def moves() -> Iterator[Case]:
 
 
 def layers() -> Iterator[Case]:
-    """Yields attention, recurrent layers, pools, resizing and other operators worth a measurement."""
+    """Yields attention, recurrent layers, pools in both layouts, resizing and other operators worth a
+    measurement.
+    """
     for batch, tokens, heads, width in [(1, 64, 4, 64), (1, 197, 3, 64), (64, 49, 3, 16), (1, 256, 12, 64)]:
         part = Given((batch, heads, tokens, width))
         yield Case("Attention", (part, part, part))
@@ -221,6 +223,12 @@ def layers() -> Iterator[Case]:
         yield Case("MaxPool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
         yield Case("AveragePool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)})
         yield Case("AveragePool", (image,), {"kernel_shape": (window, window)})
+    for channels, size, window, step in ((64, 112, 3, 2), (64, 56, 3, 1), (192, 28, 3, 2), (64, 56, 2, 2), (512, 14, 5, 1)):
+        for name in ("MaxPool", "AveragePool"):
+            windows = {"kernel_shape": (window, window), "strides": (step, step), "pads": (window // 2,) * 4}
+            yield Case(f"com.microsoft.nchwc.{name}", (Given((1, channels, size, size)),), windows)
+    for channels, size in ((32, 112), (96, 56), (240, 28), (672, 14), (1280, 7)):
+        yield Case("com.microsoft.nchwc.GlobalAveragePool", (Given((1, channels, size, size)),))
     image = Given((1, 32, 28, 28))
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "nearest"})
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "linear"})

@@ -53,6 +53,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "gather": ("elements", "rows"),
     "transpose_runs": _ROWS,
     "pool": _PRODUCT,
+    "pool_blocked": _PRODUCT,
     "sort": _OPERATIONS,
     "fourier": _OPERATIONS,
     "sample": _OPERATIONS,
