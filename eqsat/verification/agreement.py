@@ -21,6 +21,7 @@ import onnx
 from eqsat.frozen import frozen
 from eqsat.runtime.session import OnnxRuntimeSession, Session
 from eqsat.verification import tolerance
+from eqsat.verification.leaves import leaves, signature
 from eqsat.verification.request import Request
 from eqsat.verification.steering import Decided
 
@@ -81,11 +82,11 @@ class Agreement:
         the same order. Those of another type do not agree.
         """
         found: list[Doubt] = []
-        if sum(leaf.array.nbytes for value in originals.values() for leaf in tolerance.leaves(value) if leaf.array is not None) > _MOST_BYTES:
+        if sum(leaf.array.nbytes for value in originals.values() for leaf in leaves(value) if leaf.array is not None) > _MOST_BYTES:
             self.clear()
             return found
         for (name, a), b in zip(originals.items(), optimized, strict=True):
-            if tolerance.signature(a) != tolerance.signature(b) or _is_far(a, b):
+            if signature(a) != signature(b) or _is_far(a, b):
                 self.drop([name])
             elif differences := tolerance.differences(a, b):
                 found.append(Doubt(name, differences))

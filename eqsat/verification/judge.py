@@ -21,6 +21,7 @@ from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.verification import samples, tolerance
 from eqsat.verification.agreement import Agreement, Doubt, showing
+from eqsat.verification.leaves import digest, moves, signature
 from eqsat.verification.nudges import Nudge, Nudges
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
@@ -138,11 +139,12 @@ class _Comparison:
             self._count(run)
             if optimized is not None:
                 self._compare(run, optimized)
-            for seen, value in zip(digests, run.outputs, strict=True):
-                seen.append(tolerance.digest(value))
+            for output, seen, value in zip(judgement.outputs, digests, run.outputs, strict=True):
+                if output.name in request.dependent and not output.random:
+                    seen.append(digest(value))
         for output, seen in zip(judgement.outputs, digests, strict=True):
-            if output.name in request.dependent and len(seen) > 1 and not output.random:
-                output.exercised = tolerance.moves(seen)
+            if len(seen) > 1:
+                output.exercised = moves(seen)
         for run in runs.at_edges():
             self._count(run)
             judgement.edges += 1
@@ -198,7 +200,7 @@ class _Comparison:
         open_: list[tuple[int, list[tuple[int, tolerance.Difference]]]] = []
         for position, a, b in zip(run.places, run.outputs, values[: len(names)], strict=True):
             output = self._judgement.outputs[position]
-            before, after = tolerance.signature(a), tolerance.signature(b)
+            before, after = signature(a), signature(b)
             if before != after:
                 raise _Different(f"output '{output.name}' is {before} in the original and {after} in the optimized model{where}", output.name, math.inf)
             if output.random:
@@ -282,7 +284,7 @@ class _Comparison:
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:
         """Tells whether the original's output depends on the former content of memory."""
         try:
-            digests = {tolerance.digest(value) for (value,) in under_fills(self._original, run.feeds, [name])}
+            digests = {digest(value) for (value,) in under_fills(self._original, run.feeds, [name])}
         except Exception:
             return False
         return len(digests) > 1

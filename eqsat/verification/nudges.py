@@ -16,6 +16,8 @@ import numpy as np
 
 from eqsat.runtime.session import Session
 from eqsat.verification import tolerance
+from eqsat.verification.last_places import nudge
+from eqsat.verification.leaves import is_float, plain
 from eqsat.verification.steering import Steering
 
 if TYPE_CHECKING:
@@ -91,7 +93,7 @@ class Nudges:
             yield Nudge(session, self._fed(inputs, units, generator, narrow), tolerance.MULTIPLE / units)
 
     def _fed(self, inputs: Mapping[str, Any], units: int, generator: np.random.Generator, narrow: np.dtype[Any] | None = None) -> dict[str, Any]:
-        return {name: value if name in self._steering.inputs else tolerance.nudge(value, units, generator, narrow) for name, value in inputs.items()}
+        return {name: value if name in self._steering.inputs else nudge(value, units, generator, narrow) for name, value in inputs.items()}
 
     def _nudged(self, number: int, units: int, narrow: np.dtype[Any] | None) -> Session | None:
         """Returns a session with nudged weights; None if the model has none."""
@@ -136,8 +138,8 @@ def nudge_weights(
     for name, tensor in (*((tensor.name, tensor) for tensor in proto.graph.initializer), *constants):
         if name not in kept and tensor.data_type != onnx.TensorProto.STRING:
             array = numpy_helper.to_array(tensor, folder or "")
-            if tolerance.is_float(array) and not _is_whole(array):
-                tensor.CopyFrom(numpy_helper.from_array(tolerance.nudge(array, units, generator, coarsest), tensor.name))
+            if is_float(array) and not _is_whole(array):
+                tensor.CopyFrom(numpy_helper.from_array(nudge(array, units, generator, coarsest), tensor.name))
                 changed = True
     return proto.SerializeToString() if changed else None
 
@@ -153,5 +155,5 @@ def _too_many(weights: Iterable[onnx.TensorProto], room: int) -> set[str]:
 
 
 def _is_whole(array: np.ndarray) -> bool:
-    values = tolerance.plain(array)
+    values = plain(array)
     return bool(np.isfinite(values).all() and (values == np.rint(values)).all())

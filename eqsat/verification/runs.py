@@ -18,8 +18,9 @@ import numpy as np
 from eqsat.frozen import frozen
 from eqsat.runtime.refusals import refusal
 from eqsat.runtime.session import Session, open_runtime
-from eqsat.verification import samples, tolerance
+from eqsat.verification import samples
 from eqsat.verification.agreement import Agreement
+from eqsat.verification.leaves import is_float, leaves, plain
 from eqsat.verification.request import UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Draw, Edge, Plan
 from eqsat.verification.steering import Decided
@@ -89,8 +90,8 @@ class Runs:
         found, number = 1, 0
         # Floats of one size show in one draw what they would show in several; a draw has few of the rows
         # that integers may choose.
-        fed = [leaf.array for value in first.feeds.values() for leaf in tolerance.leaves(value) if leaf.array is not None]
-        inside = 1 if not draw.sizes and all(map(tolerance.is_float, fed)) else _RUNS_INSIDE
+        fed = [leaf.array for value in first.feeds.values() for leaf in leaves(value) if leaf.array is not None]
+        inside = 1 if not draw.sizes and all(map(is_float, fed)) else _RUNS_INSIDE
         wanted = _RUNS if all(array.size <= _CHEAP for array in fed) else 2
         while found < wanted and number < len(choices) + _RUNS and (found < 2 or not self._late):
             sizes = choices[number] if number < len(choices) else draw.sizes
@@ -255,6 +256,6 @@ def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
 
 
 def _all_nan(outputs: Sequence[Any]) -> bool:
-    arrays = [leaf.array for output in outputs for leaf in tolerance.leaves(output) if leaf.array is not None and leaf.array.size]
-    arrays = [array for array in arrays if tolerance.is_float(array)]
-    return bool(arrays) and all(bool(np.isnan(tolerance.plain(array)).all()) for array in arrays)
+    arrays = [leaf.array for output in outputs for leaf in leaves(output) if leaf.array is not None and leaf.array.size]
+    arrays = [array for array in arrays if is_float(array)]
+    return bool(arrays) and all(bool(np.isnan(plain(array)).all()) for array in arrays)

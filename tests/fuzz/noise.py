@@ -18,6 +18,8 @@ from onnx import ValueInfoProto, helper, numpy_helper
 from eqsat.runtime.onnx_passes import inlined
 from eqsat.runtime.session import Session
 from eqsat.verification import tolerance
+from eqsat.verification.last_places import ulp
+from eqsat.verification.leaves import is_float, plain, same
 
 from .chance import Array
 from .scope import element_code
@@ -118,16 +120,16 @@ class Apart:
     """One array of both models, and how far either moves."""
 
     def __init__(self, left: Array, right: Array) -> None:
-        self.unequal = ~tolerance.same(tolerance.plain(left), tolerance.plain(right))
+        self.unequal = ~same(plain(left), plain(right))
         self._sides = left, right
-        self._plain = tolerance.plain(left), tolerance.plain(right)
-        self._float = tolerance.is_float(left)
+        self._plain = plain(left), plain(right)
+        self._float = is_float(left)
         self._spread = np.zeros(self.unequal.shape)
         self._near = np.zeros(self.unequal.shape, bool)
 
     def moved(self, side: int, array: Array) -> None:
         """Takes note of the disturbed array of a side (0: left)."""
-        clean, now = self._plain[side], tolerance.plain(array)
+        clean, now = self._plain[side], plain(array)
         if now.shape != clean.shape:
             return
         if not self._float:
@@ -136,7 +138,7 @@ class Apart:
         with np.errstate(all="ignore"):
             change = np.abs(now.astype(np.float64) - clean.astype(np.float64))
         finite = np.isfinite(now) & np.isfinite(clean)
-        self._near |= ~finite & ~tolerance.same(now, clean)
+        self._near |= ~finite & ~same(now, clean)
         self._spread = np.maximum(self._spread, np.where(finite, change, 0))
 
     def unexplained(self) -> str:
@@ -149,7 +151,7 @@ class Apart:
         with np.errstate(all="ignore"):
             error = np.where(finite, np.abs(a - b), 0.0)
         size = np.where(finite, np.maximum(np.abs(a), np.abs(b)), 0.0)
-        allowed = tolerance.MULTIPLE * self._spread + tolerance.ULPS * tolerance.ulp(size, self._sides[0].dtype)
+        allowed = tolerance.MULTIPLE * self._spread + tolerance.ULPS * ulp(size, self._sides[0].dtype)
         wrong = self.unequal & np.where(finite, error > allowed, ~self._near)
         if not wrong.any():
             return ""

@@ -17,7 +17,7 @@ import onnx
 
 from eqsat.checker.kernels.evaluate import Mode, Program
 from eqsat.runtime.session import Session, open_runtime
-from eqsat.verification import tolerance
+from eqsat.verification.leaves import is_float, leaves, plain, signature
 from tests.support.models import same
 
 from .feeds import Feed
@@ -63,8 +63,8 @@ class Runs:
         With `alone`, both come from the original, on this engine and on another.
         """
         for name, a, b in zip(self.names, expected, actual, strict=True):
-            if tolerance.signature(a) != tolerance.signature(b):
-                return f"output '{name}' is {tolerance.signature(a)} in the original and {tolerance.signature(b)} in the optimized model"
+            if signature(a) != signature(b):
+                return f"output '{name}' is {signature(a)} in the original and {signature(b)} in the optimized model"
         if all(same(a, b) for a, b in zip(expected, actual, strict=True)):
             return ""
         if exact:
@@ -80,14 +80,14 @@ class Runs:
         """Returns the difference that rounding in either model does not explain."""
         found: list[tuple[int, int, Apart]] = []
         for place, values in enumerate(zip(expected, actual, strict=True)):
-            for number, (a, b) in enumerate(zip(*map(tolerance.leaves, values), strict=True)):
+            for number, (a, b) in enumerate(zip(*map(leaves, values), strict=True)):
                 if a.array is not None and b.array is not None:
                     found.append((place, number, Apart(a.array, b.array)))
         found = [item for item in found if item[2].unequal.any()]
         for side, proto in enumerate(disturbable):
             for outputs in disturbed(proto, feed.inputs, self._open, self.names, self._draws):
                 for place, number, apart in found:
-                    parts = tolerance.leaves(outputs[place])
+                    parts = leaves(outputs[place])
                     array = parts[number].array if number < len(parts) else None
                     if array is not None:
                         apart.moved(side, array)
@@ -97,10 +97,10 @@ class Runs:
 
     def _special(self, feed: Feed, expected: Sequence[Any], actual: Sequence[Any]) -> str:
         for name, a, b in zip(self.names, expected, actual, strict=True):
-            for left, right in zip(tolerance.leaves(a), tolerance.leaves(b), strict=True):
-                if left.array is None or right.array is None or not tolerance.is_float(left.array):
+            for left, right in zip(leaves(a), leaves(b), strict=True):
+                if left.array is None or right.array is None or not is_float(left.array):
                     continue
-                x, y = tolerance.plain(left.array), tolerance.plain(right.array)
+                x, y = plain(left.array), plain(right.array)
                 if feed.style == "nan" and (np.isnan(x) != np.isnan(y)).any():
                     return f"output '{name}' {'lost' if (np.isnan(x) & ~np.isnan(y)).any() else 'got'} a NaN"
                 if feed.style == "infinity" and not np.isnan(x).any() and not np.isnan(y).any() and (np.isfinite(x) != np.isfinite(y)).any():
@@ -110,5 +110,5 @@ class Runs:
 
 def _unbounded(opener: Opener, proto: onnx.ModelProto, feed: Feed) -> bool:
     results = everything(proto, feed.inputs, opener).values()
-    arrays = [leaf.array for result in results for leaf in tolerance.leaves(result) if leaf.array is not None]
-    return any(tolerance.is_float(array) and not np.isfinite(tolerance.plain(array)).all() for array in arrays)
+    arrays = [leaf.array for result in results for leaf in leaves(result) if leaf.array is not None]
+    return any(is_float(array) and not np.isfinite(plain(array)).all() for array in arrays)

@@ -19,7 +19,7 @@ from eqsat.runtime.session import ONNXRUNTIME, ReferenceSession, open_runtime
 from eqsat.runtime.unwritten import under_fills
 from eqsat.settings import Settings
 from eqsat.traits import NEWEST
-from eqsat.verification import tolerance as compare
+from eqsat.verification.leaves import signature
 from tests.support.dearer import dearer
 from tests.support.models import same
 
@@ -255,7 +255,7 @@ def _fault(models: tuple[onnx.ModelProto, onnx.ModelProto], feed: Feed, expected
         (actual,) = here.optimized.run(feed.inputs, here.names)
         if not here.difference(feed, [expected], [actual], exact):
             return SAME
-        if compare.signature(expected) != compare.signature(actual) and _scans_nothing(models[0], feed):
+        if signature(expected) != signature(actual) and _scans_nothing(models[0], feed):
             return RUNTIME
     except Exception:
         pass  # the runtime fails on the optimized model, perhaps rightly

@@ -14,6 +14,7 @@ from onnx import helper, numpy_helper, parser
 import eqsat
 from eqsat.errors import InputError
 from eqsat.verification import tolerance
+from eqsat.verification.last_places import nudge
 from eqsat.verification.nudges import nudge_weights
 from eqsat.verification.steering import Decided
 from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, LoadedModel, Verdict, verify, verify_files
@@ -357,11 +358,11 @@ def test_ulp_and_nudge_are_one_unit_in_the_last_place() -> None:
     generator = np.random.default_rng(0)
     for dtype in (np.float16, np.float32, np.float64):
         x = generator.standard_normal(200).astype(dtype)
-        moved = tolerance.nudge(x, 1, generator)
+        moved = nudge(x, 1, generator)
         up, down = np.nextafter(x, np.array(np.inf, dtype)), np.nextafter(x, np.array(-np.inf, dtype))
         assert np.all((moved == up) | (moved == down))
-    assert tolerance.nudge(np.array([0, np.inf, np.nan], np.float32), 1, generator).tobytes() == np.array([0, np.inf, np.nan], np.float32).tobytes()
-    assert helper.tensor_dtype_to_np_dtype(16).name == tolerance.nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
+    assert nudge(np.array([0, np.inf, np.nan], np.float32), 1, generator).tobytes() == np.array([0, np.inf, np.nan], np.float32).tobytes()
+    assert helper.tensor_dtype_to_np_dtype(16).name == nudge(np.ones(2, helper.tensor_dtype_to_np_dtype(16)), 1, generator).dtype.name
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -370,12 +371,12 @@ def test_a_nudge_moves_by_units_and_crosses_neither_zero_nor_infinity(dtype: typ
     least = limits.smallest_subnormal
     for seed in range(20):
         x = np.array([[1, -1], [least, -3 * least], [limits.max, -limits.max]], dtype).T  # not contiguous
-        moved = tolerance.nudge(x, 8, np.random.default_rng(seed))
+        moved = nudge(x, 8, np.random.default_rng(seed))
         assert moved.shape == x.shape and moved.dtype == dtype
         assert np.isfinite(moved).all() and (np.signbit(moved) == np.signbit(x)).all() and (moved != 0).all()
         assert set(abs(moved[:, 0]).tolist()) <= {1 + 8 * float(limits.eps), 1 - 4 * float(limits.eps)}
     scalar = np.array(2, dtype)
-    assert tolerance.nudge(scalar, 1, np.random.default_rng(0)).shape == () and tolerance.nudge(scalar, 1, np.random.default_rng(0)) != 2
+    assert nudge(scalar, 1, np.random.default_rng(0)).shape == () and nudge(scalar, 1, np.random.default_rng(0)) != 2
 
 
 def test_an_element_that_moves_far_needs_no_peers() -> None:
