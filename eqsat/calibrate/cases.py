@@ -229,6 +229,9 @@ def layers() -> Iterator[Case]:
             yield Case(f"com.microsoft.nchwc.{name}", (Given((1, channels, size, size)),), windows)
     for channels, size in ((32, 112), (96, 56), (240, 28), (672, 14), (1280, 7)):
         yield Case("com.microsoft.nchwc.GlobalAveragePool", (Given((1, channels, size, size)),))
+    for channels, before, after in ((96, 1, 56), (240, 1, 28), (672, 1, 14), (64, 28, 56)):
+        scales = {"scales": (1, 1, after // before, after // before)}
+        yield Case("com.microsoft.nchwc.Upsample", (Given((1, channels, before, before)),), scales)
     image = Given((1, 32, 28, 28))
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "nearest"})
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "linear"})

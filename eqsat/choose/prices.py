@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
+from eqsat.cost.blocked_layout import between_convs, is_blocked
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
 from eqsat.cost.target import Target
@@ -18,7 +19,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import Fact
 from eqsat.frozen import mutable
 from eqsat.model.model import NodeCount
-from eqsat.operators import Operator, find_operator
+from eqsat.operators import Operator, find_operator, read_attributes
 from eqsat.settings import Objective
 from eqsat.terms.reading import input_facts, term_attributes
 from eqsat.terms.terms import Term
@@ -53,6 +54,7 @@ class Prices:
     """Returns the launches of a term with bodies, or of a call."""
     opset: int = NEWEST  # in which terms are written
     shared: Shared = field(default_factory=Shared)
+    blocked: bool = False  # whether Convs of the model run in blocks of channels
 
     @property
     def predicts(self) -> bool:
@@ -104,7 +106,7 @@ class Prices:
 
     def priced(self, node: PricedNode) -> Price:
         """Returns the price of a node on the target."""
-        return price(node, self.target)
+        return between_convs(node, self.target) if self.blocked else price(node, self.target)
 
     def is_constant(self, eclass: int) -> bool:
         """Tells whether a class holds constant values, or no value at all."""
@@ -149,12 +151,24 @@ def prices_of(
     count: NodeCount,
     opset: int = NEWEST,
     shared: Shared | None = None,
+    blocked: bool = False,
 ) -> Prices:
     """Returns the prices of an e-graph whose terms are written in an opset. Nodes with bodies launch
-    as often as they have nodes. What is `shared` with other e-graphs is not computed again.
+    as often as they have nodes. What is `shared` with other e-graphs is not computed again. If it is
+    `blocked`, Convs of the model run in blocks of channels.
     """
     inside: dict[tuple[int, tuple[int, ...]], int] = {}
     for entry in encoding.entries:
         if entry.head >= 0 and encoding.terms.signatures[entry.head].opaque:
             inside[entry.head, entry.data] = count.nodes([encoding.nodes[entry.eclass].proto])
-    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1), opset, shared or Shared())
+    return Prices(encoding, egraph, target, objective, sizes, lambda term: inside.get((term.head, term.data), 1), opset, shared or Shared(), blocked)
+
+
+def has_blocked_convs(encoding: Encoding, target: Target) -> bool:
+    """Tells whether the runtime of a target runs some Conv of a graph in blocks of channels."""
+    for node in encoding.nodes.values() if target.blocked is not None else ():
+        if node.operator.full_name == "Conv":
+            inputs = [shaped(encoding.fact(name), {}) if name else None for name in node.inputs]
+            if is_blocked(PricedNode("", "Conv", read_attributes(node.operator, node.proto.attribute), inputs, []), target):
+                return True
+    return False

@@ -45,7 +45,7 @@ def work(node: PricedNode, target: Target) -> Work:
             found = found._replace(kind=declared.kind)
         if declared.operations is not None:
             found = found._replace(operations=declared.operations * found.elements)
-    if target.blocked is not None and found.kind in _CONVS and (node.domain == _BLOCKED_DOMAIN or blocks(node, target.blocked)):
+    if target.blocked is not None and found.kind in _CONVS and (node.domain == BLOCKED_DOMAIN or blocks(node, target.blocked)):
         return found._replace(kind=found.kind + "_blocked")
     return found._replace(elements=found.elements + patches(node, found)) if found.kind == "conv" else found
 
@@ -88,7 +88,8 @@ def _dtype(node: PricedNode) -> int:
 
 
 _CONVS = frozenset({"conv", "depthwise", "grouped"})
-_BLOCKED_DOMAIN = "com.microsoft.nchwc"
+BLOCKED_DOMAIN = "com.microsoft.nchwc"
+"""The domain of the operators into which ONNX Runtime converts Convs and nodes around them."""
 
 
 def blocks(node: PricedNode, layout: Blocked) -> bool:

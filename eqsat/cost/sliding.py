@@ -161,6 +161,11 @@ def resize(node: PricedNode) -> Work:
     return Work(kind, traffic(node), elements * 2.0 * taps if taps > 1.0 else 0.0, elements)
 
 
+def blocked_resize(node: PricedNode) -> Work:
+    """Counts Upsample in the layout in blocks of channels, which repeats pixels."""
+    return Work("resize_blocked", traffic(node), 0.0, result(node))
+
+
 def sample(taps: float) -> Counter:
     """Counts operators that read an image at computed places: a number of elements for each result."""
 

@@ -25,7 +25,7 @@ from eqsat.choose.dump import Dump, operators
 from eqsat.choose.extractions import Extractions
 from eqsat.choose.folding import Folding
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import Prices, Shared, prices_of
+from eqsat.choose.prices import Prices, Shared, has_blocked_convs, prices_of
 from eqsat.choose.stored_constants import Constants
 from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
@@ -122,7 +122,8 @@ class Rewriter:
         self._derivation = Derivation(self._terms)
         self._contents = ContentIndex()
         self._extractions = Extractions()
-        self._shared: dict[int, Shared] = {}  # by opset
+        self._shared: dict[tuple[int, bool], Shared] = {}  # by opset, and whether Convs run in blocks
+        self._blocked = False  # whether Convs of the main graph do
         self._growth = options.growth
         self._simplified: tuple[_Task, EGraph] | None = None
         self.trace = trace
@@ -156,6 +157,7 @@ class Rewriter:
         if self._options.ruleset.least is Label.EXACT and has_halves(encoding):
             raise _Fused("floats of 16 bits: ONNX Runtime rounds between some neighbors and not between others, so no rewrite keeps every bit")
         opset = standard_opset(opsets)
+        self._blocked |= outer.main and has_blocked_convs(encoding, self._options.target)
         part = self._in_regions(encoding, place, opset, opsets) if outer.main else None
         part = part or Whole(encoding, folding, self._fresh, place, opset)
         self.trace.clock("encode", clock)
@@ -348,8 +350,9 @@ class Rewriter:
         return ("extract time", share) if share is not None and (left is None or share < left) else (deadline.hit or "time", left)
 
     def _prices(self, encoding: Encoding, egraph: EGraph, opset: int) -> Prices:
-        shared = self._shared.setdefault(opset, Shared())
-        return prices_of(encoding, egraph, self._options.target, self._options.objective, self._options.sizes, self._count, opset, shared)
+        options, blocked = self._options, self._blocked
+        shared = self._shared.setdefault((opset, blocked), Shared())
+        return prices_of(encoding, egraph, options.target, options.objective, options.sizes, self._count, opset, shared, blocked)
 
     def _bodies(self, node: Node, outer: Outer, place: Place, opsets: Sequence[onnx.OperatorSetIdProto]) -> tuple[Node, tuple[Fact, ...]]:
         proto = onnx.NodeProto()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from eqsat.choose.choose import Chooser
 from eqsat.choose.groups import Group
-from eqsat.choose.prices import prices_of
+from eqsat.choose.prices import has_blocked_convs, prices_of
 from eqsat.cost.target import load_target
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
@@ -47,7 +47,9 @@ def solution(encoding: Encoding, egraph: EGraph, opset: int, count: NodeCount, f
     """
     settings = Settings()
     graph = encoding.graph
-    chooser = Chooser(prices_of(encoding, egraph, load_target(settings.target), settings.objective, {}, count, opset), fold_limit, opset, worker)
+    target = load_target(settings.target)
+    prices = prices_of(encoding, egraph, target, settings.objective, {}, count, opset, blocked=has_blocked_convs(encoding, target))
+    chooser = Chooser(prices, fold_limit, opset, worker)
     roots = list(dict.fromkeys(egraph.class_of[encoding.values[name]] for name in graph.outputs))
     groups = [Group(roots, stored_by(graph.constants.values()))]
     chosen = chooser.choose(groups, settings.growth(written_bytes(graph.proto)), method=settings.extractor)
