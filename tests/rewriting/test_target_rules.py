@@ -44,8 +44,33 @@ def test_no_other_target_runs_them(model: onnx.ModelProto) -> None:
     assert not {"winograd", "strassen"} & {rule["name"] for rule in result.report["rules"]}
 
 
+def gated(batch: str = "1") -> onnx.ModelProto:
+    generator = np.random.default_rng(0)
+    weights = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in {"w": (32, 32, 3, 3), "v": (32, 32, 1, 1)}.items()}
+    image = f"float[{batch}, 32, 28, 28]"
+    nodes = "a = Conv <pads = [1, 1, 1, 1]> (x, w) m = GlobalAveragePool (a) b = Conv (m, v) e = Sigmoid (b) g = Mul (a, e) y = Conv (g, v)"
+    return weighted(f"g ({image} x) => ({image} y) {{ {nodes} }}", **weights)
+
+
+def test_a_gate_widens_where_images_stay_in_blocks() -> None:
+    result = eqsat.optimize(gated())
+    assert operators(result.model)["Resize"] == 1 and result.report["verify"]["status"] == "equal"
+    cost = result.report["cost"]
+    # Without the Resize the runtime converts the image and the gate back, and the product again.
+    assert cost["before"]["launches"] - cost["after"]["launches"] == 2 and cost["after"]["seconds"] < cost["before"]["seconds"]
+
+
+@pytest.mark.parametrize("target", ["launches", "generic-gpu"])
+def test_a_gate_stays_where_nothing_runs_in_blocks(target: str) -> None:
+    assert "Resize" not in operators(eqsat.optimize(gated(), target=target).model)
+
+
+def test_a_gate_stays_where_its_size_has_a_name() -> None:
+    assert "Resize" not in operators(eqsat.optimize(gated("N")).model)
+
+
 def test_a_group_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('launch = 1.0\ntakes_in = ["karatsuba"]\n')
-    with pytest.raises(InputError, match=r"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: strassen, winograd"):
+    with pytest.raises(InputError, match=r"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: blocked, strassen, winograd"):
         eqsat.optimize(product(4), target=path)

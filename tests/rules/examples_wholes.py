@@ -133,6 +133,16 @@ EXAMPLES = {
         (17,),
         _FEW_MULTIPLIERS,
     ),
+    "squeeze and excitation between Convs that run in blocks": Example(
+        """g (float[1, 32, 28, 28] x) => (float[1, 32, 28, 28] z) <float[32, 32, 3, 3] w, float[8, 32, 1, 1] v, float[32, 8, 1, 1] u, float[32, 32, 1, 1] t,
+            int64[2] axes = {2, 3}> {
+            a = Conv<pads = [1, 1, 1, 1]>(x, w)  r = Relu(a)  m = ReduceMean<keepdims = 1>(r, axes)  b = Conv(m, v)  s = Relu(b)
+            c = Conv(s, u)  e = Sigmoid(c)  g = Mul(r, e)  z = Conv(g, t) }""",
+        {"Conv": 4, "Relu": 2, "GlobalAveragePool": 1, "Sigmoid": 1, "Resize": 1, "Mul": 1},
+        "gate-resize reducemean-globalaveragepool",
+        (18,),
+        _CPU,
+    ),
     "MatMul by Strassen's products": Example(
         "g (float[64, 64] x, float[64, 64] y) => (float[64, 64] z) { z = MatMul(x, y) }",
         {"Slice": 8, "Add": 12, "Sub": 6, "MatMul": 7, "Concat": 3},
