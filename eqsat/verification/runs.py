@@ -30,7 +30,7 @@ _RUNS_INSIDE = 3  # of these, in which values inside are compared where they var
 _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
-_EDGE_ELEMENTS = 1 << 22
+_EDGE_ELEMENTS = 1 << 20  # the most elements of inputs, and of outputs, of an edge's run
 _REFUSALS = 4
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
@@ -62,6 +62,7 @@ class Runs:
         self._end = time.monotonic() + request.patience
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
+        self._results = 0  # the elements of all outputs in the first run
 
     @property
     def _late(self) -> bool:
@@ -81,6 +82,7 @@ class Runs:
             return
         first, draw = self.first()
         self._tried.append(draw)
+        self._results = sum(leaf.array.size for value in first.outputs for leaf in leaves(value) if leaf.array is not None)
         if self._agreement is not None and draw.style != samples.NORMAL:
             self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
@@ -147,7 +149,10 @@ class Runs:
             if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
             volume = samples.volume(plan, sizes)
-            if size > 1 and (samples.elements(plan, sizes) > _EDGE_ELEMENTS or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+            # Outputs grow as the volume does, or less.
+            results = self._results * volume / max(samples.volume(plan, first.sizes), 1)
+            many = max(samples.elements(plan, sizes), results) > _EDGE_ELEMENTS
+            if size > 1 and (many or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)
                 continue
