@@ -51,9 +51,13 @@ def runnable_inputs(
 
 
 def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
-    yield Draw({name: assumed_size(name, assumed) for name in plan.symbols}, NORMAL, 0)
+    usual = with_computed(plan, {name: assumed_size(name, assumed) for name in plan.symbols})
+    if usual is not None:
+        yield Draw(usual, NORMAL, 0)
     for sizes, style in attempts(plan):
-        yield Draw({name: assumed.get(name, size) for name, size in sizes.items()}, style, 0)
+        given = with_computed(plan, {name: assumed.get(name, size) for name, size in sizes.items()})
+        if given is not None:
+            yield Draw(given, style, 0)
 
 
 def _related_draws(original: onnx.ModelProto, plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:

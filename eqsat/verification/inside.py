@@ -74,7 +74,8 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
             judged.add(cut.key(number))
             late += 1
             continue
-        part, closed, depth = one_region(cut, number, examiner, end, bool(agreed))
+        # An output that agreed need not be compared again, unless the values before it are in doubt.
+        part, closed, depth = one_region(cut, number, examiner, end, bool(agreed), () if given_up else known)
         judged.add(cut.key(number))
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(reasons[given_up[0]])

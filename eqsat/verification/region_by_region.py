@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Collection
 from typing import NamedTuple
 
 from eqsat.verification.examiner import Examiner
@@ -74,13 +75,14 @@ class Part(NamedTuple):
     depth: int
 
 
-def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: bool = False) -> Part:
+def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: bool = False, settled: Collection[str] = ()) -> Part:
     """Returns the verdict on a region of a cut.
 
     A region may fail on arbitrary values and hold on those that really arise. Arbitrary values may
     also fail to move an output that real ones move. Deeper regions settle both. None of them begins
     after `end`, a time of the monotonic clock. If real values are known to differ, the region
-    either makes none of it, or only the deepest settles it.
+    either makes none of it, or only the deepest settles it. Outputs that are `settled` are not
+    compared.
     """
     part, closed, depth = Verdict(UNVERIFIED), False, 0
     depths = (0, sys.maxsize) if doubted or cut.share(number) >= _ALMOST_ALL else _DEPTHS
@@ -88,7 +90,7 @@ def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: b
         if deeper and time.monotonic() > end:
             break
         depth = deeper
-        region = cut.region(number, depth, examiner.memory_limit)
+        region = cut.region(number, depth, examiner.memory_limit, settled)
         if isinstance(region, str):
             part.reason = part.reason or region
             break

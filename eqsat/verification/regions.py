@@ -111,12 +111,14 @@ class Cut:
         read = {name for value in values if value in side.producer for name in side.inputs[side.producer[value]]}
         return frozenset(name for value in read if value in side.producer for name in side.outputs[side.producer[value]])
 
-    def region(self, number: int, depth: int, most_bytes: int) -> Region | str:
+    def region(self, number: int, depth: int, most_bytes: int, settled: Collection[str] = ()) -> Region | str:
         """Returns the region with the nodes up to `depth` levels before it, or why there is none.
 
-        One reason is that its weights take more than `most_bytes` where it runs.
+        One reason is that its weights take more than `most_bytes` where it runs. Outputs that are
+        `settled` are left out, unless all of them are.
         """
         outputs = self._regions[number][1]
+        outputs = [name for name in outputs if name not in settled] or outputs
         chosen, boundary = self._chosen(number, depth)
         known = self._known_types()
         for name in boundary:

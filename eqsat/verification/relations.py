@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import onnx
@@ -30,8 +30,12 @@ _PAIRS = 64  # plans with two
 def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
     """Yields plans with computed sizes, the most plausible first: with one relation, then with two.
 
-    Functions of the model have to be inlined.
+    Sizes that follow by their names keep to these, but in the first plan. Functions of the model have
+    to be inlined.
     """
+    if plan.computed:
+        named = dict.fromkeys(size for spec in plan.inputs.values() for size in _shape(spec) if isinstance(size, str))
+        yield replace(plan, symbols=tuple(named), computed={})
     found = list(itertools.islice(_relations(model, plan), _ALONE))
     for name, size in found:
         yield _with(plan, {name: size})
@@ -41,7 +45,7 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
 
 
 def _with(plan: Plan, computed: dict[str, Dim]) -> Plan:
-    return replace(plan, symbols=tuple(name for name in plan.symbols if name not in computed), computed=computed)
+    return replace(plan, symbols=tuple(name for name in plan.symbols if name not in computed), computed={**plan.computed, **computed})
 
 
 def _relations(model: onnx.ModelProto, plan: Plan) -> Iterator[tuple[str, Dim]]:
@@ -64,7 +68,7 @@ def _is_name(size: Poly) -> bool:
 
 def _computed_sizes(model: onnx.ModelProto, plan: Plan) -> Counter[Poly]:
     """Counts the symbolic sizes, and the symbolic integers, of the values of the main graph."""
-    facts = {name: _given(spec) for name, spec in plan.inputs.items() if spec.kind == "tensor"}
+    facts = {name: _given(spec, plan.computed) for name, spec in plan.inputs.items() if spec.kind == "tensor"}
     facts |= {tensor.name: _stored(tensor) for tensor in model.graph.initializer}
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
     found: Counter[Poly] = Counter()
@@ -78,8 +82,8 @@ def _computed_sizes(model: onnx.ModelProto, plan: Plan) -> Counter[Poly]:
     return found
 
 
-def _given(spec: Spec) -> Fact:
-    shape = None if spec.shape is None else tuple(symbol(size) if isinstance(size, str) else size for size in spec.shape)
+def _given(spec: Spec, computed: Mapping[str, Dim]) -> Fact:
+    shape = None if spec.shape is None else tuple(computed.get(size, symbol(size)) if isinstance(size, str) else size for size in spec.shape)
     return Fact(_code(spec.dtype), shape)
 
 

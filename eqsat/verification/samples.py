@@ -104,11 +104,14 @@ def _has_ends(spec: Spec) -> bool:
 def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
     """Returns the plan for the required inputs of `model`.
 
-    With `overridable`, it has the inputs with a default value too. Raises `NotImplementedError`
+    A size whose name is arithmetic follows from the names within. With `overridable`, the plan has the
+    inputs with a default value too. Raises `NotImplementedError`
     naming an input whose type has no samples.
     """
+    from eqsat.facts.dims import symbols
     from eqsat.model.names import stored_names
     from eqsat.verification.input_ranges import input_ranges, nodes_in_order
+    from eqsat.verification.named_sizes import sizes_by_name
 
     graph = model.graph
     given = set(stored_names(graph))
@@ -126,12 +129,16 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
         for position, size in enumerate(leaf.shape or ()):
             if isinstance(size, str):
                 seen.setdefault(size, set()).add(position)
+    computed = sizes_by_name(seen)
+    free = dict.fromkeys(name for name in seen if name not in computed)
+    free.update(dict.fromkeys(name for size in computed.values() for name in symbols(size)))
     return Plan(
         specs,
-        tuple(seen),
+        tuple(free),
         frozenset(name for name, positions in seen.items() if positions == {0}),
         tuple(name for name, spec in specs.items() if spec.kind == "tensor" and spec.shape is None),
         any(node.op_type == "Loop" for node in nodes_in_order(model.graph.node)),
+        computed,
     )
 
 

@@ -101,7 +101,8 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         except NotImplementedError as reason:
             verdict.notes.append(f"sizes of {sizes[0]} were not tried in region {region.name}: {reason}")
             continue
-        part = examiner.ask(replace(examiner.request(region.original, region.optimized, plan, closed=False), edges=(Edge(plan.symbols, sizes),)))
+        asked = examiner.request(region.original, region.optimized, plan, closed=False)
+        part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, sizes),), only_edges=True))
         if part.status != DIFFERENT:
             continue
         whole = examiner.ask(replace(request, work=0, only_edges=True))
