@@ -9,6 +9,7 @@ model need not either.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,7 @@ class Examiner:
     seed: int = 0
     time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # the forms of regions found equal
+    patience: float = math.inf  # seconds after which a judgement begins no further draw, if an eighth of the limit is no less
     _timeouts: int = 0  # of models that ran without edges
 
     def request(
@@ -85,7 +87,7 @@ class Examiner:
             work=weights // 4 + _NODE_WORK * len(proto.graph.node),
             inputs=inputs,
             seed=self.seed,
-            patience=self.time_limit / 8,
+            patience=min(self.patience, self.time_limit / 8),
             threads=min(os.cpu_count() or 1, 4) if weights > _MANY_BYTES else 1,
             custom_op_library=self.custom_op_library,
             edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection
-from dataclasses import field
+from dataclasses import field, replace
 
 from eqsat.frozen import frozen
 from eqsat.verification.examiner import Examiner
@@ -55,6 +55,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
     seconds -= spent
     patience = min(max(_SECONDS, seconds / 2), examiner.time_limit * _PATIENCE)
     end = time.monotonic() + patience
+    examiner = replace(examiner, patience=patience)
     late = 0
     reasons: dict[str, str] = {}
     judged: set[object] = set()

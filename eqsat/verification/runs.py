@@ -31,6 +31,7 @@ _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22  # the most elements of inputs, and of outputs, of an edge's run
+_EDGE_SHARE = 0.25  # the most of all patience that a run at an edge may take
 _REFUSALS = 4
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
@@ -45,6 +46,7 @@ class Run:
     places: tuple[int, ...]  # the positions of these outputs
     outputs: list[Any]
     inside: dict[str, Any] = field(default_factory=dict[str, Any])  # by name, the values inside that are compared
+    seconds: float = 0.0  # that the original took
 
 
 class NoDraw(Exception):
@@ -63,6 +65,7 @@ class Runs:
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
         self._results = 0  # the elements of all outputs in the first run
+        self._seconds = 0.0  # that the first run took
 
     @property
     def _late(self) -> bool:
@@ -81,6 +84,7 @@ class Runs:
                 raise NoDraw(one_line(error)) from None
             return
         first, draw = self.first()
+        self._seconds = first.seconds
         self._tried.append(draw)
         self._results = sum(leaf.array.size for value in first.outputs for leaf in leaves(value) if leaf.array is not None)
         if self._agreement is not None and draw.style != samples.NORMAL:
@@ -150,9 +154,10 @@ class Runs:
                 continue
             volume = samples.volume(plan, sizes)
             # Outputs grow as the volume does, or less.
-            results = self._results * volume / max(samples.volume(plan, first.sizes), 1)
-            many = max(samples.elements(plan, sizes), results) > _EDGE_ELEMENTS
-            if size > 1 and (many or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+            times = volume / max(samples.volume(plan, first.sizes), 1)
+            many = max(samples.elements(plan, sizes), self._results * times) > _EDGE_ELEMENTS
+            long = self._seconds * times > self._request.patience * _EDGE_SHARE
+            if size > 1 and (many or long or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)
                 continue
@@ -200,8 +205,9 @@ class Runs:
         feeds = samples.draw(self._request.plan, draw)
         names = [self._request.outputs[place] for place in places]
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
+        begun = time.monotonic()
         values = self._original.run(feeds, [*names, *shown])
-        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
+        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)), time.monotonic() - begun)
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:
