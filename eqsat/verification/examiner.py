@@ -88,6 +88,7 @@ class Examiner:
             inputs=inputs,
             seed=self.seed,
             patience=min(self.patience, self.time_limit / 8),
+            brief=not closed,
             threads=min(os.cpu_count() or 1, 4) if weights > _MANY_BYTES else 1,
             custom_op_library=self.custom_op_library,
             edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),

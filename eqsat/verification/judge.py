@@ -68,6 +68,8 @@ def judge(request: Request) -> Judgement:
             return judgement
         except NoDraw as error:
             reasons.append(str(error))
+            if request.brief:
+                break
             continue
         judgement.status = EQUAL
         judgement.agreed = frozenset(comparison.agreement.names)

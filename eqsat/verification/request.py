@@ -35,6 +35,9 @@ class Request:
     inputs: Mapping[str, Any] | None
     seed: int
     patience: float  # seconds after which no further draw begins
+    # Whether the models are a region on arbitrary values: one that refuses the usual draws is tried
+    # with more of the nodes before it, so other draws and engines are not.
+    brief: bool
     threads: int = 1
     custom_op_library: str | None = None
     edges: tuple[Edge, ...] = ()

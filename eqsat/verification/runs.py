@@ -8,6 +8,7 @@ drawn in its place, or none.
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -31,8 +32,9 @@ _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 1 << 22  # the most elements of inputs, and of outputs, of an edge's run
-_EDGE_SHARE = 0.25  # the most of all patience that a run at an edge may take
+_EDGE_SHARE = 0.2  # the most of all patience that a run at an edge may take
 _REFUSALS = 4
+_USUAL_STYLES = frozenset({samples.NORMAL, samples.ONES})
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
@@ -46,7 +48,6 @@ class Run:
     places: tuple[int, ...]  # the positions of these outputs
     outputs: list[Any]
     inside: dict[str, Any] = field(default_factory=dict[str, Any])  # by name, the values inside that are compared
-    seconds: float = 0.0  # that the original took
 
 
 class NoDraw(Exception):
@@ -65,7 +66,7 @@ class Runs:
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
         self._results = 0  # the elements of all outputs in the first run
-        self._seconds = 0.0  # that the first run took
+        self._pace = math.inf  # the least seconds that a run took, for each time that it did the work of the model
 
     @property
     def _late(self) -> bool:
@@ -84,7 +85,6 @@ class Runs:
                 raise NoDraw(one_line(error)) from None
             return
         first, draw = self.first()
-        self._seconds = first.seconds
         self._tried.append(draw)
         self._results = sum(leaf.array.size for value in first.outputs for leaf in leaves(value) if leaf.array is not None)
         if self._agreement is not None and draw.style != samples.NORMAL:
@@ -156,7 +156,7 @@ class Runs:
             # Outputs grow as the volume does, or less.
             times = volume / max(samples.volume(plan, first.sizes), 1)
             many = max(samples.elements(plan, sizes), self._results * times) > _EDGE_ELEMENTS
-            long = self._seconds * times > self._request.patience * _EDGE_SHARE
+            long = self._pace * volume > self._request.patience * _EDGE_SHARE
             if size > 1 and (many or long or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)
@@ -169,6 +169,8 @@ class Runs:
         refusal = ""
         hollow: tuple[Run, Draw] | None = None
         for sizes, style in attempts(self._request.plan):
+            if self._request.brief and style not in _USUAL_STYLES:
+                continue
             draw = Draw(sizes, style, self._request.seed)
             try:
                 run = self._run(draw, self._everything)
@@ -207,7 +209,10 @@ class Runs:
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
         begun = time.monotonic()
         values = self._original.run(feeds, [*names, *shown])
-        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)), time.monotonic() - begun)
+        volume = samples.volume(self._request.plan, draw.sizes)
+        if volume:
+            self._pace = min(self._pace, (time.monotonic() - begun) / volume)
+        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:

@@ -22,6 +22,8 @@ from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Edge, Plan, make_plan
 
+_SECONDS = 1.5  # for sizes at which models take long, if they did not take as many at usual ones
+
 
 class TooMuch(Exception):
     """The models cannot run as a whole; the text says why."""
@@ -43,6 +45,7 @@ def whole(
         request = examiner.request(original, optimized, plan, inputs, region is None or region.closed, inside)
     except ValueError:  # protobuf raises it for a message over its limit
         raise TooMuch("the model is too large to be handed to the runtime in one piece") from None
+    begun = time.monotonic()
     judgement = examiner.ask(request)
     related = examiner.at_related_sizes(original, request) if region is None and inputs is None and _fits_ones_alone(judgement) else None
     if related is not None:
@@ -70,7 +73,8 @@ def whole(
     if still:
         verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
     if verdict.status == EQUAL and region is None and judgement.costly:
-        _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), examiner)
+        patience = min(request.patience, max(_SECONDS, (time.monotonic() - begun) / 2))
+        _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), examiner, patience)
     if verdict.status == EQUAL and inputs is None and defaults(original.proto):
         _with_defaults_replaced(verdict, original, request, examiner)
     return verdict
@@ -84,12 +88,13 @@ def _fits_ones_alone(judgement: Judgement) -> bool:
     return not judgement.late and judgement.status != DIFFERENT and all(size == 1 for column in judgement.sizes.values() for size in column[:usual])
 
 
-def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner) -> None:
+def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner, patience: float) -> None:
     """Tries sizes at which whole models take long, first on the regions that differ.
 
-    The whole models run only if a region shows a difference.
+    The whole models run only if a region shows a difference. No region begins after `patience`, in
+    seconds.
     """
-    cut, end = Cut(original, optimized), time.monotonic() + request.patience
+    cut, end = Cut(original, optimized), time.monotonic() + patience
     sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
     for number in range(len(cut)):
         region = cut.region(number, 0, examiner.memory_limit)
