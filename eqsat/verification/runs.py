@@ -31,7 +31,7 @@ _RUNS_INSIDE = 3  # of these, in which values inside are compared where they var
 _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
-_EDGE_ELEMENTS = 1 << 22  # the most elements of inputs, and of outputs, of an edge's run
+_EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
 _EDGE_SHARE = 0.2  # the most of all patience that a run at an edge may take
 _REFUSALS = 4
 _USUAL_STYLES = frozenset({samples.NORMAL, samples.ONES})
@@ -133,7 +133,8 @@ class Runs:
                 draws, places, wanted = self._sizes(edge, seed)[:_REFUSALS], self._everything, 1
             for draw in draws:
                 try:
-                    run = self._run(draw, places)
+                    # Values inside were compared at usual sizes, and there are most of them beyond all bounds.
+                    run = self._run(draw, places, not any(size > 1 for size in edge.sizes))
                 except Exception:  # if the original refuses an edge, the optimized model may too
                     continue
                 tried.append(draw)

@@ -351,3 +351,10 @@ def test_a_region_computes_a_constant_of_unknown_size() -> None:
     a, b = model(text, **weights), model(text.replace("Mul(q, c)", "Add(q, c)"), **weights)
     region = Cut(a, b).region(0, 0, 1 << 20)
     assert isinstance(region, Region) and [value.name for value in region.original.proto.graph.input] == ["q"]
+
+
+@pytest.mark.parametrize(("settled", "compared"), [((), ["p", "q"]), (("p", "x"), ["q"]), (("p", "q"), ["p", "q"])])
+def test_outputs_that_are_settled_are_left_out_unless_all_are(settled: tuple[str, ...], compared: list[str]) -> None:
+    a, b = (small(f"{t} = Mul(x, x) p = Neg({t}) q = Exp({t}) y = Add(p, q)") for t in ("t", "u"))
+    region = Cut(a, b).region(0, 0, 1 << 20, settled)
+    assert isinstance(region, Region) and [[info.name for info in model.proto.graph.output] for model in (region.original, region.optimized)] == [compared] * 2
