@@ -111,7 +111,7 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
     from eqsat.facts.dims import symbols
     from eqsat.model.names import stored_names
     from eqsat.verification.input_ranges import input_ranges, nodes_in_order
-    from eqsat.verification.named_sizes import sizes_by_name
+    from eqsat.verification.sizes_by_name import sizes_by_name
 
     graph = model.graph
     given = set(stored_names(graph))

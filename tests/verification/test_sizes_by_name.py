@@ -7,7 +7,7 @@ import pytest
 
 import eqsat
 from eqsat.facts.dims import evaluate
-from eqsat.verification.named_sizes import sizes_by_name
+from eqsat.verification.sizes_by_name import sizes_by_name
 from tests.support.models import parse
 
 SIZES = {"batch": 3, "past": 5, "s": 7}
