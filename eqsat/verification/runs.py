@@ -8,7 +8,6 @@ drawn in its place, or none.
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import field
@@ -32,7 +31,6 @@ _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
-_EDGE_SHARE = 0.2  # the most of all patience that a run at an edge may take
 _REFUSALS = 4
 _USUAL_STYLES = frozenset({samples.NORMAL, samples.ONES})
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
@@ -66,7 +64,6 @@ class Runs:
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
         self._results = 0  # the elements of all outputs in the first run
-        self._pace = math.inf  # the least seconds that a run took, for each time that it did the work of the model
 
     @property
     def _late(self) -> bool:
@@ -157,8 +154,7 @@ class Runs:
             # Outputs grow as the volume does, or less.
             times = volume / max(samples.volume(plan, first.sizes), 1)
             many = max(samples.elements(plan, sizes), self._results * times) > _EDGE_ELEMENTS
-            long = self._pace * volume > self._request.patience * _EDGE_SHARE
-            if size > 1 and (many or long or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+            if size > 1 and (many or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)
                 continue
@@ -208,11 +204,7 @@ class Runs:
         feeds = samples.draw(self._request.plan, draw)
         names = [self._request.outputs[place] for place in places]
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
-        begun = time.monotonic()
         values = self._original.run(feeds, [*names, *shown])
-        volume = samples.volume(self._request.plan, draw.sizes)
-        if volume:
-            self._pace = min(self._pace, (time.monotonic() - begun) / volume)
         return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
 
 
