@@ -135,8 +135,11 @@ def is_signed(t: DType) -> bool:
 
 
 def is_positionless(operator: str, t: DType) -> bool:
-    """`positionless`. Without floats nothing rounds, so no element depends on its position."""
-    return _NAMES[t.code].lower() in POSITIONLESS.get(operator, ()) if is_floating(t) else operator in ELEMENTWISE
+    """`positionless`. Without floats nothing rounds, so no element depends on its position.
+
+    The operands of Pow may have two types: integers do not tell that the other one holds no floats.
+    """
+    return _NAMES[t.code].lower() in POSITIONLESS.get(operator, ()) if is_floating(t) else operator in ELEMENTWISE - {"Pow"}
 
 
 def bits(t: DType) -> int:

@@ -78,5 +78,22 @@ def test_what_is_measured_otherwise_is_not_in_the_table() -> None:
     assert not is_positionless("Softplus", DTYPES["float"])
     assert is_positionless("Tanh", DTYPES["float"])
     assert not is_positionless("Sin", DTYPES["float"])
+
+
+def test_integers_as_exponents_tell_nothing_of_their_base() -> None:
+    """ONNX Runtime multiplies where one exponent of 3 stands for a row, and else computes a power."""
+    assert not is_positionless("Pow", DTYPES["int64"])
+    assert is_positionless("Mul", DTYPES["int64"])
+    generator = np.random.default_rng(0)
+    base, exponent = generator.standard_normal((64, 64), np.float32), np.full((64, 1), 3, np.int64)
+    graph = helper.make_graph(
+        [helper.make_node("Pow", ["x", "y"], ["z"])],
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None), helper.make_tensor_value_info("y", onnx.TensorProto.INT64, None)],
+        [onnx.ValueInfoProto(name="z")],
+    )
+    computer = OnnxRuntimeSession(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 22)], ir_version=10).SerializeToString())
+    one, each = (np.asarray(computer.run({"x": base, "y": powers})[0]) for powers in (exponent, np.repeat(exponent, 64, axis=1)))
+    assert unequal_bits(one, each).any()
     assert is_positionless("Add", DTYPES["int8"]) and not is_positionless("ReduceSum", DTYPES["float"])
     assert onnx.defs.get_schema("Tanh") is not None and all(onnx.defs.has(name) for name in POSITIONLESS)
