@@ -172,8 +172,10 @@ class Runs:
             try:
                 run = self._run(draw, self._everything)
             except Exception as error:
+                again = refusal == one_line(error)
                 refusal = refusal or one_line(error)
-                if self._late:
+                # Where all is given but the elements of floats, these decide nothing, or little.
+                if self._late or (again and samples.has_floats_alone(self._request.plan)):
                     break
                 continue
             if not _all_nan(run.outputs):

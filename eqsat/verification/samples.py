@@ -252,6 +252,11 @@ def elements(plan: Plan, sizes: Mapping[str, int]) -> int:
     return sum(int(np.prod([sizes[size] if isinstance(size, str) else size for size in spec.shape or ()])) for spec in plan.inputs.values())
 
 
+def has_floats_alone(plan: Plan) -> bool:
+    """Tells whether nothing is free in a plan but the elements of tensors of floats."""
+    return not plan.symbols and not plan.ranks and all(spec.kind == "tensor" and "float" in spec.dtype for spec in plan.inputs.values())
+
+
 def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
     """Returns the number of times a model does its work.
 

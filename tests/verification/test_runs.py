@@ -1,0 +1,38 @@
+"""Runs: how often an original is asked that refuses all inputs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eqsat.runtime.worker import Worker
+from eqsat.verification.examiner import Examiner
+from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.request import UNVERIFIED, Judgement
+from eqsat.verification.runs import NoDraw, Runs
+from eqsat.verification.samples import make_plan
+from tests.support.models import parse
+
+
+class Refusing:
+    """A session that refuses all inputs."""
+
+    engine = "onnxruntime"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def run(self, feeds: dict[str, Any], names: list[str]) -> list[Any]:
+        self.asked += 1
+        raise ValueError("no")
+
+
+@pytest.mark.parametrize(("inputs", "closed", "asked"), [("float[4] x", True, 2), ("int64[4] x", True, 6), ("float[N] x", True, 18), ("float[N] x", False, 8)])
+def test_floats_of_given_sizes_are_tried_twice_and_regions_with_usual_elements(inputs: str, closed: bool, asked: int) -> None:
+    model = LoadedModel(parse(f"g ({inputs}) => (y) {{ y = Neg (x) }}"), None)
+    request = Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto), closed=closed)
+    session = Refusing()
+    with pytest.raises(NoDraw, match="no"):
+        Runs(request, session, Judgement(UNVERIFIED)).first()  # pyright: ignore[reportArgumentType]
+    assert session.asked == asked
