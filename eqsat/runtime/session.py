@@ -12,6 +12,7 @@ import ctypes
 import importlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -170,7 +171,9 @@ class ReferenceSession:
         self._evaluator: Any = ReferenceEvaluator(proto)
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str] | None = None) -> list[Any]:
-        with np.errstate(all="ignore"):
+        # A mean of nothing is NaN, of which numpy would tell the user.
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)
             results = self._evaluator.run(None if names is None else list(names), dict(feeds))
         return [np.asarray(result) if isinstance(result, np.generic) else result for result in results]  # pyright: ignore[reportUnknownArgumentType]
 
