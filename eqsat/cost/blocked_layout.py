@@ -8,6 +8,7 @@ The graph that the runtime made tells its own conversions, and is priced without
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from eqsat.cost.price import BLOCKED_DOMAIN, Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped
@@ -23,8 +24,8 @@ _IN_BLOCKS = {name: name for name in ("AveragePool", "GlobalAveragePool", "Globa
 def between_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose Convs run in blocks.
 
-    Only the nodes that have a form in blocks and one without differ from their usual price: pools and
-    reductions, enlargements of images, and products and sums of images with other operands.
+    Only the nodes that have a form in blocks and one without differ from their usual price: pools,
+    reductions of all pixels, enlargements of images, and gates.
     """
     layout = target.blocked
     if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
@@ -32,10 +33,12 @@ def between_convs(node: PricedNode, target: Target) -> Price:
     source, made = node.inputs[0], node.outputs[0]
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _copies_pixels(node)):
         return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
-    images = [tensor for tensor in (*node.inputs, made) if _is_image(tensor, layout) and not tensor.constant]
-    if not images or not (node.name.startswith("Reduce") or _is_uneven(node)):
-        return price(node, target)
     found = price(node, target)
+    if not _is_image(source, layout) and not _is_image(made, layout):
+        return found
+    if not (_reduces_pixels(node) or _is_gated(node)):
+        return found
+    images = [tensor for tensor in (*node.inputs, made) if _is_image(tensor, layout)]
     conversions = [price(PricedNode(BLOCKED_DOMAIN, "ReorderOutput", {}, [image], [image]), target) for image in images]
     return replace(
         found,
@@ -50,15 +53,23 @@ def is_blocked(node: PricedNode, target: Target) -> bool:
     return node.key == "Conv" and target.blocked is not None and blocks(node, target.blocked)
 
 
-def _is_image(tensor: Shaped | None, layout: Blocked) -> bool:
+def _is_image(tensor: Shaped | None, layout: Blocked) -> TypeGuard[Shaped]:
     """Tells whether a tensor holds images whose channels fill whole blocks."""
-    return tensor is not None and tensor.dtype in layout.dtypes and tensor.shape is not None and len(tensor.shape) == 4 and tensor.shape[1] % layout.block == 0
+    if tensor is None or tensor.constant or tensor.shape is None or len(tensor.shape) != 4:
+        return False
+    return tensor.dtype in layout.dtypes and tensor.shape[1] % layout.block == 0
 
 
-def _is_uneven(node: PricedNode) -> bool:
-    """Tells whether a node combines elements of operands with different shapes, none of which is constant."""
-    operands = [tensor for tensor in node.inputs if tensor is not None]
-    return node.name in _BINARY and len({tensor.shape for tensor in operands}) > 1 and not any(tensor.constant for tensor in operands)
+def _is_gated(node: PricedNode) -> bool:
+    """Tells whether a node combines the pixels of images with one computed number for each channel."""
+    shapes = [tensor.shape for tensor in node.inputs if tensor is not None and not tensor.constant and tensor.shape is not None]
+    return node.name in _BINARY and len(shapes) == 2 and sum(shape[2:] == (1, 1) for shape in shapes) == 1
+
+
+def _reduces_pixels(node: PricedNode) -> bool:
+    """Tells whether a node reduces images to one number for each channel."""
+    made = node.outputs[0]
+    return node.name.startswith("Reduce") and made is not None and made.shape is not None and made.shape[2:] in ((), (1, 1)) and len(made.shape) > 1
 
 
 def _copies_pixels(node: PricedNode) -> bool:
