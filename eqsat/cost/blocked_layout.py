@@ -18,20 +18,21 @@ from eqsat.cost.workload import text
 # Operators that combine elements of two images in blocks if these have one size.
 _BINARY = frozenset({"Add", "Mul"})
 # Operators with a kernel for images in blocks, and its name.
-_IN_BLOCKS = {name: name for name in ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")} | {"Resize": "Upsample"}
+_IN_BLOCKS = {"GlobalAveragePool": "GlobalAveragePool", "GlobalMaxPool": "GlobalMaxPool", "Resize": "Upsample"}
 
 
 def between_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose Convs run in blocks.
 
-    Only the nodes that have a form in blocks and one without differ from their usual price: pools,
-    reductions of all pixels, enlargements of images, and gates.
+    Only the nodes of gates that have a form in blocks and one without differ from their usual price:
+    global pools and reductions of all pixels, the products, and factors that widen to an image. Elsewhere
+    it takes more than one node to tell whether an image is in blocks.
     """
     layout = target.blocked
     if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
         return price(node, target)
     source, made = node.inputs[0], node.outputs[0]
-    if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _copies_pixels(node)):
+    if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
         return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
     found = price(node, target)
     if not _is_image(source, layout) and not _is_image(made, layout):
@@ -72,7 +73,10 @@ def _reduces_pixels(node: PricedNode) -> bool:
     return node.name.startswith("Reduce") and made is not None and made.shape is not None and made.shape[2:] in ((), (1, 1)) and len(made.shape) > 1
 
 
-def _copies_pixels(node: PricedNode) -> bool:
-    """Tells whether a Resize repeats each pixel of its image a whole number of times."""
+def _widens(node: PricedNode) -> bool:
+    """Tells whether a Resize repeats the one pixel of its image."""
+    source = node.inputs[0]
+    if source is None or source.shape is None or source.shape[2:] != (1, 1):
+        return False
     wanted = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return all(text(node, name, "") == value for name, value in wanted.items())

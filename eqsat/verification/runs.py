@@ -32,7 +32,6 @@ _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loadin
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
 _REFUSALS = 4
-_USUAL_STYLES = frozenset({samples.NORMAL, samples.ONES})
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
@@ -166,8 +165,9 @@ class Runs:
         refusal = ""
         hollow: tuple[Run, Draw] | None = None
         for sizes, style in attempts(self._request.plan):
-            if self._request.brief and style not in _USUAL_STYLES:
-                continue
+            # The styles of usual elements come first.
+            if self._request.brief and hollow is None and style not in (samples.NORMAL, samples.CALM):
+                break
             draw = Draw(sizes, style, self._request.seed)
             try:
                 run = self._run(draw, self._everything)
