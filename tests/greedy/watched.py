@@ -107,4 +107,5 @@ def watched() -> Iterator[None]:
     with checked() as runs, compared() as exact:
         yield
     assert runs[0]
-    assert not exact or sum(exact) * 2 >= len(exact)
+    # Of one or two rewrites, each may be among those that merge terms, whatever the order.
+    assert len(exact) < 3 or sum(exact) * 2 >= len(exact)
