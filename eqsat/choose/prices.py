@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from eqsat.cost.blocked_layout import between_convs, is_blocked
-from eqsat.cost.price import Price, price
+from eqsat.cost.blocked_layout import between_convs
+from eqsat.cost.price import Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
 from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
@@ -166,9 +166,11 @@ def prices_of(
 
 def has_blocked_convs(encoding: Encoding, target: Target) -> bool:
     """Tells whether the runtime of a target runs some Conv of a graph in blocks of channels."""
-    for node in encoding.nodes.values() if target.blocked is not None else ():
+    if target.blocked is None:
+        return False
+    for node in encoding.nodes.values():
         if node.operator.full_name == "Conv":
             inputs = [shaped(encoding.fact(name), {}) if name else None for name in node.inputs]
-            if is_blocked(PricedNode("", "Conv", read_attributes(node.operator, node.proto.attribute), inputs, []), target):
+            if blocks(PricedNode("", "Conv", read_attributes(node.operator, node.proto.attribute), inputs, []), target.blocked):
                 return True
     return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
-from eqsat.cost.price import BLOCKED_DOMAIN, Price, blocks, price
+from eqsat.cost.price import BLOCKED_DOMAIN, Price, price
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.target import Blocked, Target
 from eqsat.cost.workload import text
@@ -35,8 +35,6 @@ def between_convs(node: PricedNode, target: Target) -> Price:
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
         return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
     found = price(node, target)
-    if not _is_image(source, layout) and not _is_image(made, layout):
-        return found
     if not (_reduces_pixels(node) or _is_gated(node)):
         return found
     images = [tensor for tensor in (*node.inputs, made) if _is_image(tensor, layout)]
@@ -47,11 +45,6 @@ def between_convs(node: PricedNode, target: Target) -> Price:
         launches=found.launches + sum(one.launches for one in conversions),
         bytes=found.bytes + sum(one.bytes for one in conversions),
     )
-
-
-def is_blocked(node: PricedNode, target: Target) -> bool:
-    """Tells whether a node is a Conv that the runtime converts to the layout in blocks."""
-    return node.key == "Conv" and target.blocked is not None and blocks(node, target.blocked)
 
 
 def _is_image(tensor: Shaped | None, layout: Blocked) -> TypeGuard[Shaped]:
@@ -78,5 +71,5 @@ def _widens(node: PricedNode) -> bool:
     source = node.inputs[0]
     if source is None or source.shape is None or source.shape[2:] != (1, 1):
         return False
-    wanted = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
-    return all(text(node, name, "") == value for name, value in wanted.items())
+    given = text(node, "mode", "nearest"), text(node, "coordinate_transformation_mode", ""), text(node, "nearest_mode", "")
+    return given == ("nearest", "asymmetric", "floor")

@@ -38,6 +38,15 @@ _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
 
+_SECONDS = 1.5  # for looking further than at whole models on usual draws, if these did not take as many
+
+
+def patience_after(seconds: float, most: float) -> float:
+    """Returns the seconds for looking further at models that took so many seconds: half of these, or
+    a few, but not more than `most`.
+    """
+    return min(max(_SECONDS, seconds / 2), most)
+
 
 @mutable(slots=False)
 class Examiner:
@@ -49,7 +58,7 @@ class Examiner:
     seed: int = 0
     time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # the forms of regions found equal
-    patience: float = math.inf  # seconds after which a judgement begins no further draw, if an eighth of the limit is no less
+    patience: float = math.inf  # seconds after which a judgement begins no further draw; at most an eighth of the limit
     _timeouts: int = 0  # of models that ran without edges
 
     def request(

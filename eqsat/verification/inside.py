@@ -20,13 +20,12 @@ from collections.abc import Collection
 from dataclasses import field, replace
 
 from eqsat.frozen import frozen
-from eqsat.verification.examiner import Examiner
+from eqsat.verification.examiner import Examiner, patience_after
 from eqsat.verification.region_by_region import one_region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL
 
 _NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
-_SECONDS = 1.5  # for looking inside, if the whole models did not take as many
 _PATIENCE = 1 / 4  # the most, of the time limit of a call
 _ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value made wrong
 _NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
@@ -53,7 +52,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
     results = cut.results
     known = results.union(agreed)
     seconds -= spent
-    patience = min(max(_SECONDS, seconds / 2), examiner.time_limit * _PATIENCE)
+    patience = patience_after(seconds, examiner.time_limit * _PATIENCE)
     end = time.monotonic() + patience
     examiner = replace(examiner, patience=patience)
     late = 0

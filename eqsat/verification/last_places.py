@@ -61,12 +61,12 @@ def _moved(array: np.ndarray, units: int, generator: np.random.Generator, coarse
 
 
 def _next(array: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Returns floats so many places further from zero, or nearer to it if `places` is negative.
+    """Returns a vector of floats so many places further from zero, or nearer to it if `places` is negative.
 
     Neighbors of one sign have consecutive bits. Elements that would reach zero or infinity stay.
     """
     whole = np.dtype(f"i{array.dtype.itemsize}")
-    bits = np.ascontiguousarray(array).view(whole).reshape(array.shape)
+    bits = array.view(whole)
     moved = (bits + places.astype(whole)).view(array.dtype)
     keep = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (moved == 0)
     return np.where(keep, array, moved)

@@ -1,4 +1,4 @@
-"""Named sizes: dimensions whose names are arithmetic with other names.
+"""Sizes by name: dimensions whose names are arithmetic with other names.
 
 Exporters write `past + sequence` or `64*batch` where a size follows from others. Arbitrary sizes in
 place of these fit no model. The input is the names of dimensions; the output is what the names say. A

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from eqsat.facts.dims import render
-from eqsat.verification.examiner import Examiner
+from eqsat.verification.examiner import Examiner, patience_after
 from eqsat.verification.interface import defaults
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.model_verdict import Verdict
@@ -21,8 +21,6 @@ from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.samples import Edge, Plan, make_plan
-
-_SECONDS = 1.5  # for sizes at which models take long, if they did not take as many at usual ones
 
 
 class TooMuch(Exception):
@@ -73,7 +71,7 @@ def whole(
     if still:
         verdict.notes.append(f"not exercised, the same on every draw: {', '.join(still)}")
     if verdict.status == EQUAL and region is None and judgement.costly:
-        patience = min(request.patience, max(_SECONDS, (time.monotonic() - begun) / 2))
+        patience = patience_after(time.monotonic() - begun, request.patience)
         _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), examiner, patience)
     if verdict.status == EQUAL and inputs is None and defaults(original.proto):
         _with_defaults_replaced(verdict, original, request, examiner)
