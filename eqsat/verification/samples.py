@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,17 +129,18 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
         for position, size in enumerate(leaf.shape or ()):
             if isinstance(size, str):
                 seen.setdefault(size, set()).add(position)
-    computed = sizes_by_name(seen)
-    free = dict.fromkeys(name for name in seen if name not in computed)
-    free.update(dict.fromkeys(name for size in computed.values() for name in symbols(size)))
-    return Plan(
+    plan = Plan(
         specs,
-        tuple(free),
+        tuple(seen),
         frozenset(name for name, positions in seen.items() if positions == {0}),
         tuple(name for name, spec in specs.items() if spec.kind == "tensor" and spec.shape is None),
         any(node.op_type == "Loop" for node in nodes_in_order(model.graph.node)),
-        computed,
     )
+    computed = sizes_by_name(seen)
+    free = dict.fromkeys(name for name in seen if name not in computed)
+    free.update(dict.fromkeys(name for size in computed.values() for name in symbols(size)))
+    named = replace(plan, symbols=tuple(free), computed=computed)
+    return named if any(size_choices(named)) else plan
 
 
 def with_functions_inlined(model: onnx.ModelProto) -> onnx.ModelProto:

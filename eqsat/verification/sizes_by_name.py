@@ -10,10 +10,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from eqsat.facts.dims import Dim, floordiv, symbol
+from eqsat.facts.dims import Dim, evaluate, floordiv, symbol, symbols
 from eqsat.facts.polynomials import add, mul, sub
 
 _LONGEST = 200  # characters of a name that is read
+_SMALL = 3  # the size that is tried for the names within
+_ABSURD = 1 << 24
 
 
 def sizes_by_name(names: Iterable[str]) -> dict[str, Dim]:
@@ -25,7 +27,9 @@ def sizes_by_name(names: Iterable[str]) -> dict[str, Dim]:
                 size = _size(ast.parse(name.strip(), mode="eval").body)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 continue
-            if size is not None:
+            # Where small sizes make it absurd, the name says nothing that could be drawn.
+            usual = evaluate(size, dict.fromkeys(symbols(size), _SMALL))
+            if usual is not None and 0 <= usual < _ABSURD:
                 found[name] = size
     return found
 

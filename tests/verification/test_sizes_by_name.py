@@ -28,9 +28,35 @@ def test_a_name_says_its_size(name: str, size: int) -> None:
     assert evaluate(sizes_by_name([name])[name], SIZES) == size
 
 
-@pytest.mark.parametrize("name", ["batch", "x.y", "f(3)", "2**9", "a if b else c", "True + 1", "", "a;b", "unk__1:0", "(" * 500, "s[0]", "1.5*s", "-1"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "batch",
+        "x.y",
+        "f(3)",
+        "2**9",
+        "a if b else c",
+        "True + 1",
+        "",
+        "a;b",
+        "unk__1:0",
+        "(" * 500,
+        "s[0]",
+        "1.5*s",
+        "-1",
+        "9" * 150,
+        "10000000000*s",
+        "s - 100",
+    ],
+)
 def test_other_names_say_nothing(name: str) -> None:
     assert not sizes_by_name([name])
+
+
+@pytest.mark.parametrize("name", ["9" * 150, "10000000000*B", "*".join("B" * 40), "B - 100", "6*K - K*K - 9", "B//0", "(" * 90 + "B" + ")" * 90])
+def test_absurd_names_hinder_nothing(name: str) -> None:
+    original, same, other = (joined(name, f"{first} z = {last} (y)") for first, last in (("", "Neg"), ("p = Abs (x)", "Neg"), ("", "Abs")))
+    assert eqsat.verify(original, same).status == "equal" and eqsat.verify(original, other).status == "different"
 
 
 def joined(size: str, body: str) -> onnx.ModelProto:
