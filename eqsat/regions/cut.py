@@ -10,7 +10,8 @@ runtimes make one kernel then lies within one region.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 from eqsat.egraph.encode import Encoding
 from eqsat.facts.fact import Fact
@@ -20,6 +21,7 @@ from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
 _CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
 _CONE = 64  # the most light nodes repeated in each region that needs the last of them
 _NARROW = 2  # the most values that cross a narrow place: a branch and the way around it
+_REST = 3  # regions go on until at most so many times their least size is left for the last one
 _LASTING = 4  # the most regions that a value may span; beyond that, every region may read it
 
 
@@ -176,35 +178,32 @@ class Cutter:
 
     def _ends(self, sizes: Sizes, shifted: bool) -> set[int]:
         """Returns the places at which regions end."""
-        widths = self._widths(sizes)
+        last = self._last_reads()
+        widths = _widths(last, _LASTING * sizes.most)
+        # A value that spans more than a region crosses an end in any case. That it is not read any more
+        # makes no better end, and layers that are equal would end elsewhere.
+        near = _widths(last, sizes.most)
         ends: set[int] = set()
-        begin, least = 0, sizes.least // 2 if shifted else sizes.least
-        while len(self.run) - begin > sizes.most:
-            window = range(begin + max(1, least), min(begin + sizes.most, len(self.run) - 1) + 1)
+        shortest = max(1, sizes.least)
+        begin, least = 0, max(1, sizes.least // 2) if shifted else shortest
+        while (left := len(self.run) - begin) > min(sizes.most, _REST * shortest):
+            window = range(begin + least, begin + max(least, min(sizes.most, left - shortest)) + 1)
             begin = min(
                 window,
-                key=lambda place: (self._name(place) == "QuantizeLinear", max(widths[place], _NARROW), not self._is_contraction(place), widths[place], place),
+                key=lambda place: (self._name(place) == "QuantizeLinear", max(widths[place], _NARROW), not self._is_contraction(place), near[place], place),
             )
             ends.add(begin)
-            least = sizes.least
+            least = shortest
         return ends
 
-    def _widths(self, sizes: Sizes) -> list[int]:
-        """Returns for each place in the run the number of values that cross it."""
+    def _last_reads(self) -> list[int]:
+        """Returns for each place in the run the last place that reads its values, or itself."""
         place_of = {node: place for place, node in enumerate(self.run)}
         last = list(range(len(self.run)))
         for place, node in enumerate(self.run):
             for used in self._uses(node):
                 last[place_of[used]] = max(last[place_of[used]], place)
-        changes = [0] * (len(self.run) + 2)
-        for place, end in enumerate(last):
-            if place < end <= place + _LASTING * sizes.most:
-                changes[place + 1] += 1
-                changes[end + 1] -= 1
-        widths: list[int] = []
-        for change in changes[: len(self.run) + 1]:
-            widths.append(change + (widths[-1] if widths else 0))
-        return widths
+        return last
 
     def _is_contraction(self, place: int) -> bool:
         """Tells whether the node at a place is a product or a convolution. Few rules match across
@@ -292,3 +291,15 @@ class Cutter:
         if self._encoding.nodes[node].operator.name == "DequantizeLinear":
             return True
         return bool(facts) and all(fact.const or fact.ints is not None for fact in facts)
+
+
+def _widths(last: Sequence[int], most: int) -> list[int]:
+    """Returns for each place the number of values that cross it, of those that `last` says are read
+    last at most `most` places after their own.
+    """
+    changes = [0] * (len(last) + 1)
+    for place, end in enumerate(last):
+        if place < end <= place + most:
+            changes[place + 1] += 1
+            changes[end + 1] -= 1
+    return list(accumulate(changes[:-1]))

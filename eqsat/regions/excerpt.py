@@ -26,7 +26,7 @@ from eqsat.model.tensors import Tensor
 from eqsat.regions.cut import Barrier, Definitions, Region
 from eqsat.terms.terms import CONSTANT, INPUT, Link, Term
 
-_READ = 8  # the most elements of a floating-point tensor that rules may read in an excerpt
+_READ = 5  # the most elements of a floating-point tensor that rules may read in an excerpt
 
 
 @mutable

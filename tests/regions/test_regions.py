@@ -112,6 +112,29 @@ def test_a_layer_that_shares_a_weight_is_none_of_the_others() -> None:
     assert kinds(shared, 5, 7) == [6, 2, 1]
 
 
+def test_layers_with_short_vectors_are_alike() -> None:
+    """Vectors of 5 numbers may be the scales of a Resize, which rules read. Longer ones are weights."""
+    short = {f"c{layer}": weights(6) for layer in range(9)}
+    narrow = layers(
+        9, **short, **{name: weights(*shape) for layer in range(9) for name, shape in ((f"w{layer}", (16, 6)), (f"v{layer}", (6, 16)), (f"k{layer}", (6,)))}
+    )
+    assert kinds(narrow, 5, 7) == [8, 1]
+
+
+def test_the_last_layer_that_reads_a_mask_ends_like_the_others() -> None:
+    """A value that is not read any more made a later end look better, so a layer lay in two regions."""
+    model = layers(12)
+    adds = [node for node in model.graph.node if node.output[0].startswith("b")]
+    for node in adds[:10]:
+        node.input[1] = "mask"
+    model.graph.node.insert(1, onnx.helper.make_node("MatMul", ["x", "m"], ["mask"]))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weights(16, 24), "m"))
+    _, found = pieces(model, 5, 16)
+    sizes = [len(piece.own) for piece in found if isinstance(piece, Region)]
+    assert len(sizes) == 11
+    assert set(sizes[2:-1]) == {6}
+
+
 def test_depth_costs_no_search(tmp_path: Path) -> None:
     """Each layer has its own weights, and rules fire as often for few layers as for many."""
     plan = tmp_path / "plan.toml"
