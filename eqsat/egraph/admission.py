@@ -23,6 +23,7 @@ from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
 from eqsat.frozen import frozen
+from eqsat.language.alone import Alone, alone
 from eqsat.language.compile import Direction
 from eqsat.language.firing import Fired, Firing
 from eqsat.language.query import ANY, LISTED, Edge, Needs
@@ -58,6 +59,10 @@ class RuleSet:
         return {group: kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in self.phases), len(kinds)) for group in groups}
 
     @cached_property
+    def _alone(self) -> dict[int, tuple[Alone, ...]]:
+        return {}  # by the number of a rule, as far as it was asked
+
+    @cached_property
     def _by_operator(self) -> Mapping[str | None, list[tuple[int, Needs]]]:
         """The rules by one of the operators that they need: that which the fewest rules need. Rules
         that need none are under None.
@@ -69,6 +74,16 @@ class RuleSet:
             rarest = min(needs.operators, key=lambda operator: (counts[operator], operator), default=None)
             found.setdefault(rarest, []).append((number, needs))
         return found
+
+    def alone(self, number: int) -> tuple[Alone, ...]:
+        """The part of a rule that its nodes decide one by one. A trial tells the reasons why a rule
+        does not fire, so it asks for the forms of terms alone.
+        """
+        known = self._alone.get(number)
+        if known is None:
+            compiled = self.rules[number].compiled
+            known = self._alone[number] = tuple(map(Alone, compiled.pattern.nodes)) if self.trial else alone(compiled)
+        return known
 
     def may_match(self, operators: Set[str], edges: Set[Edge]) -> list[int]:
         """Returns the rules that may match a graph with these operators and edges, in their order.
@@ -92,6 +107,8 @@ class Admission:
         self._finiteness = Finiteness(program.encoding)
         self._fired = Fired()
         self._seen = (0, 0, 0)  # the number of signatures, forms and edges when rules were last admitted
+        # By rule, the nodes that no term suits so far, with the number of terms that were asked.
+        self._missing: dict[int, list[tuple[Alone, int]]] = {}
         self._applied: set[int] = set()
         self._kinds = ruleset.kinds  # groups of one kind share their rulesets
 
@@ -109,12 +126,20 @@ class Admission:
             reader, maker = LISTED if node == CONS else signature_of[node].operator.name, signature_of[operand].operator.name
             edges |= {(reader, position, maker), (reader, ANY, maker)}
         # Names come before signatures, for which a rule has to be read.
-        near = (number for number in self._ruleset.may_match(operators, edges) if number not in self.firings)
-        patterns = ((number, self._ruleset.rules[number].compiled.pattern) for number in near)
-        entering = [number for number, pattern in patterns if pattern.signatures <= signatures and all(map(program.present.has, pattern.nodes))]
+        near = [number for number in self._ruleset.may_match(operators, edges) if number not in self.firings]
+        entering = [number for number in near if self._ruleset.rules[number].compiled.pattern.signatures <= signatures and self._suited(number)]
         for number in entering:
             self._enter(number)
         return bool(entering)
+
+    def _suited(self, number: int) -> bool:
+        """Tells whether some term suits each node of a rule by itself. Each term is asked once."""
+        present, compiled = self._program.present, self._ruleset.rules[number].compiled
+        missing = self._missing.get(number)
+        if missing is None:
+            missing = [(one, 0) for one in self._ruleset.alone(number)]
+        self._missing[number] = [(one, present.size(one)) for one, begin in missing if not present.has(one, compiled, begin)]
+        return not self._missing[number]
 
     def apply(self, number: int) -> None:
         """Adds the actions of a growing rule when one of its matches is first picked."""

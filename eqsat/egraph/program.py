@@ -56,7 +56,7 @@ class Program:
         self.constructors: dict[int, str] = {}  # by signature
         self.rulesets: set[str] = set()
         self.seen: set[int] = set()  # signatures with terms in the e-graph
-        self.present = Present(encoding.terms)
+        self.present = Present(encoding.terms, encoding.derivation)
         # The signature of a term, the position of a single input, and the signature of a term of
         # this input. For the items of lists it is `CONS` and 0.
         self.edges: set[tuple[int, int, int]] = set()

@@ -26,8 +26,9 @@ from eqsat.language.query import (
     Pattern,
     Step,
 )
-from eqsat.language.scope import condition_names, names
+from eqsat.language.scope import names
 from eqsat.language.sorts import Sort
+from eqsat.language.step_names import gives, reads
 
 if TYPE_CHECKING:
     from eqsat.language.resolved import Resolved
@@ -179,13 +180,13 @@ def _ordered(steps: Iterable[Step]) -> list[Step]:
     and then the order of the text holds.
     """
     waiting = sorted(steps, key=_price)
-    bindable = {name for step in waiting for name in _gives(step)}
+    bindable = {name for step in waiting for name in gives(step)}
     known: set[str] = set()
     order: list[Step] = []
     while waiting:
-        ready = next((step for step in waiting if not (_needs(step) & bindable) - known - _gives(step)), waiting[0])
+        ready = next((step for step in waiting if not (reads(step) & bindable) - known - gives(step)), waiting[0])
         waiting.remove(ready)
-        known |= _gives(ready)
+        known |= gives(ready)
         order.append(ready)
     return order
 
@@ -200,44 +201,3 @@ def _price(step: Step) -> int:
 
 def _is_judgement(step: Step) -> bool:
     return isinstance(step, Holds) and isinstance(step.condition, (syntax.Judgement, syntax.Const))
-
-
-def _gives(step: Step) -> set[str]:
-    match step:
-        case BindAttribute() | BindTensor() | BindTensors():
-            return {step.name} - {""}
-        case MatchParameter():
-            return _bound(step.pattern)
-        case Holds(syntax.Definition(targets, _)):
-            return set(targets)
-        case Holds(syntax.Judgement(_, type)):
-            return {type.dtype, *(name for dim in type.dims or () for name in _bound(dim))}
-        case _:
-            return set()
-
-
-def _bound(pattern: syntax.Expression) -> set[str]:
-    """The names that a parameter or a dimension of a judgement binds. Names inside computed
-    expressions are only read.
-    """
-    match pattern:
-        case syntax.Name(name):
-            return {name}
-        case syntax.Spread(item):
-            return _bound(item)
-        case syntax.Items(items):
-            return {name for item in items for name in _bound(item)}
-        case _:
-            return set()
-
-
-def _needs(step: Step) -> set[str]:
-    match step:
-        case BindAttribute() | BindTensor() | BindTensors() | AreSizes():
-            return set()
-        case CheckAttribute() | MatchNumber():
-            return set(names(step.value))
-        case MatchParameter():
-            return set(names(step.pattern))
-        case Holds():
-            return condition_names(step.condition)

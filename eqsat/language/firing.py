@@ -113,7 +113,7 @@ class Firing:
 
     def _fire(self, handles: tuple[int, ...]) -> Columns | Refusal:
         compiled = self.compiled
-        if self._roots and all(self._folds(self._terms.facts.get(handles[root])) for root in self._roots):
+        if self._roots and all(keeps_its_form(compiled, self._terms.facts.get(handles[root])) for root in self._roots):
             return Refusal(compiled.rule.place, "constants are folded, so they need no other form")
         environment = match(compiled.pattern.steps, self._terms, handles)
         if isinstance(environment, Refusal):
@@ -141,16 +141,17 @@ class Firing:
             return "a rule of finite numbers, where a constant holds a NaN or an infinity"
         return None
 
-    def _folds(self, fact: Knowledge) -> bool:
-        """Whether a value needs no other form: it is a literal, or it is a constant, which folds,
-        and the rule does not shrink the graph.
-        """
-        return isinstance(fact, Fact) and ((fact.const and self.compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
-
     def _facts(self, handles: tuple[int, ...], sources: Iterable[int]) -> list[Fact]:
         found = [handles[source] for source in sources]
         facts = [self._terms.facts.get(item) for handle in found for item in (handle, *self._terms.chain(handle))]
         return [fact for fact in facts if isinstance(fact, Fact)]
+
+
+def keeps_its_form(compiled: Compiled, fact: Knowledge) -> bool:
+    """Whether a value needs no other form: it is a literal, or it is a constant, which folds, and the
+    rule does not shrink the graph. Whatever else becomes known of the value, this stays true.
+    """
+    return isinstance(fact, Fact) and ((fact.const and compiled.growth >= 0) or ((literal := literal_of(fact)) is not None and literal.concrete))
 
 
 def _is_infinite(value: Expression) -> bool:
