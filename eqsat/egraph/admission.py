@@ -2,9 +2,10 @@
 
 A graph lacks the operators of most rules of a library, yet each rule in egglog costs time and
 memory. So a rule enters only when the e-graph has all operators of its left side, and, for each
-node of the left side with another as its input, some node with that operator at this input. Other
-rules may make these. The actions of a growing rule enter when one of its matches is picked for the
-first time.
+node of the left side with another as its input, some node with that operator at this input. And
+for each node of the left side, some term must have the attributes, constants and types that this
+node asks for. Other rules may make these. The actions of a growing rule enter when one of its
+matches is picked for the first time.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from eqsat.egraph.limits import Watch
 from eqsat.egraph.phases import Phase
 from eqsat.egraph.program import Program
 from eqsat.frozen import frozen
-from eqsat.language.alone import Alone, alone
+from eqsat.language.alone import Alone
 from eqsat.language.compile import Direction
 from eqsat.language.firing import Fired, Firing
 from eqsat.language.query import ANY, LISTED, Edge, Needs
@@ -59,10 +60,6 @@ class RuleSet:
         return {group: kinds.setdefault(tuple((phase.has(group), phase.settles(group)) for phase in self.phases), len(kinds)) for group in groups}
 
     @cached_property
-    def _alone(self) -> dict[int, tuple[Alone, ...]]:
-        return {}  # by the number of a rule, as far as it was asked
-
-    @cached_property
     def _by_operator(self) -> Mapping[str | None, list[tuple[int, Needs]]]:
         """The rules by one of the operators that they need: that which the fewest rules need. Rules
         that need none are under None.
@@ -74,16 +71,6 @@ class RuleSet:
             rarest = min(needs.operators, key=lambda operator: (counts[operator], operator), default=None)
             found.setdefault(rarest, []).append((number, needs))
         return found
-
-    def alone(self, number: int) -> tuple[Alone, ...]:
-        """The part of a rule that its nodes decide one by one. A trial tells the reasons why a rule
-        does not fire, so it asks for the forms of terms alone.
-        """
-        known = self._alone.get(number)
-        if known is None:
-            compiled = self.rules[number].compiled
-            known = self._alone[number] = tuple(map(Alone, compiled.pattern.nodes)) if self.trial else alone(compiled)
-        return known
 
     def may_match(self, operators: Set[str], edges: Set[Edge]) -> list[int]:
         """Returns the rules that may match a graph with these operators and edges, in their order.
@@ -106,7 +93,7 @@ class Admission:
         self._watch = watch
         self._finiteness = Finiteness(program.encoding)
         self._fired = Fired()
-        self._seen = (0, 0, 0)  # the number of signatures, forms and edges when rules were last admitted
+        self._seen = (0, 0, 0)  # the number of signatures, terms and edges when rules were last admitted
         # By rule, the nodes that no term suits so far, with the number of terms that were asked.
         self._missing: dict[int, list[tuple[Alone, int]]] = {}
         self._applied: set[int] = set()
@@ -137,7 +124,9 @@ class Admission:
         present, compiled = self._program.present, self._ruleset.rules[number].compiled
         missing = self._missing.get(number)
         if missing is None:
-            missing = [(one, 0) for one in self._ruleset.alone(number)]
+            # A trial tells the reasons why a rule does not fire, so it asks for the forms of terms alone.
+            parts = map(Alone, compiled.pattern.nodes) if self._ruleset.trial else compiled.alone
+            missing = [(one, 0) for one in parts]
         self._missing[number] = [(one, present.size(one)) for one, begin in missing if not present.has(one, compiled, begin)]
         return not self._missing[number]
 

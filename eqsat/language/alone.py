@@ -6,10 +6,10 @@ If no term of a graph passes this part for some node, the left side has no match
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import combinations
 
 from eqsat.frozen import frozen
-from eqsat.language.compile import Compiled
 from eqsat.language.query import MappedAtom, NodeAtom, Pattern, Step
 from eqsat.language.step_names import gives, reads, sources
 
@@ -34,16 +34,16 @@ class Alone:
     """Whether the term is all that the rule gives another form."""
 
 
-def alone(compiled: Compiled) -> tuple[Alone, ...]:
-    """The parts of a direction's nodes."""
-    pattern = compiled.pattern
+def alone(pattern: Pattern) -> tuple[Alone, ...]:
+    """The parts of the nodes of a left side."""
     roots = set(pattern.roots.values())
-    found = [_of_node(pattern, atom, roots == {atom.variable}) for atom in pattern.atoms if isinstance(atom, NodeAtom)]
+    bindable = {name for step in pattern.steps for name in gives(step)}
+    found = [_of_node(pattern, atom, roots == {atom.variable}, bindable) for atom in pattern.atoms if isinstance(atom, NodeAtom)]
     # The steps for the items of a list are apart, with sources of their own.
     return (*found, *(Alone(node) for atom in pattern.atoms if isinstance(atom, MappedAtom) for node in atom.nodes))
 
 
-def _of_node(pattern: Pattern, atom: NodeAtom, root: bool) -> Alone:
+def _of_node(pattern: Pattern, atom: NodeAtom, root: bool, bindable: set[str]) -> Alone:
     operands = (*atom.inputs, *atom.items)
     first = len(atom.attributes)
     named = [(variable, column) for column, variable in enumerate(operands, first) if variable is not None]
@@ -51,15 +51,17 @@ def _of_node(pattern: Pattern, atom: NodeAtom, root: bool) -> Alone:
     given = [(numbers[name], column) for column, name in enumerate(atom.attributes) if isinstance(name, str) and name in numbers]
     given += [(pattern.facts[variable], column) for variable, column in named if variable in pattern.facts]
     same = tuple((one, other) for (name, one), (again, other) in combinations(named, 2) if name == again)
-    return Alone(atom, len(pattern.sources), tuple(given), same, _decided(pattern, {number for number, _ in given}), root)
+    steps = _decided(pattern.steps, {number for number, _ in given}, bindable)
+    return Alone(atom, len(pattern.sources), tuple(given), same, steps, root)
 
 
-def _decided(pattern: Pattern, given: set[int]) -> tuple[Step, ...]:
-    """The steps that look only at the columns `given`, and at names that such steps bind."""
-    bindable = {name for step in pattern.steps for name in gives(step)}
+def _decided(steps: Iterable[Step], given: set[int], bindable: set[str]) -> tuple[Step, ...]:
+    """The steps that look only at the columns `given`, and at those of the `bindable` names that such
+    steps bind.
+    """
     known: set[str] = set()
     found: list[Step] = []
-    for step in pattern.steps:
+    for step in steps:
         if given.issuperset(sources(step)) and not (reads(step) & bindable) - known - gives(step):
             known |= gives(step)
             found.append(step)

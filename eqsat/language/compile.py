@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from eqsat.frozen import frozen
 from eqsat.language import syntax
+from eqsat.language.alone import Alone, alone
 from eqsat.language.construction import Construction, Existing, Item, Loop, Reference, Shared, Value, construction_of
 from eqsat.language.pattern import pattern_of
 from eqsat.language.query import (
@@ -86,6 +87,11 @@ class Compiled:
     def title(self) -> str:
         """The rule's name, marked if this is the direction from right to left."""
         return f"{self.rule.name} (reverse)" if self.reverse else self.rule.name
+
+    @functools.cached_property
+    def alone(self) -> tuple[Alone, ...]:
+        """The parts of the left side that its nodes decide one by one."""
+        return alone(self.pattern)
 
     @functools.cached_property
     def growth(self) -> int:

@@ -6,9 +6,10 @@ import onnx
 import pytest
 
 import eqsat
-from eqsat.egraph.admission import Admission, RuleSet
+from eqsat.egraph.admission import Admission
 from eqsat.examples.bert import bert
-from eqsat.language.alone import Alone, alone
+from eqsat.language.alone import Alone
+from eqsat.language.compile import Compiled
 from eqsat.language.library import load
 from tests.support.models import operators, parse
 
@@ -109,7 +110,7 @@ def test_a_constant_is_given_no_other_form(entered: list[str]) -> None:
 
 def test_the_parts_of_a_rule_name_what_each_node_decides() -> None:
     (compiled,) = (direction.compiled for direction in load([WIDE]).directions)
-    parts = {part.atom.operator.name: part for part in alone(compiled)}
+    parts = {part.atom.operator.name: part for part in compiled.alone}
     assert parts["Add"].root and not parts["Neg"].root
     # That c is constant and its type follow from the Add alone; x is read by the Neg.
     assert len(parts["Add"].steps) > len(parts["Neg"].steps) > 0
@@ -119,7 +120,7 @@ def test_no_rule_that_fires_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None
     """The forms of nodes alone let in more rules, which find nothing more."""
     model = bert()
     results = [eqsat.optimize(model, target="onnxruntime-cpu")]
-    monkeypatch.setattr(RuleSet, "alone", lambda self, number: tuple(map(Alone, self.rules[number].compiled.pattern.nodes)))
+    monkeypatch.setattr(Compiled, "alone", property(lambda self: tuple(map(Alone, self.pattern.nodes))))
     results.append(eqsat.optimize(model, target="onnxruntime-cpu"))
     fired = [{rule["name"]: rule["matches"] for rule in result.report["rules"] if rule["matches"]} for result in results]
     assert fired[0] and fired[0] == fired[1]
