@@ -94,6 +94,7 @@ class Examiner:
             steering=Steering(steers.constants, steers.inputs, exact),
             weights=weights,
             work=weights // 4 + _NODE_WORK * len(proto.graph.node),
+            nodes=len(proto.graph.node),
             inputs=inputs,
             seed=self.seed,
             patience=min(self.patience, self.time_limit / 8),

@@ -32,6 +32,7 @@ class Request:
     steering: Steering  # the original's values that decide sizes, indices and integers
     weights: int  # bytes of the original's weights
     work: int  # about the number of multiplications if every free dimension is 1
+    nodes: int  # the number of the original's nodes
     inputs: Mapping[str, Any] | None
     seed: int
     patience: float  # seconds after which no further draw begins

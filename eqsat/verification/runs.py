@@ -31,6 +31,7 @@ _CHEAP = 1 << 18  # the most elements of an input for which a third run is cheap
 _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loading a model
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
+_EDGE_TOUCHED = 1 << 27  # the most elements that its nodes touch, if each touches as many as these
 _REFUSALS = 4
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
@@ -152,7 +153,8 @@ class Runs:
             volume = samples.volume(plan, sizes)
             # Outputs grow as the volume does, or less.
             times = volume / max(samples.volume(plan, first.sizes), 1)
-            many = max(samples.elements(plan, sizes), self._results * times) > _EDGE_ELEMENTS
+            many = max(samples.elements(plan, sizes), self._results * times)
+            many = many > _EDGE_ELEMENTS or many * self._request.nodes > _EDGE_TOUCHED
             if size > 1 and (many or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)

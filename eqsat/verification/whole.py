@@ -104,11 +104,13 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         except NotImplementedError as reason:
             verdict.notes.append(f"sizes of {sizes[0]} were not tried in region {region.name}: {reason}")
             continue
+        if not plan.symbols:  # all its sizes are fixed
+            continue
         asked = examiner.request(region.original, region.optimized, plan, closed=False)
         part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, sizes),), only_edges=True))
         if part.status != DIFFERENT:
             continue
-        whole = examiner.ask(replace(request, work=0, only_edges=True))
+        whole = examiner.ask(replace(request, work=0, nodes=0, only_edges=True))
         if whole.status == DIFFERENT:
             verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, whole.reason, whole.output, whole.draw
         elif not whole.edges:

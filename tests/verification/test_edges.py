@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
-from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout
+from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 from eqsat.verification import judge as judging
 from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
 from eqsat.verification.steering import size_bounds, steering
@@ -229,6 +229,46 @@ def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str,
     verdict = check(a, b)
     assert verdict.status == status and ("S=4097" in verdict.reason) == (status == DIFFERENT)
     assert 4097 not in verdict.sizes["S"]
+
+
+BOUND = {"zero": np.array([0]), "end": np.array([2048])}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ("u = Slice (u80, zero, end, zero) y = Relu (u)", "y = Relu (u80)", DIFFERENT),
+        ("u = Relu (u80) y = Slice (u, zero, end, zero)", "u = Slice (u80, zero, end, zero) y = Relu (u)", EQUAL),
+    ],
+)
+def test_sizes_at_which_many_nodes_touch_many_elements_are_tried_where_the_models_differ(before: str, after: str, status: str) -> None:
+    """One node may touch 2,049 rows, but the 80 nodes of the whole model may not."""
+    chain = " ".join(f"u{place + 1} = Neg (u{place})" for place in range(80))
+    a, b = (weighted(f"g (float[S, 1024] u0) => (float[T, 1024] y) {{ {chain} {rest} }}", **BOUND) for rest in (before, after))
+    verdict = check(a, b)
+    assert verdict.status == status and ("S=2049" in verdict.reason) == (status == DIFFERENT)
+    assert 2049 not in verdict.sizes["S"]
+
+
+class Recording:
+    """A worker that records the requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[Any] = []
+
+    def call(self, function: str, *arguments: Any, **options: Any) -> Any:
+        self.requests.append(arguments[0])
+        return shared().call(function, *arguments, **options)
+
+
+def test_a_part_of_fixed_sizes_is_asked_about_no_other_sizes() -> None:
+    """A request for sizes of nothing ended in an exception of the worker."""
+    head = "g (float[S, 16] x, float[4] z) => (float[T, 512] y, float[4] n) { p = MatMul (x, q) h = MatMul (p, w) u = Relu (h) y = Slice (u, zero, end, zero)"
+    weights = {"zero": np.array([0]), "end": np.array([4096]), "q": np.ones((16, 1024), np.float32), "w": LARGE}
+    a, b = (weighted(f"{head} {rest} }}", **weights) for rest in ("n = Add (z, z)", "m = Neg (z) n = Sub (z, m)"))
+    recording: Any = Recording()
+    assert check(a, b, worker=recording).status == EQUAL
+    assert all(edge.symbols or edge.extremes for request in recording.requests for edge in request.edges)
 
 
 class Faulty:
