@@ -25,6 +25,7 @@ from eqsat.verification.leaves import leaves, signature
 from eqsat.verification.request import Request
 from eqsat.verification.steering import Decided
 
+_HEAVY_BYTES = 1 << 24  # of the arrays of one run: beyond, to explain rounding takes longer than regions do
 _MOST_BYTES = 1 << 27  # of the arrays of one run: beyond, keeping and comparing them takes longer than regions do
 _FREE = 16  # the size that is reckoned for a dimension of which nothing is known
 _WIDTH = 4  # the bytes of most elements
@@ -49,6 +50,10 @@ class Agreement:
         self.names = [name for name in request.inside if name in self._shapes]
         """The names of these values, in a fixed order."""
         self.seconds = 0.0  # spent on these values
+        self.heavy = False
+        """Whether the arrays of a run were so large that only those of the same bits count as equal, and
+        that few more runs are spent on them.
+        """
 
     @property
     @contextmanager
@@ -82,14 +87,19 @@ class Agreement:
         the same order. Those of another type do not agree.
         """
         found: list[Doubt] = []
-        if sum(leaf.array.nbytes for value in originals.values() for leaf in leaves(value) if leaf.array is not None) > _MOST_BYTES:
+        size = sum(leaf.array.nbytes for value in originals.values() for leaf in leaves(value) if leaf.array is not None)
+        self.heavy |= size > _HEAVY_BYTES
+        if size > _MOST_BYTES:
             self.clear()
             return found
         for (name, a), b in zip(originals.items(), optimized, strict=True):
             if signature(a) != signature(b) or _is_far(a, b):
                 self.drop([name])
             elif differences := tolerance.differences(a, b):
-                found.append(Doubt(name, differences))
+                if self.heavy:
+                    self.drop([name])
+                else:
+                    found.append(Doubt(name, differences))
         return found
 
     def open(self, doubts: Sequence[Doubt]) -> list[Doubt]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -72,6 +72,11 @@ class Runs:
         """
         return time.monotonic() > self._end + (0.0 if self._agreement is None else self._agreement.seconds)
 
+    @property
+    def _are_heavy(self) -> bool:
+        """Tells whether values inside took so much memory that comparing them again would take long."""
+        return self._agreement is not None and self._agreement.heavy
+
     def usual(self) -> Iterator[Run]:
         """Yields the user's inputs, or some draws that the original accepts; raises `NoDraw`."""
         request = self._request
@@ -94,7 +99,7 @@ class Runs:
         # Floats of one size show in one draw what they would show in several; a draw has few of the rows
         # that integers may choose.
         fed = [leaf.array for value in first.feeds.values() for leaf in leaves(value) if leaf.array is not None]
-        inside = 1 if not draw.sizes and all(map(is_float, fed)) else _RUNS_INSIDE
+        inside = 1 if (not draw.sizes or self._are_heavy) and all(map(is_float, fed)) else _RUNS_INSIDE
         wanted = _RUNS if all(array.size <= _CHEAP for array in fed) else 2
         while found < wanted and number < len(choices) + _RUNS and (found < 2 or not self._late):
             sizes = choices[number] if number < len(choices) else draw.sizes
@@ -131,7 +136,7 @@ class Runs:
             for draw in draws:
                 try:
                     # Values inside were compared at usual sizes, and there are most of them beyond all bounds.
-                    run = self._run(draw, places, not any(size > 1 for size in edge.sizes))
+                    run = self._run(draw, places, not self._are_heavy and not any(size > 1 for size in edge.sizes))
                 except Exception:  # if the original refuses an edge, the optimized model may too
                     continue
                 tried.append(draw)
@@ -150,12 +155,9 @@ class Runs:
             sizes = samples.with_computed(plan, first.sizes | dict.fromkeys(edge.symbols, size))
             if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
-            volume = samples.volume(plan, sizes)
             # Outputs grow as the volume does, or less.
-            times = volume / max(samples.volume(plan, first.sizes), 1)
-            many = max(samples.elements(plan, sizes), self._results * times)
-            many = many > _EDGE_ELEMENTS or many * self._request.nodes > _EDGE_TOUCHED
-            if size > 1 and (many or (volume > _EDGE_VOLUME and volume * self._request.work > _EDGE_WORK)):
+            times = samples.volume(plan, sizes) / max(samples.volume(plan, first.sizes), 1)
+            if size > 1 and is_costly(self._request, sizes, self._results * times):
                 if edge not in self._judgement.costly:
                     self._judgement.costly.append(edge)
                 continue
@@ -210,6 +212,14 @@ class Runs:
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
         values = self._original.run(feeds, [*names, *shown])
         return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
+
+
+def is_costly(request: Request, sizes: Mapping[str, int], results: float = 0) -> bool:
+    """Tells whether a run at an edge with these sizes, and so many elements of outputs, takes long."""
+    volume, many = samples.volume(request.plan, sizes), max(samples.elements(request.plan, sizes), results)
+    if many > _EDGE_ELEMENTS or many * request.nodes > _EDGE_TOUCHED:
+        return True
+    return volume > _EDGE_VOLUME and volume * request.work > _EDGE_WORK
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:

@@ -20,7 +20,8 @@ from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
-from eqsat.verification.samples import Edge, Plan, make_plan
+from eqsat.verification.runs import is_costly
+from eqsat.verification.samples import Edge, Plan, make_plan, with_computed
 
 
 class TooMuch(Exception):
@@ -94,20 +95,27 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
     """
     cut, end = Cut(original, optimized), time.monotonic() + patience
     sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
+    untried = f"sizes of {sizes[0]} were not tried"
+    costly = False
     for number in range(len(cut)):
         region = cut.region(number, 0, examiner.memory_limit)
         if isinstance(region, str) or time.monotonic() > end:
-            verdict.notes.append(f"sizes of {sizes[0]} were not tried everywhere: {region if isinstance(region, str) else 'running takes long'}")
+            verdict.notes.append(f"{untried} everywhere: {region if isinstance(region, str) else 'running takes long'}")
             return
         try:
             plan = make_plan(region.original.proto)
         except NotImplementedError as reason:
-            verdict.notes.append(f"sizes of {sizes[0]} were not tried in region {region.name}: {reason}")
+            verdict.notes.append(f"{untried} in region {region.name}: {reason}")
             continue
         if not plan.symbols:  # all its sizes are fixed
             continue
         asked = examiner.request(region.original, region.optimized, plan, closed=False)
-        part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, sizes),), only_edges=True))
+        at = {size: with_computed(plan, dict.fromkeys(plan.symbols, size)) for size in sizes}
+        affordable = tuple(size for size, known in at.items() if known is not None and not is_costly(asked, known))
+        costly |= affordable[:1] != sizes[:1]
+        if not affordable:
+            continue
+        part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, affordable),), only_edges=True))
         if part.status != DIFFERENT:
             continue
         whole = examiner.ask(replace(request, work=0, nodes=0, only_edges=True))
@@ -116,6 +124,8 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         elif not whole.edges:
             verdict.status, verdict.reason = UNVERIFIED, f"region of {region.name}: {part.reason} (on arbitrary values; the whole is too large to tell)"
         return
+    if costly:
+        verdict.notes.append(f"{untried} everywhere: running takes long")
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:

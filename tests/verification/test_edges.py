@@ -301,6 +301,26 @@ def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: p
     assert "at sizes N=0 the runtime tells the models apart, and the reference of ONNX does not" in verdict.notes
 
 
+@pytest.mark.parametrize(("first", "status"), [("open", EQUAL), ("rows", DIFFERENT)])
+def test_a_size_that_is_left_open_beside_0_is_not_compared(first: str, status: str) -> None:
+    """ONNX Runtime infers a -1 beside a 0 from the other sizes; ONNX forbids it with `allowzero`.
+
+    Without `allowzero`, the 0 asks for the 4 of the same axis.
+    """
+    shapes = "b = Shape <end = 1> (x) rows = Mul (b, four) s = Shape <start = 2> (x)"
+    a, b = (
+        weighted(
+            f"g (float[B, 4, S] x) => (float[C, D] y) {{ {shapes} e = Concat <axis = 0> ({size}, s) y = Reshape <allowzero = {allows}> (x, e) }}",
+            18,
+            open=np.array([-1]),
+            four=np.array([4]),
+        )
+        for size, allows in ((first, 1), ("rows", 0))
+    )
+    verdict = check(a, b)
+    assert verdict.status == status and any("ONNX does not define the original there" in note for note in verdict.notes) == (status == EQUAL)
+
+
 def test_a_difference_without_elements_that_the_reference_sees_counts() -> None:
     head = "g (float[N, 4] x) => (int64 y)"
     a = weighted(f"{head} {{ s = Shape (x) y = Gather (s, first) }}", first=np.int64(0))
