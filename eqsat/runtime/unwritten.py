@@ -15,6 +15,8 @@ from eqsat.runtime.session import Session
 
 _PERTURB = -6  # the parameter of glibc's mallopt that fills each new piece of memory
 _FILLS = (0x55, 0xAA)  # these differ in every bit
+_SMALL = range(24, 1033, 16)  # the sizes of the blocks that glibc keeps for the next request, each
+_KEPT = 7  # so many times; their content stays, whatever mallopt says
 
 
 def under_fills(session: Session, feeds: Mapping[str, Any], names: Sequence[str]) -> list[list[Any]]:
@@ -34,10 +36,25 @@ def under_fills(session: Session, feeds: Mapping[str, Any], names: Sequence[str]
 
 @contextmanager
 def _filled(fill: int) -> Generator[bool]:
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    library = ctypes.CDLL(None)
+    mallopt = getattr(library, "mallopt", None)
     works = mallopt is not None and bool(mallopt(_PERTURB, fill))
+    if works:
+        _fill_kept(library, fill)
     try:
         yield works
     finally:
         if mallopt is not None and works:
             mallopt(_PERTURB, 0)
+
+
+def _fill_kept(library: ctypes.CDLL, fill: int) -> None:
+    """Fills the small blocks that the C library keeps."""
+    allocate, release = library.malloc, library.free
+    allocate.argtypes, allocate.restype, release.argtypes = [ctypes.c_size_t], ctypes.c_void_p, [ctypes.c_void_p]
+    for size in _SMALL:
+        blocks = [block for _ in range(_KEPT) if (block := allocate(size))]
+        for block in blocks:
+            ctypes.memset(block, fill, size)
+        for block in blocks:
+            release(block)

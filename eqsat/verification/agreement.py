@@ -25,7 +25,7 @@ from eqsat.verification.leaves import leaves, signature
 from eqsat.verification.request import Request
 from eqsat.verification.steering import Decided
 
-_HEAVY_BYTES = 1 << 24  # of the arrays of one run: beyond, to explain rounding takes longer than regions do
+_HEAVY_BYTES = 1 << 23  # of the arrays of one run: beyond, to explain rounding takes longer than regions do
 _MOST_BYTES = 1 << 27  # of the arrays of one run: beyond, keeping and comparing them takes longer than regions do
 _FREE = 16  # the size that is reckoned for a dimension of which nothing is known
 _WIDTH = 4  # the bytes of most elements

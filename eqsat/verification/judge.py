@@ -122,6 +122,7 @@ class _Comparison:
         """The values inside that agreed in the runs so far."""
         self.draw: Draw | None = None
         """The draw of the last compared run."""
+        self._weights_tell = False  # whether nudged weights explained a run, after nudged inputs did not
 
     def run(self) -> None:
         """Runs both models on several draws; raises `_Different` or `NoDraw`."""
@@ -159,7 +160,8 @@ class _Comparison:
                     judgement.notes.append(f"not compared at {named(run.draw)}: {error}")
                 except _Different:
                     if is_undefined(request, run, lambda model: self._opener(model, request.original_folder, request)):
-                        judgement.notes.append(f"not compared at {named(run.draw)}: ONNX does not define the original there, which leaves a size open beside one of 0")
+                        reason = "ONNX does not define the original there, which leaves a size open beside one of 0"
+                        judgement.notes.append(f"not compared at {named(run.draw)}: {reason}")
                         continue
                     if original.engine == ReferenceSession.engine or not self._reference_finds_equal(run):
                         raise
@@ -225,8 +227,11 @@ class _Comparison:
         Raises `_Different` for a difference of outputs that they do not explain.
         """
         inputs, weights = self._nudges.inputs(run.feeds), self._nudges.weights(run.feeds)
-        if not self._explained(open_) and not self._nudge(inputs, open_, doubts, always=False):
-            self._nudge(weights, open_, doubts, always=True)
+        if not self._explained(open_):
+            for nudges in self._order(inputs, weights):
+                if self._nudge(nudges, open_, doubts, always=nudges is weights):
+                    self._weights_tell |= nudges is weights
+                    break
         # Nudged weights move every value, and their sessions serve all runs unless they are large.
         self._nudge_inside(weights if self._nudges.keeps else inputs, doubts)
         for position, differences in open_:
@@ -245,6 +250,14 @@ class _Comparison:
                     error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     reason = f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}"
                     raise _Different(reason, output.name, finding.relative if error else None)
+
+    def _order(self, inputs: Iterator[Nudge], weights: Iterator[Nudge]) -> Sequence[Iterator[Nudge]]:
+        """Returns the order in which nudges are tried. Those of weights move more values, but large
+        ones take long to make.
+        """
+        if self._weights_tell:
+            return weights, inputs
+        return (itertools.islice(inputs, _AT_ONCE), weights, inputs) if self._nudges.keeps else (inputs, weights)
 
     def _nudge_inside(self, nudges: Iterator[Nudge], doubts: Sequence[Doubt]) -> None:
         """Runs a few more nudges for values inside, as long as each explains some, and notes those that

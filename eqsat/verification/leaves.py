@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,22 @@ def digest(value: Any) -> tuple[str, bytes, bytes | None]:
     for leaf in leaves(value):
         if leaf.array is not None:
             array = plain(leaf.array)
-            if array.dtype.kind == "f":
-                array = array + array.dtype.type(0)  # makes -0 and 0 the same bits
-            data = repr(array.tolist()).encode() if array.dtype.kind in "OUST" else np.ascontiguousarray(array).data
-            content.update(data)
+            for part in _bits(array):
+                content.update(part)
             if array.size:
                 first = array.reshape(-1)[:1]
-                elements.add(first.tobytes() if array.dtype.kind not in "OUST" and same(array, first).all() else content.digest())
+                elements.add(b"".join(_bits(first)) if array.dtype.kind not in "OUST" and same(array, first).all() else content.digest())
     return signature(value), content.digest(), elements.pop() if len(elements) == 1 else None
+
+
+def _bits(array: np.ndarray) -> Iterator[bytes | memoryview]:
+    """Yields the content of a plain array, part by part. -0 and 0 have the same bits."""
+    if array.dtype.kind in "OUST":
+        yield repr(array.tolist()).encode()
+        return
+    flat, zero = np.ascontiguousarray(array).reshape(-1), array.dtype.type(0)
+    for part in blocks(flat.size):
+        yield (flat[part] + zero if array.dtype.kind == "f" else flat[part]).data
 
 
 def moves(digests: list[tuple[str, bytes, bytes | None]]) -> bool:

@@ -314,7 +314,7 @@ def _tensor(dtype: str, shape: tuple[int, ...], want: Want | None, sizes: Mappin
         words = _WORDS if style == NORMAL else ("0", "1", "2")
         return np.array([words[number] for number in generator.integers(0, len(words), int(np.prod(shape)))], dtype=object).reshape(shape)
     if dtype == "bool":
-        return np.full(shape, style == ONES) if style in (ONES, ZEROS) else generator.integers(0, 2, shape) == 1
+        return np.full(shape, style == ONES) if style in (ONES, ZEROS) else generator.integers(0, 2, shape, np.int8) == 1
     kind = numpy_dtype(dtype)
     integer = kind.kind in "iu" or "int" in dtype
     if want is not None and want.pattern == "reshape" and integer:
@@ -349,13 +349,16 @@ def _ranged(kind: np.dtype[Any], shape: tuple[int, ...], want: Want, sizes: Mapp
 
 
 def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: str, generator: np.random.Generator) -> np.ndarray:
+    signed = not dtype.startswith("uint")
     if style == CALM:
-        return generator.integers(0, 2, shape).astype(kind)
-    if kind.itemsize == 1:
-        signed = not dtype.startswith("uint")
+        low, high = 0, 2
+    elif kind.itemsize == 1:
         bits = int(dtype.lstrip("uint"))
-        return generator.integers(-(1 << bits - 1) if signed else 0, 1 << (bits - 1 if signed else bits), shape).astype(kind)
-    return generator.integers(-4 if kind.kind == "i" and style == NORMAL else 0, 9, shape).astype(kind)
+        low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
+    else:
+        low, high = -4 if signed and style == NORMAL else 0, 9
+    # Drawing narrow integers takes a fraction of the time that the widest take.
+    return generator.integers(low, high, shape, np.int16).astype(kind)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -64,8 +64,9 @@ class Difference:
         a, b = plain(original), plain(optimized)
         self._shape = a.shape
         self._a, self._b = a.reshape(-1), b.reshape(-1)
-        self._places = _gathered(np.flatnonzero(~same(self._a[part], self._b[part])) + part.start for part in blocks(self._a.size))
-        """The places of the elements that differ."""
+        self._parts = [part for part in blocks(self._a.size) if not same(self._a[part], self._b[part]).all()]
+        """The parts with elements that differ."""
+        self._noted = False
         self._flips = np.zeros(self._a.shape, bool)
         self._change = np.zeros(self._a.shape if self._float else ())
         self._least = self._most = self._a
@@ -75,7 +76,12 @@ class Difference:
     @property
     def any(self) -> bool:
         """Tells whether any element differs."""
-        return bool(self._places.size)
+        return bool(self._parts)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """The places of the elements that differ."""
+        return _gathered(np.flatnonzero(~same(self._a[part], self._b[part])) + part.start for part in self._parts)
 
     def moved(self, nudged: np.ndarray, factor: float) -> bool:
         """Notes the original's result for nudged inputs; its changes count `factor` times.
@@ -87,6 +93,7 @@ class Difference:
         if c.shape != self._shape or c.dtype != self._a.dtype:
             return True
         c = c.reshape(-1)
+        self._noted = True
         if self._float:
             moved = [self._note(part, c[part], factor) for part in blocks(c.size)]
             return any(moved)
@@ -121,6 +128,8 @@ class Difference:
         """
         if not self._float:
             return not self._judge_discrete(decided).unexplained
+        if not self._noted:
+            return self._rounded is not None
         suspects, parts = self._suspects, blocks(self._places.size)
         if any((suspects.broken[part] & ~self._flips[self._places[part]]).any() for part in parts):
             return False
@@ -141,6 +150,8 @@ class Difference:
         """
         if not self._float:
             return self._judge_discrete(decided)
+        if not self._noted and self._rounded is not None:
+            return self._rounded
         suspects = self._suspects
         typical = {kind: _typical(self._peers(kind)) for kind in _distinct(self._kinds_of_suspects)}
         least = min(typical)
@@ -160,6 +171,29 @@ class Difference:
                 tightest, tolerance_there = float(shares[place]), float(tolerance[place])
         largest = None if suspects.broken.any() else float(suspects.error.max(initial=0.0))
         return Finding(unexplained, largest, tolerance_there, jumps, self._relative(suspects.error) if unexplained else math.inf)
+
+    @cached_property
+    def _rounded(self) -> Finding | None:
+        """The account of a difference that a few units in the last place of each element explain,
+        without any change; None if they do not.
+
+        It is what the suspects would show, of which a large array may have as many as elements.
+        """
+        largest, tightest, tolerance = 0.0, -math.inf, 0.0
+        for part in self._parts:
+            own, other = self._a[part], self._b[part]
+            with np.errstate(all="ignore"):
+                error = np.abs(np.subtract(own, other, dtype=np.float64))
+            error[same(own, other)] = 0.0
+            rounding = ULPS * self._ulp(own)
+            if not (error <= rounding).all():  # nor is NaN, of an element that is finite in one model only
+                return None
+            shares = error / rounding
+            place = int(np.argmax(shares))
+            if shares[place] > tightest:
+                tightest, tolerance = float(shares[place]), float(rounding[place])
+            largest = max(largest, float(error.max()))
+        return Finding(0, largest, tolerance, 0)
 
     def _relative(self, error: np.ndarray) -> float:
         """Returns the length of the vector of errors over that of the original's elements."""

@@ -37,6 +37,29 @@ def test_a_quick_answer_is_that_of_the_account() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_rounding_alone_is_judged_as_with_changes_of_nothing(dtype: type[np.floating]) -> None:
+    """Without nudges the account takes no list of the elements that differ."""
+    answers = {True: 0, False: 0}
+    for seed in range(300):
+        generator = np.random.default_rng(seed)
+        size = (1, 5, 40_000)[seed % 3]
+        a = generator.standard_normal(size).astype(dtype)
+        a[generator.random(size) < 0.1] = generator.choice([0, -0.0, np.inf, np.nan, 1e-45, 1])
+        b = a.copy()
+        for _ in range(generator.integers(1, 7)):
+            some = generator.random(size) < 0.7
+            b[some] = np.nextafter(b[some], dtype(generator.choice([-4, 4])))
+        if seed % 5 == 0:
+            b[generator.integers(size)] = generator.choice([np.nan, np.inf, -np.inf, 0])
+        quick, full = Difference(a, b), Difference(a, b)
+        if quick.any:
+            full.moved(a, 1)
+            assert quick.explained() == full.explained() and repr(quick.judge()) == repr(full.judge()), seed
+            answers[quick.explained()] += 1
+    assert min(answers.values()) > 20, answers
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("before", "after"), [(1.0, 2.0), (1.0, np.nan), (np.nan, 1.0), (np.inf, 1.0), (np.inf, -np.inf), (np.nan, np.inf)])
 def test_a_result_that_moves_is_noticed(before: float, after: float, dtype: type[np.floating]) -> None:
     a, c = np.array([before, 3.0], dtype), np.array([after, 3.0], dtype)
