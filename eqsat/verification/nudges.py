@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import onnx
 
 _NUDGES = 16
+_STILL = 2  # of these, where no input has floats
 _WEIGHT_NUDGES = 8
 _LARGEST_MODEL_TO_NUDGE = 1 << 27
 _LARGEST_TO_KEEP = 1 << 24  # the most bytes of a model whose nudged sessions serve further inputs
@@ -77,7 +78,10 @@ class Nudges:
         generator = np.random.default_rng([self._seed, 1])
         for number in range(_NUDGES):
             units = _units(number)
-            yield Nudge(self._session, self._fed(inputs, units, generator), tolerance.MULTIPLE / units)
+            fed = self._fed(inputs, units, generator)
+            if number >= _STILL and all(fed[name] is value for name, value in inputs.items()):
+                return
+            yield Nudge(self._session, fed, tolerance.MULTIPLE / units)
 
     def weights(self, inputs: Mapping[str, Any]) -> Iterator[Nudge]:
         """Yields the model with nudged weights and inputs, at last in the last place of the model's
