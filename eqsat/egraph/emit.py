@@ -16,7 +16,8 @@ from typing import Never
 from onnx import GraphProto
 
 from eqsat.egraph.encode import Outer, encode
-from eqsat.egraph.program import EACH, NOTHING, Program
+from eqsat.egraph.ground import NOTHING
+from eqsat.egraph.program import EACH, Program
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
 from eqsat.language.differing import differing

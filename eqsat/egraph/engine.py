@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from eqsat.egraph.changes import LOOK
-from eqsat.egraph.program import CLEAN, EACH, EDGES, TOLD, Program
+from eqsat.egraph.ground import EDGES, TOLD
+from eqsat.egraph.program import CLEAN, EACH, Program
 from eqsat.egraph.record import Iteration, Record
 from eqsat.language.compile import Direction
 
@@ -17,10 +18,11 @@ LAWS, SIMPLIFY, SETTLE, SEARCH, GROW = "laws", "simplify", "settle", "search", "
 class Engine:
     """egglog with one program. It records each step."""
 
-    def __init__(self, bindings: Any, program: Program, folder: str, rules: Sequence[Direction], record: Record) -> None:
+    def __init__(self, ground: Any, program: Program, rules: Sequence[Direction], record: Record) -> None:
+        """`ground` is an e-graph of egglog for the program alone (eqsat/egraph/ground.py)."""
         self.program = program
         self.nodes = self.classes = 0
-        self._bindings = bindings.EGraph(fact_directory=folder)
+        self._bindings = ground
         self._rules = rules
         self._record = record
         self._given = 0  # the number of commands that egglog has

@@ -8,12 +8,13 @@ shape, if named sizes express it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from eqsat.egraph.callbacks import Callbacks
 from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
+from eqsat.egraph.ground import EDGES, LITERAL_FACT, LOADS, NOTHING, RULESETS, TABLES, rule_text, table_text
 from eqsat.egraph.present import Present
 from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
@@ -23,23 +24,11 @@ from eqsat.traits import SYMMETRIC
 HEADS = {"Input": INPUT, "Constant": CONSTANT, "Literal": LITERAL, "Projection": PROJECTION, "Absent": ABSENT, "Cons": CONS, "Nil": NIL}
 """The tables of terms without an operator, with the heads of these terms."""
 
-NOTHING = "$nothing"
-"""The egglog global that callbacks return for no answer: the number -1.
-
-A query compares with it, because each further call of Python would cost more than most callbacks do.
-"""
-
 CLEAN = "clean"
 """The ruleset that deletes rows with old facts."""
 
 EACH = "each"
 """The ruleset that completes lists item by item, right after a rule begins one."""
-
-EDGES = "edges"
-"""The ruleset that notes which signatures are inputs of which."""
-
-TOLD = "told"
-"""The ruleset that tells each new edge to Python."""
 
 
 class Program:
@@ -54,7 +43,8 @@ class Program:
         # The head and attributes of terms that share one constructor.
         self.opaque: Handles[tuple[int, tuple[int, ...]]] = Handles()
         self.constructors: dict[int, str] = {}  # by signature
-        self.rulesets: set[str] = set()
+        self.rulesets = set(RULESETS)
+        self._declared = set(TABLES)
         self.seen: set[int] = set()  # signatures with terms in the e-graph
         self.present = Present(encoding.terms, encoding.derivation)
         # The signature of a term, the position of a single input, and the signature of a term of
@@ -69,7 +59,7 @@ class Program:
         self._callbacks = Callbacks()
         self._row_tables: dict[str, list[str]] = {}  # with the classes whose facts their rows have
         self._cleaned: set[str] = set()  # those whose old rows a law deletes
-        self._loads: list[tuple[str, list[tuple[int, ...]]]] = []  # the table and the rows of each load
+        self._loads: list[tuple[str, int, list[tuple[int, ...]]]] = []  # the table, the kind and the rows of each load
         self._watched_tables: set[str] = set()
         self._start()
 
@@ -128,7 +118,8 @@ class Program:
 
     def declare(self, text: str) -> None:
         """Appends a command unless the program has it."""
-        if text not in self._text:
+        if text not in self._declared:
+            self._declared.add(text)
             self.add(text)
 
     def ruleset(self, name: str) -> None:
@@ -140,7 +131,7 @@ class Program:
     def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
         """Appends a rule to a ruleset."""
         self.ruleset(ruleset)
-        self.add(f'(rule ({body}) ({head}) :ruleset {ruleset} :name "{name}")')
+        self.add(rule_text(ruleset, name, body, head))
 
     def load(self, name: str, columns: str, action: str, rows: Iterable[tuple[int, ...]]) -> None:
         """Appends the rule that turns these rows into terms, if there are rows.
@@ -152,16 +143,17 @@ class Program:
         if not found:
             return
         kind, table = len(self._loads), self.table("rows", len(columns.split()))
-        self._loads.append((table, found))
+        self._loads.append((table, kind, found))
         self.rule("load", f"load {name}", f"({table} {kind} {columns})", action)
 
     def _fill_loads(self) -> None:
         """Appends the commands that read the rows of all loads."""
         rows: dict[str, list[tuple[int, ...]]] = {}
-        for kind, (table, found) in enumerate(self._loads):
+        for table, kind, found in self._loads:
             rows.setdefault(table, []).extend((kind, *row) for row in found)
         for table, found in rows.items():
-            self.add(self.fill(table, found))
+            if found:
+                self.add(self.fill(table, found))
         self._loads.clear()
 
     def table(self, name: str, width: int) -> str:
@@ -169,7 +161,7 @@ class Program:
         Returns its name.
         """
         table = f"{name}_{width}"
-        self.declare(f"(relation {table} ({' '.join(['i64'] * (width + 1))}))")
+        self.declare(table_text(table, width))
         return table
 
     def fill(self, table: str, rows: Iterable[tuple[int, ...]]) -> str:
@@ -181,59 +173,39 @@ class Program:
         """
         with (self._folder / f"{table}.tsv").open("w") as file:
             file.writelines("\t".join(map(str, row)) + "\n" for row in rows)
-        return f'(input {table} "{table}.tsv")'
+        return f'(input {table} "{self._folder / table}.tsv")'
 
     def _start(self) -> None:
-        encoding, derivation = self.encoding, self.encoding.derivation
-        merge = self._callbacks.pointer(self._merge)
-        self.add(f"""
-            (sort T) (sort L)
-            (constructor Ref (i64) T :unextractable) (constructor RefList (i64) L :unextractable)
-            (constructor Input (i64) T) (constructor Constant (i64) T) (constructor Literal (PyObject) T)
-            (constructor Projection (i64 T) T) (constructor Absent () T)
-            (constructor Cons (T L) L) (constructor Nil () L) (constructor Opaque (i64 L) T)
-            (function fact (T) PyObject :merge (py-call {merge} old new))
-            (function facts (L) PyObject :merge (py-call {merge} old new))
-            (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
-            (ruleset load) (let {NOTHING} (py-from-int -1))
-            (relation is (T i64)) (relation edge (i64 i64 i64))
-        """)
-        self.rulesets.add("load")
-        tell = self.callback(self._tell, "edge")
-        self.ruleset(EDGES)
-        self.rule("laws", "is output", "(= x (Projection i n)) (is n operand)", "(is x operand)")
-        self.rule(EDGES, "edge list", "(= l (Cons item t)) (is item operand)", f"(edge {CONS} 0 operand)")
-        self.rule(TOLD, "edge", f"(edge a i b) (= answer (py-call {tell} (py-from-int a) (py-from-int i) (py-from-int b)))", "")
+        encoding = self.encoding
         entries = [*encoding.entries, *encoding.forms]
         rows: dict[int, list[tuple[int, ...]]] = {}
         for entry in entries:
             rows.setdefault(entry.head, []).append((entry.eclass, *entry.data, *entry.children))
         lists = {entry.eclass for entry in entries if entry.head in (CONS, NIL)}
-        self.load("Fact", "v f", "(set (fact (Ref v)) (py-from-int f))", ((v, f) for v, f in enumerate(encoding.facts) if v not in lists))
-        self.load("Facts", "v f", "(set (facts (RefList v)) (py-from-int f))", ((v, f) for v, f in enumerate(encoding.facts) if v in lists))
-        self.load("Same", "a b", "(union (Ref a) (Ref b))", encoding.same)
-        self.load("Input", "v i", "(union (Ref v) (Input i))", rows.get(INPUT, []))
-        self.load("Constant", "v c", "(union (Ref v) (Constant c))", rows.get(CONSTANT, []))
-        self.load("Literal", "v l", "(union (Ref v) (Literal (py-from-int l)))", rows.get(LITERAL, []))
-        self.load("Projection", "v i n", "(union (Ref v) (Projection i (Ref n)))", rows.get(PROJECTION, []))
-        self.load("Cons", "l h t", "(union (RefList l) (Cons (Ref h) (RefList t)))", rows.get(CONS, []))
-        # Each constructor costs egglog memory, so all terms that no rule can match share one.
-        opaque = [entry for entry in entries if self._is_lawless(entry)]
-        self.load(
-            "Opaque",
-            "o k l",
-            "(union (Ref o) (Opaque k (RefList l)))",
-            ((e.eclass, self.opaque.intern((e.head, e.data), (e.head, e.data)), *e.children) for e in opaque),
-        )
+        facts: list[list[tuple[int, ...]]] = [[], []]
+        for value, fact in enumerate(encoding.facts):
+            facts[value in lists].append((value, fact))
+        opaque = [(e.eclass, self.opaque.intern((e.head, e.data), (e.head, e.data)), *e.children) for e in entries if self._is_lawless(e)]
+        loads = {"Fact": facts[0], "Facts": facts[1], "Same": encoding.same, "Opaque": opaque, **{name: rows.get(head, []) for name, head in HEADS.items()}}
+        for kind, (name, width) in enumerate(LOADS):
+            self._loads.append((f"rows_{width}", kind, list(loads[name])))
         for head, found in rows.items():
             if head >= 0 and not encoding.terms.signatures[head].lawless:
                 self._rows(head, found)
         self._fill_loads()
-        self._literals()
-        link = self.callback(self._watched(derivation.link), "link")
-        self.rule("laws", "list", "(= l (Cons h t)) (= f (fact h)) (= g (facts t))", f"(set (facts l) (py-call {link} f g))")
-        project = self.callback(derivation.project, "project")
-        self.rule("laws", "output", "(= x (Projection i n)) (= f (fact n))", f"(set (fact x) (py-call {project} (py-from-int i) f))")
+
+    @property
+    def laws(self) -> Mapping[str, Callable[..., int]]:
+        """The functions behind the laws of the ground, by name."""
+        derivation = self.encoding.derivation
+        return {
+            "merge": self._merge,
+            "tell": self._tell,
+            "link": self._watched(derivation.link),
+            "project": derivation.project,
+            "literal": self._literal,
+            "literal_fact": self._literal_fact,
+        }
 
     def _tell(self, node: int, position: int, operand: int) -> int:
         self.edges.add((node, position, operand))
@@ -356,20 +328,13 @@ class Program:
         copies = terms.attribute(0)
         attributes = " ".join(f"(py-from-int {copies})" if name == "allowzero" else f"a{i}" for i, name in enumerate(signature.attributes))
         made = f"(py-call {self.callback(literal, 'literal')} {arguments})"
-        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} made)"
+        fact = f"(py-call {LITERAL_FACT} made)"
         self.rule(
             "laws",
             f"parameter {name}",
             f"{term} (= fx0 (fact x0)) (= fx1 (fact x1)) (= made {made}) (!= made {NOTHING})",
             f"(let s (Literal made)) (set (fact s) {fact}) (union o ({name} {attributes} x0 s))",
         )
-
-    def _literals(self) -> None:
-        """Adds the law that joins values of known integers with their literal."""
-        literal = self.callback(self._literal, "literal")
-        # The fact of a literal says that the value is constant, which its own nodes may not tell.
-        fact = f"(py-call {self.callback(self._literal_fact, 'literal-fact')} l)"
-        self.rule("laws", "literal", f"(= f (fact x)) (= l (py-call {literal} f)) (!= l {NOTHING})", f"(union x (Literal l)) (set (fact x) {fact})")
 
     def _literal_fact(self, handle: int) -> int:
         return self.encoding.terms.fact(fact_of(self.encoding.terms.literals.get(handle)))

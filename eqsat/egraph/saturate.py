@@ -8,6 +8,7 @@ from pathlib import Path
 from eqsat.egraph.admission import Admission, RuleSet
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.engine import GROW, LAWS, Engine
+from eqsat.egraph.ground import grounded
 from eqsat.egraph.limits import Limits, Stop, Watch
 from eqsat.egraph.native import QUICK_INTEGERS, import_bindings
 from eqsat.egraph.program import Program
@@ -33,27 +34,28 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
     with scratch_folder() as folder, QUICK_INTEGERS:
         program = Program(encoding, Path(folder), watch.watched)
         try:
-            admission = Admission(program, ruleset, watch)
-            engine = Engine(bindings, program, folder, ruleset.rules, record)
-            try:
-                if ruleset.trial:
-                    admitted = True
-                    while admitted:
-                        while engine.step([LAWS]):
-                            pass
-                        engine.find_edges()
-                        admitted = admission.admit()
-                    if GROW in program.rulesets:
-                        engine.step([GROW])
-                else:
-                    record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(
-                        ruleset.phases, lambda: simplified(_read(engine, program, admission))
-                    )
-            except Stop:
-                record.hit = watch.hit
-                engine.complete()
-            firings = admission.firings
-            graph = _read(engine, program, admission, ruleset.trial)
+            with grounded(bindings, program.laws) as ground:
+                admission = Admission(program, ruleset, watch)
+                engine = Engine(ground, program, ruleset.rules, record)
+                try:
+                    if ruleset.trial:
+                        admitted = True
+                        while admitted:
+                            while engine.step([LAWS]):
+                                pass
+                            engine.find_edges()
+                            admitted = admission.admit()
+                        if GROW in program.rulesets:
+                            engine.step([GROW])
+                    else:
+                        record.hit = Schedule(engine, admission, watch, len(encoding.entries)).run(
+                            ruleset.phases, lambda: simplified(_read(engine, program, admission))
+                        )
+                except Stop:
+                    record.hit = watch.hit
+                    engine.complete()
+                firings = admission.firings
+                graph = _read(engine, program, admission, ruleset.trial)
         except bindings.EggSmolError as error:
             raise EngineFailure(" ".join(str(error).split())[:200]) from error
         except BaseException as error:
