@@ -357,8 +357,8 @@ def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: st
         low, high = (-(1 << bits - 1), 1 << bits - 1) if signed else (0, 1 << bits)
     else:
         low, high = -4 if signed and style == NORMAL else 0, 9
-    # Drawing narrow integers takes a fraction of the time that the widest take.
-    return generator.integers(low, high, shape, np.int16).astype(kind)
+    # To draw narrow integers takes a fraction of the time that the widest take.
+    return generator.integers(low, high, shape, np.int16 if kind.itemsize == 1 else np.int64).astype(kind)
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
