@@ -30,19 +30,22 @@ from typing import Final
 
 import numpy as np
 
-from eqsat.checker.kernels.call import Array, is_float
+from eqsat.checker.kernels.call import Array, is_float, some
 
 ROUNDING: Final = 1e-12
 UNDERFLOW: Final = 2.0**-970
+_WORDS: Final = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}  # by bytes of a float
 
 
 def unequal_bits(left: Array, right: Array) -> Array:
     """A mask of the elements that differ in a bit. All NaNs are equal; -0 is not 0."""
     if not is_float(left):
         return np.asarray(left != right)
-    word = np.dtype(f"u{left.dtype.itemsize}")
-    same = np.ascontiguousarray(left).view(word) == np.ascontiguousarray(right).view(word)
-    return ~(same | (np.isnan(left.astype(np.float64)) & np.isnan(right.astype(np.float64)))).reshape(left.shape)
+    word = _WORDS[left.dtype.itemsize]
+    other = (np.ascontiguousarray(left).view(word) != np.ascontiguousarray(right).view(word)).reshape(left.shape)
+    if not some(other):
+        return other
+    return other & ~(np.isnan(left.astype(np.float64)) & np.isnan(right.astype(np.float64)))
 
 
 class Difference:
@@ -59,7 +62,9 @@ class Difference:
         self._spread = np.zeros(left.shape)
         self._doubt = np.zeros(left.shape)
         self._near = np.zeros(left.shape, np.bool_)
-        if self._float:
+        if not some(left != right):
+            self.error = np.zeros(left.shape)
+        elif self._float:
             both, neither = np.isfinite(left) & np.isfinite(right), ~np.isfinite(left) & ~np.isfinite(right)
             with np.errstate(all="ignore"):
                 self.error = np.where(both, np.abs(left - right), np.where(neither | poles, 0.0, np.inf))
@@ -69,7 +74,7 @@ class Difference:
     @property
     def any(self) -> bool:
         """Whether any element differs."""
-        return bool((self.error > 0).any())
+        return some(self.error > 0)
 
     @property
     def decides(self) -> bool:
@@ -77,7 +82,7 @@ class Difference:
         values. True also if there are no elements.
         """
         comparable = np.isfinite(self._sides[0]) & np.isfinite(self._sides[1]) if self._float else True
-        return not self._near.size or bool((comparable & ~self._near).any())
+        return not self._near.size or some(comparable & ~self._near)
 
     def disturbed(self, side: int, array: Array, delta: float) -> None:
         """Notes the output of a side (0: left) under a disturbance of rounding by `delta`."""
@@ -116,4 +121,5 @@ class Difference:
     @property
     def unexplained(self) -> Array:
         """A mask of the elements that differ by more than the tolerance."""
-        return (self.error > self.tolerance) & ~self._near
+        different = self.error > 0
+        return (self.error > self.tolerance) & ~self._near if some(different) else different

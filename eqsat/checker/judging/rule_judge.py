@@ -37,7 +37,7 @@ from eqsat.checker.judging.sides import Sides
 from eqsat.checker.judging.specials import Specials
 from eqsat.checker.judging.trial_values import ANY, Slot, Style, Values
 from eqsat.checker.judging.verdict import Case, Kind, Outcome, Verdict
-from eqsat.checker.kernels.call import Array, Illegal, Undefined, Unsupported
+from eqsat.checker.kernels.call import Array, Illegal, Undefined, Unsupported, some
 from eqsat.checker.kernels.evaluate import Feeds, IllegalModel, Mode, Program, Run
 from eqsat.facts.fact import dtype_name
 from eqsat.language.syntax import Label
@@ -152,9 +152,8 @@ class _Comparison:
             self._compare_reals(feeds, run, style)
         if label is Label.REAL:
             generator = np.random.default_rng([self._seed, len(_REAL_STYLES)])
-            for turn, special in enumerate(specials.drawn(self._values.slots, generator)):
-                if self._is_mine(turn):
-                    self._compare_special(special, turn + 1)
+            for turn, special in specials.drawn(self._values.slots, generator, self._is_mine):
+                self._compare_special(special, turn + 1)
 
     # --- values ---
 
@@ -261,7 +260,7 @@ class _Comparison:
 
     def _refute(self, name: str, a: Array, b: Array, where: Array, feeds: Feeds, style: str, difference: Difference | None = None) -> None:
         """Raises `_Refuted` with the first element of the mask `where`, if there is one."""
-        if not where.any():
+        if not some(where):
             return
         position = tuple(int(place) for place in np.argwhere(where)[0])
         error, tolerance = (0.0, 0.0) if difference is None else (float(difference.error[position]), float(difference.tolerance[position]))

@@ -20,7 +20,7 @@ each of its terms, where it is not. A `finite` rule promises nothing here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, cycle
 
@@ -30,7 +30,7 @@ from onnx import helper
 from eqsat.checker.judging.differences import Difference
 from eqsat.checker.judging.sides import Sides
 from eqsat.checker.judging.trial_values import Slot
-from eqsat.checker.kernels.call import Array, Illegal, is_float, is_float_type
+from eqsat.checker.kernels.call import Array, Illegal, is_float, is_float_type, some
 from eqsat.checker.kernels.evaluate import Feeds, Mode, Run
 
 _INPUTS = 4  # number of inputs that get a special value
@@ -67,8 +67,9 @@ def placed(specials: Specials, feeds: Feeds) -> dict[str, Array]:
     return found
 
 
-def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator[Specials]:
-    """Special values to try: one alone in each of a few inputs, and two at once.
+def drawn(slots: Mapping[str, Slot], generator: np.random.Generator, is_wanted: Callable[[int], bool]) -> Iterator[tuple[int, Specials]]:
+    """Special values to try, those alone whose number is wanted: one alone in each of a few inputs,
+    and two at once.
 
     Each has a random position. An infinity has a sign that its domain admits.
     """
@@ -81,15 +82,15 @@ def drawn(slots: Mapping[str, Slot], generator: np.random.Generator) -> Iterator
         position = tuple(int(generator.integers(size)) for size in slot.shape)
         return Special(name, position, value if slot.domain.low is None else abs(value))
 
-    for name in chosen:
-        yield (special(name, math.nan),)
-        yield (special(name, -math.inf if generator.random() < 0.5 else math.inf),)
     pairs = [*combinations(chosen, 2), *((name, name) for name in chosen)]
     generator.shuffle(pairs)
-    for (one, other), values in zip(cycle(pairs), _PAIRS, strict=False) if pairs else ():
-        first, second = special(one, values[0]), special(other, values[1])
-        if (first.name, first.position) != (second.name, second.position):
-            yield first, second
+    planned = [((name, value),) for name in chosen for value in (math.nan, -math.inf if generator.random() < 0.5 else math.inf)]
+    planned += [((one, values[0]), (other, values[1])) for (one, other), values in zip(cycle(pairs), _PAIRS, strict=False)] if pairs else []
+    for number, values in enumerate(planned):
+        if is_wanted(number):
+            found = tuple([special(*value) for value in values])
+            if len({(one.name, one.position) for one in found}) == len(found):
+                yield number, found
 
 
 def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) -> list[tuple[Array, Array, Array]]:
@@ -109,7 +110,7 @@ def refuting(sides: Sides, feeds: Feeds, special: Feeds, seed: Sequence[int]) ->
     if any(difference.any for difference in differences):
         sides.explain(special, differences, seed)
     found = [(left, right, difference.unexplained | _parted(left, right)) for (left, right), difference in zip(pairs, differences, strict=True)]
-    if not any(where.any() for _, _, where in found):
+    if not any(some(where) for _, _, where in found):
         return found  # so the values without special ones need no run
     plain = [run.outputs for run in run_both(sides, feeds)]
     return [(left, right, where & _is_number(one, other)) for (left, right, where), one, other in zip(found, *plain, strict=True)] if plain else []

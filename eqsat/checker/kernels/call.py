@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from eqsat.frozen import frozen
 from eqsat.operators import Attributes, Operator
 
 Array: TypeAlias = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ class Unsupported(Exception):
     """No engine computes this node: the text says which and why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One node and its inputs; absent ones are None, with the data type 0.
 
@@ -125,6 +125,11 @@ def is_float_type(kind: np.dtype[Any]) -> bool:
 def is_float(array: Array) -> bool:
     """Whether the elements are floating-point numbers."""
     return is_float_type(array.dtype)
+
+
+def some(mask: Array) -> bool:
+    """Whether a mask marks any element; several times as fast as `any` of a small array."""
+    return bool(np.count_nonzero(mask))
 
 
 def is_integer(array: Array) -> bool:

@@ -15,14 +15,14 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from eqsat.checker.kernels import foreign, reference
-from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float
+from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float, some
 from eqsat.checker.kernels.noise import Noise
 from eqsat.contributed import DOMAINS, register
 from eqsat.model.model import BODY_TYPES
@@ -32,6 +32,7 @@ Feeds: TypeAlias = Mapping[str, Array]
 
 _OBJECTION = re.compile(r"\(op_type:(\w+)[^)\n]*\): (?:\[\w+\] )?(.+)")
 
+_DOUBLE = np.dtype(np.float64)
 _FLOATS = frozenset({int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 
 
@@ -47,7 +48,7 @@ class IllegalModel(Exception):
 
 
 class Step(NamedTuple):
-    """A node, ready to be computed."""
+    """A node, ready to be computed, and what its operator and attributes say of every run."""
 
     operator: Operator
     attributes: Attributes
@@ -55,8 +56,11 @@ class Step(NamedTuple):
     outputs: tuple[str, ...]
     dtypes: tuple[int, ...]
     results: tuple[int, ...]
+    kinds: tuple[np.dtype[Any] | None, ...]  # the types of the results as numpy has them
     kernel: Kernel | None
     rounds: bool
+    exact: bool  # whether short results on short operands are exact
+    ordered: bool  # whether it orders elements
 
 
 @dataclass(slots=True)
@@ -123,15 +127,20 @@ class Program:
             raise Unsupported(f"{node.op_type} is random, has a body, or is not known")
         if unknown := [name for name in node.output if name and not self.types.get(name)]:
             raise Unsupported(f"the type of output {list(node.output).index(unknown[0])} of {node.op_type} is not known")
+        inputs, outputs = tuple(node.input), tuple(node.output)
+        results = tuple([self.types[name] if name else 0 for name in outputs])
         return Step(
             operator,
             attributes,
-            tuple(node.input),
-            tuple(node.output),
-            tuple(self.types[name] if name else 0 for name in node.input),
-            tuple(self.types[name] if name else 0 for name in node.output),
+            inputs,
+            outputs,
+            tuple([self.types[name] if name else 0 for name in inputs]),
+            results,
+            tuple([helper.tensor_dtype_to_np_dtype(dtype) if dtype else None for dtype in results]),
             reference.KERNELS.get(operator.name) if operator.ruled else None,
             reference.rounds(operator.name, attributes),
+            reference.exact_where_short(operator.name, attributes),
+            operator.name in reference.ORDERED,
         )
 
     @property
@@ -163,7 +172,7 @@ class Program:
 
     def _results(self, step: Step, values: Mapping[str, Array], mode: Mode, noise: Noise | None, run: Run) -> list[Array]:
         inputs = [values[name] if name else None for name in step.inputs]
-        if mode is Mode.REAL and step.operator.name in reference.ORDERED and any(x is not None and is_float(x) and np.isnan(x).any() for x in inputs):
+        if step.ordered and mode is Mode.REAL and any(x is not None and is_float(x) and some(np.isnan(x)) for x in inputs):
             raise Illegal(f"{step.operator.name} of a NaN, which has no place in any order")
         attributes = step.attributes
         if noise is not None and step.rounds:
@@ -175,11 +184,11 @@ class Program:
         results = self._computed(call, step, mode)
         if mode is Mode.BITS:
             # A normalization returns its statistics in the type in which it computed them.
-            results = [_as_declared(x, dtype) for x, dtype in zip(results, step.results, strict=False)]
+            results = [x if kind is None or x.dtype == kind else x.astype(kind) for x, kind in zip(results, step.kinds, strict=False)]
         else:
             results = [_as_real(x) for x in results]
             if noise is None:
-                run.exact = run.exact and reference.exact_where_short(step.operator.name, attributes)
+                run.exact = run.exact and step.exact
                 run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results, run.infinite)
                 run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
         return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
@@ -199,7 +208,7 @@ class Program:
 
 def _is_infinite(x: Array | None) -> bool:
     """Tell whether some element is an infinity."""
-    return x is not None and is_float(x) and bool(np.isinf(x).any())
+    return x is not None and is_float(x) and some(np.isinf(x))
 
 
 def _typed(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -230,12 +239,7 @@ def _objection(text: str) -> str:
 
 
 def _as_real(array: Array) -> Array:
-    return array.astype(np.float64) if is_float(array) and array.dtype != np.float64 else array
-
-
-def _as_declared(array: Array, dtype: int) -> Array:
-    kind = helper.tensor_dtype_to_np_dtype(dtype) if dtype else array.dtype
-    return array if array.dtype == kind else array.astype(kind)
+    return array if array.dtype is _DOUBLE or not is_float(array) else array.astype(np.float64)
 
 
 def _in_double(call: Call) -> Call:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from eqsat.checker.kernels import attention, casts, convolutions, fused, moves, normalizations, pointwise, pools, products, recurrences, reductions, rotary
-from eqsat.checker.kernels.call import Array, Kernel, is_float
+from eqsat.checker.kernels.call import Array, Kernel, is_float, some
 from eqsat.operators import Attributes
 
 KERNELS: Final[dict[str, Kernel]] = {
@@ -93,21 +93,27 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     0. If finite numbers `overflowed` before, an infinity may stand for a large number, and what is 0
     because of it for a small one.
     """
-    floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
     if name in _PRODUCTS:
+        floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
         return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
-    if name not in _NEVER_ZERO | _ZERO_OF_ZEROS:
+    if name not in _NEVER_ZERO and name not in _ZERO_OF_ZEROS:
         return False
+    # A NaN is not tiny: the comparison is false for it, where its negation would be true.
+    tiny = [np.abs(x) < _TINY for x in results]
+    if not any(map(some, tiny)):
+        return False
+    floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
     # Zeros and infinities give zeros that nothing was lost of, as Exp of minus infinity.
     whole = [(np.isinf(x) & (not overflowed)) | ((x == 0) & (name in _ZERO_OF_ZEROS)) for x in floats]
-    # A NaN is not tiny: the comparison is false for it, where its negation would be true.
-    return any(bool(((np.abs(x) < _TINY) & ~functools.reduce(np.logical_or, whole, np.zeros(x.shape, np.bool_))).any()) for x in results)
+    return any(some(mask & ~functools.reduce(np.logical_or, whole, np.zeros(mask.shape, np.bool_))) for mask in tiny)
 
 
 def is_short(array: Array) -> bool:
     """Whether there are at most 8192 elements, and each float is a multiple of 1/256 of at most
     4096 in magnitude, or not finite.
     """
-    finite = array[np.isfinite(array)]
-    scaled = finite * _UNIT
-    return bool(array.size <= _TERMS and (np.abs(finite) <= _BOUND).all() and (scaled == np.rint(scaled)).all())
+    if array.size > _TERMS:
+        return False
+    scaled = array * _UNIT
+    long = (scaled != np.rint(scaled)) | (np.abs(scaled) > _BOUND * _UNIT)
+    return not some(long) or not some(long & np.isfinite(array))
