@@ -38,7 +38,7 @@ _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
 
-_SECONDS = 1.0  # for looking further than at whole models on usual draws, if these did not take as many
+_SECONDS = 1.5  # for looking further than at whole models on usual draws, if these did not take as many
 
 
 def patience_after(seconds: float, most: float) -> float:
