@@ -12,12 +12,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Never, TypeAlias
 
 from eqsat.facts import dims
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.scope import names as mentioned
+from eqsat.language.steps import STEP_LIMIT, Evaluation
 from eqsat.language.syntax import Expression, Place
 from eqsat.language.values import (
     DTYPES,
@@ -29,17 +30,14 @@ from eqsat.language.values import (
     compare,
     concrete,
     condition,
-    effort,
     every,
     is_integer,
     is_list,
-    leaves,
     negation,
     negative,
     some,
 )
 
-STEP_LIMIT = 20_000  # a step is roughly an operation on two numbers
 DEPTH_LIMIT = 100  # of nested expressions
 
 Names = Mapping[str, Value | None]
@@ -58,7 +56,30 @@ def evaluate(expression: Expression, environment: Mapping[str, Value | None]) ->
     """The value of `expression`, or `Unevaluable` if it has none. A name that `environment` lacks
     is the name of a data type.
     """
-    return _Evaluation().value(expression, environment)
+    known = _compiled.get(id(expression))
+    if known is None:
+        if len(_compiled) >= _KEPT:
+            _compiled.clear()
+        known = _compiled[id(expression)] = _Compiled(expression)
+    return known.function(Evaluation(), environment)
+
+
+_Function: TypeAlias = "Callable[[Evaluation, Names], Value | None]"
+
+
+class _Compiled:
+    """An expression as a function. It keeps the expression, so that no other gets its identity."""
+
+    __slots__ = ("expression", "function")
+
+    def __init__(self, expression: Expression) -> None:
+        self.expression = expression
+        self.function = _function(expression, 0)
+
+
+_KEPT = 1 << 15
+_compiled: dict[int, _Compiled] = {}
+"""Expressions by identity, which takes less time than their hash."""
 
 
 class _Once:
@@ -93,166 +114,235 @@ def _parted(loop: syntax.Comprehension) -> tuple[Expression, tuple[Expression, .
     return item, conditions, tuple(found)
 
 
-class _Evaluation:
-    """One evaluation, which counts its steps."""
+# --- compilation: each kind of expression as a function of its parts ---
 
-    def __init__(self) -> None:
-        self.steps = 0
-        self.depth = 0
-        self.known: dict[_Once, tuple[Value | None, int]] = {}  # with the steps that it took
 
-    def value(self, expression: Expression, names: Names) -> Value | None:
-        if self.depth == DEPTH_LIMIT:
-            raise Unevaluable(expression.place, "the expression is nested too deep")
+def _function(expression: Expression, depth: int) -> _Function:
+    """A part of an expression, inside `depth` others, as a function that pays for its step."""
+    place = expression.place
+    if depth == DEPTH_LIMIT:
+        return _failing(place, "the expression is nested too deep")
+    if type(expression) is syntax.Name:
+        return _name(expression)
+    compute = _CASES.get(type(expression), _none)(expression, depth + 1)
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        evaluation.steps += 1
         try:
-            self._spend(1)
-            if type(expression) is syntax.Name and expression.name in names:  # most expressions are names
-                return names[expression.name]
-            self.depth += 1
-            found = _CASES.get(type(expression), _Evaluation.none)(self, expression, names)
+            if evaluation.steps > STEP_LIMIT:
+                evaluation.spend(0)
+            return compute(evaluation, names)
         except NoValue as error:
-            # It ends the evaluation, so the depth does not matter any more.
-            raise Unevaluable(expression.place, str(error)) from None
-        self.depth -= 1
-        return found
+            raise Unevaluable(place, str(error)) from None
 
-    def _spend(self, steps: int) -> None:
-        self.steps += steps
-        if self.steps > STEP_LIMIT:
-            raise NoValue(f"this takes more than {STEP_LIMIT} steps")
+    return value
 
-    def _operate(self, *operands: Value | None) -> None:
-        # Each expression costs a step, which pays for numbers.
-        for operand in operands:
-            if isinstance(operand, tuple):
-                self._spend(effort(operands))
-                return
 
-    def _list(self, items: Iterable[Value | None]) -> List:
-        found = tuple(items)
-        self._spend(leaves(found))
-        return found
+def _functions(expressions: Iterable[Expression], depth: int) -> tuple[_Function, ...]:
+    return tuple([_function(expression, depth) for expression in expressions])
 
-    def none(self, expression: Expression, names: Names) -> Value | None:
-        raise NoValue("this is no number, list, string, condition or data type")
 
-    def name(self, expression: syntax.Name, names: Names) -> Value | None:
-        name = expression.name
+def _failing(place: Place, reason: str) -> _Function:
+    def fail(evaluation: Evaluation, names: Names) -> Never:
+        raise Unevaluable(place, reason)
+
+    return fail
+
+
+def _none(expression: Expression, depth: int) -> _Function:
+    return _failing(expression.place, "this is no number, list, string, condition or data type")
+
+
+def _name(expression: syntax.Name) -> _Function:
+    name, place = expression.name, expression.place
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        evaluation.steps += 1
+        if evaluation.steps > STEP_LIMIT:
+            raise Unevaluable(place, f"this takes more than {STEP_LIMIT} steps")
         if name in names:
             return names[name]
         if name in DTYPES:
             return DTYPES[name]
-        raise NoValue(f"{name} has no value")
+        raise Unevaluable(place, f"{name} has no value")
 
-    def number(self, expression: syntax.Number, names: Names) -> Value | None:
-        return dims.whole(expression.value) if isinstance(expression.value, int) else expression.value
+    return value
 
-    def text(self, expression: syntax.Text, names: Names) -> Value | None:
-        return expression.value
 
-    def call(self, expression: syntax.Call, names: Names) -> Value | None:
-        if expression.function == "given" and isinstance(expression.arguments[0], syntax.Name) and expression.arguments[0].name not in names:
+def _number(expression: syntax.Number, depth: int) -> _Function:
+    value = dims.whole(expression.value) if isinstance(expression.value, int) else expression.value
+    return lambda evaluation, names: value
+
+
+def _text(expression: syntax.Text, depth: int) -> _Function:
+    value = expression.value
+    return lambda evaluation, names: value
+
+
+def _call(expression: syntax.Call, depth: int) -> _Function:
+    function = FUNCTIONS[expression.function]
+    parts = _functions(expression.arguments, depth)
+    first = expression.arguments[0] if expression.arguments else None
+    optional = first.name if expression.function == "given" and isinstance(first, syntax.Name) else None
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        if optional is not None and optional not in names:
             return False
-        arguments = tuple([self.value(argument, names) for argument in expression.arguments])
-        function = FUNCTIONS[expression.function]
-        self._spend(function.work(arguments))
+        arguments = tuple([part(evaluation, names) for part in parts])
+        evaluation.spend(function.work(arguments))
         result = function.apply(arguments)
-        return self._list(result) if is_list(result) else result
+        return evaluation.list(result) if is_list(result) else result
 
-    def index(self, expression: syntax.Index, names: Names) -> Value | None:
-        return _item(self.value(expression.source, names), self.value(expression.index, names))
+    return value
 
-    def binary(self, expression: syntax.Binary, names: Names) -> Value | None:
-        left, right = self.value(expression.left, names), self.value(expression.right, names)
-        self._operate(left, right)
-        result = arithmetic(expression.operator, left, right)
-        return self._list(result) if is_list(result) else result
 
-    def comparison(self, expression: syntax.Comparison, names: Names) -> Value | None:
-        if len(expression.operators) != 1:
-            return every(self._comparisons(expression.operands, expression.operators, names))
-        left, right = self.value(expression.operands[0], names), self.value(expression.operands[1], names)
-        self._operate(left, right)
-        return compare(expression.operators[0], left, right)
+def _index(expression: syntax.Index, depth: int) -> _Function:
+    source, index = _function(expression.source, depth), _function(expression.index, depth)
+    return lambda evaluation, names: _item(source(evaluation, names), index(evaluation, names))
 
-    def unary(self, expression: syntax.Unary, names: Names) -> Value | None:
-        value = self.value(expression.operand, names)
-        self._operate(value)
-        return negation(condition(value)) if expression.operator == "not" else negative(value)
 
-    def logic(self, expression: syntax.Logic, names: Names) -> Value | None:
-        truths = (condition(self.value(operand, names)) for operand in expression.operands)
-        return every(truths) if expression.operator == "and" else some(truths)
+def _binary(expression: syntax.Binary, depth: int) -> _Function:
+    operator = expression.operator
+    first, second = _function(expression.left, depth), _function(expression.right, depth)
 
-    def items(self, expression: syntax.Items, names: Names) -> List | None:
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        left, right = first(evaluation, names), second(evaluation, names)
+        evaluation.operate(left, right)
+        result = arithmetic(operator, left, right)
+        return evaluation.list(result) if is_list(result) else result
+
+    return value
+
+
+def _comparison(expression: syntax.Comparison, depth: int) -> _Function:
+    operators, parts = expression.operators, _functions(expression.operands, depth)
+
+    def compared(evaluation: Evaluation, names: Names) -> Iterable[bool | None]:
+        left = parts[0](evaluation, names)
+        for symbol, part in zip(operators, parts[1:], strict=True):
+            right = part(evaluation, names)
+            evaluation.operate(left, right)
+            yield compare(symbol, left, right)
+            left = right
+
+    if len(operators) != 1:
+        return lambda evaluation, names: every(compared(evaluation, names))
+    (operator,), (first, second) = operators, parts
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        left, right = first(evaluation, names), second(evaluation, names)
+        evaluation.operate(left, right)
+        return compare(operator, left, right)
+
+    return value
+
+
+def _unary(expression: syntax.Unary, depth: int) -> _Function:
+    operand, denies = _function(expression.operand, depth), expression.operator == "not"
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        found = operand(evaluation, names)
+        evaluation.operate(found)
+        return negation(condition(found)) if denies else negative(found)
+
+    return value
+
+
+def _logic(expression: syntax.Logic, depth: int) -> _Function:
+    parts, together = _functions(expression.operands, depth), every if expression.operator == "and" else some
+    return lambda evaluation, names: together(condition(part(evaluation, names)) for part in parts)
+
+
+def _items(expression: syntax.Items, depth: int) -> _Function:
+    parts = [(_function(item.item, depth), True) if isinstance(item, syntax.Spread) else (_function(item, depth), False) for item in expression.items]
+
+    def value(evaluation: Evaluation, names: Names) -> List | None:
         found: list[Value | None] = []
         whole = True
-        for item in expression.items:
-            if not isinstance(item, syntax.Spread):
-                found.append(self.value(item, names))
-                continue
-            spread = self.value(item.item, names)
-            if spread is None:
+        for part, spreads in parts:
+            item = part(evaluation, names)
+            if not spreads:
+                found.append(item)
+            elif item is None:
                 whole = False
-            elif is_list(spread):
-                self._operate(spread)
-                found.extend(spread)
+            elif is_list(item):
+                evaluation.operate(item)
+                found.extend(item)
             else:
                 raise NoValue("only a list can be spread")
-        return self._list(found) if whole else None
+        return evaluation.list(tuple(found)) if whole else None
 
-    def comprehension(self, expression: syntax.Comprehension, names: Names) -> List | None:
-        source = self.value(expression.source, names)
+    return value
+
+
+def _comprehension(expression: syntax.Comprehension, depth: int) -> _Function:
+    origin, target = _function(expression.source, depth), expression.target
+    rest, tests, once = _parted(expression)
+    one = _function(expression.item, depth), _functions(expression.conditions, depth)
+    many = _function(rest, depth), _functions(tests, depth)
+
+    def value(evaluation: Evaluation, names: Names) -> List | None:
+        source = origin(evaluation, names)
         if not is_list(source):
             raise NoValue("the list that is gone through is not known" if source is None else "only a list can be gone through")
         inner = dict(names)
         found: list[Value | None] = []
         whole = True
-        repeated, conditions, once = _parted(expression) if len(source) > 1 else (expression.item, expression.conditions, ())
+        item_of, conditions = many if len(source) > 1 else one
         for part in once:
-            self.known.pop(part, None)
+            evaluation.known.pop(part, None)
         for item in source:
-            inner[expression.target] = item
-            kept = every(condition(self.value(test, inner)) for test in conditions) if conditions else True
+            inner[target] = item
+            kept = every(condition(test(evaluation, inner)) for test in conditions) if conditions else True
             if kept is not False:
                 # Even if the condition is unknown, the item must have a value.
-                found.append(self.value(repeated, inner))
+                found.append(item_of(evaluation, inner))
                 whole = whole and kept is True
-        return self._list(found) if whole else None
+        return evaluation.list(tuple(found)) if whole else None
 
-    def once(self, expression: _Once, names: Names) -> Value | None:
-        """The value of a part of a loop that is the same in each round. Each round pays for it, so the
-        limit does not depend on what is remembered.
-        """
-        known = self.known.get(expression)
+    return value
+
+
+def _once(expression: _Once, depth: int) -> _Function:
+    """The value of a part of a loop that is the same in each round. Each round pays for it, so the
+    limit does not depend on what is remembered.
+    """
+    compute = _CASES.get(type(expression.part), _none)(expression.part, depth)
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        known = evaluation.known.get(expression)
         if known is not None:
-            self._spend(known[1])
+            evaluation.spend(known[1])
             return known[0]
-        before = self.steps
-        part = expression.part
-        found = _CASES.get(type(part), _Evaluation.none)(self, part, names)
-        self.known[expression] = found, self.steps - before
+        before = evaluation.steps
+        found = compute(evaluation, names)
+        evaluation.known[expression] = found, evaluation.steps - before
         return found
 
-    def _comparisons(self, operands: tuple[Expression, ...], operators: tuple[str, ...], names: Names) -> Iterable[bool | None]:
-        left = self.value(operands[0], names)
-        for symbol, operand in zip(operators, operands[1:], strict=True):
-            right = self.value(operand, names)
-            self._operate(left, right)
-            yield compare(symbol, left, right)
-            left = right
+    return value
 
-    def conditional(self, expression: syntax.Conditional, names: Names) -> Value | None:
-        truth = condition(self.value(expression.condition, names))
+
+def _conditional(expression: syntax.Conditional, depth: int) -> _Function:
+    test, chosen, other = (_function(part, depth) for part in (expression.condition, expression.yes, expression.no))
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        truth = condition(test(evaluation, names))
         if truth is not None:
-            return self.value(expression.yes if truth else expression.no, names)
-        yes, no = self.value(expression.yes, names), self.value(expression.no, names)
-        self._operate(yes, no)
+            return (chosen if truth else other)(evaluation, names)
+        yes, no = chosen(evaluation, names), other(evaluation, names)
+        evaluation.operate(yes, no)
         return common(yes, no)
 
-    def slice(self, expression: syntax.Slice, names: Names) -> Value | None:
-        source = self.value(expression.source, names)
-        ends = [self.value(end, names) for end in (expression.start, expression.stop) if end is not None]
+    return value
+
+
+def _slice(expression: syntax.Slice, depth: int) -> _Function:
+    origin, starts, stops = _function(expression.source, depth), expression.start is not None, expression.stop is not None
+    limits = _functions([end for end in (expression.start, expression.stop) if end is not None], depth)
+
+    def value(evaluation: Evaluation, names: Names) -> Value | None:
+        source = origin(evaluation, names)
+        ends = [end(evaluation, names) for end in limits]
         if source is not None and not is_list(source):
             raise NoValue("only a list can be cut")
         if any(end is not None and not is_integer(end) for end in ends):
@@ -260,27 +350,29 @@ class _Evaluation:
         numbers = [end for end in ends if isinstance(end, int)]
         if source is None or len(numbers) < len(ends):
             return None
-        self._operate(source)
-        return source[None if expression.start is None else numbers[0] : None if expression.stop is None else numbers[-1]]
+        evaluation.operate(source)
+        return source[numbers[0] if starts else None : numbers[-1] if stops else None]
+
+    return value
 
 
-_CASES: dict[type[Any], Callable[[_Evaluation, Any, Names], Value | None]] = {
-    _Once: _Evaluation.once,
-    syntax.Name: _Evaluation.name,
-    syntax.Number: _Evaluation.number,
-    syntax.Text: _Evaluation.text,
-    syntax.Call: _Evaluation.call,
-    syntax.Index: _Evaluation.index,
-    syntax.Slice: _Evaluation.slice,
-    syntax.Items: _Evaluation.items,
-    syntax.Comprehension: _Evaluation.comprehension,
-    syntax.Unary: _Evaluation.unary,
-    syntax.Binary: _Evaluation.binary,
-    syntax.Comparison: _Evaluation.comparison,
-    syntax.Logic: _Evaluation.logic,
-    syntax.Conditional: _Evaluation.conditional,
+_CASES: dict[type[Any], Callable[[Any, int], _Function]] = {
+    _Once: _once,
+    syntax.Name: lambda name, depth: _name(name),
+    syntax.Number: _number,
+    syntax.Text: _text,
+    syntax.Call: _call,
+    syntax.Index: _index,
+    syntax.Slice: _slice,
+    syntax.Items: _items,
+    syntax.Comprehension: _comprehension,
+    syntax.Unary: _unary,
+    syntax.Binary: _binary,
+    syntax.Comparison: _comparison,
+    syntax.Logic: _logic,
+    syntax.Conditional: _conditional,
 }
-"""The evaluation of each kind of expression. The other kinds have no value."""
+"""The compilation of each kind of expression. The other kinds have no value."""
 
 
 def _item(source: Value | None, index: Value | None) -> Value | None:

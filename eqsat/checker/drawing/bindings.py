@@ -9,16 +9,17 @@ names in it have values.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from eqsat.checker.drawing.conditions import Open, free_names, whole_number
 from eqsat.checker.drawing.dtypes import RULE, Key
 from eqsat.checker.samplers.drawn_node import Asked, Setting, Slot
 from eqsat.facts.fact import Fact
+from eqsat.frozen import mutable
 from eqsat.language.expressions import Names, Unevaluable, evaluate
 from eqsat.language.judgements import judge
+from eqsat.language.printer import expression as text
 from eqsat.language.syntax import (
     Call,
     Comparison,
@@ -38,13 +39,16 @@ from eqsat.language.syntax import (
 from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
 from eqsat.operators import AttributeValue
 
+_KEPT = 1 << 12
+# By identity, the names in an expression, and the expression, so that no other gets its identity.
+_known: dict[int, tuple[frozenset[str] | None, Expression]] = {}
 _LENGTHS = 16  # no list that a rule prescribes is longer
 _LARGEST_ASKED = 1 << 8  # no size that a draw takes from a condition is larger
 _INSIDE = {"<": -1, ">": 1}  # steps from a number that is excluded to the next one that is not
 _FAR = 1 << 31  # beyond it an integer is neither a size nor an index of a tensor
 
 
-@dataclass
+@mutable
 class Bindings:
     """The environment of one draw: values of names, attributes of `..p`, and open conditions."""
 
@@ -85,11 +89,11 @@ class Bindings:
             case Name(name) if name not in self.values and name not in DTYPES:
                 if not any(name in condition.needs for condition in self.pending):
                     return Slot(given=given.get(name))
-                length = next((rival for symbol, rival in self.rivals(Call("len", (pattern,))) if symbol == "==" and isinstance(rival, int)), None)
+                length = next((rival for symbol, rival in self.rivals(f"len({name})", (name,)) if symbol == "==" and isinstance(rival, int)), None)
                 items = (None,) * length if length is not None and 0 < length <= _LENGTHS else None
-                first, second = (self._near(Index(pattern, whole_number(place))) for place in range(2))
-                equal = next((setting(rival) for symbol, rival in self.rivals(pattern) if symbol == "=="), None)
-                return Slot(items=items, given=given.get(name), rivals=(self._near(pattern) + first, second), asked=equal)
+                whole, first, second = (self._near(read, (name,)) for read in (name, f"{name}[0]", f"{name}[1]"))
+                equal = next((setting(rival) for symbol, rival in self.rivals(name, (name,)) if symbol == "=="), None)
+                return Slot(items=items, given=given.get(name), rivals=(whole + first, second), asked=equal)
             case Items(items) if not self._is_known(pattern):
                 if any(isinstance(item, Spread) for item in items):
                     return Slot()
@@ -97,18 +101,19 @@ class Bindings:
                 if not all(value is None or isinstance(value, int) for value in known):
                     return None
                 items = tuple(value if isinstance(value, int) else None for value in known)
-                return Slot(items=items, rivals=tuple(self._near(item) if value is None else () for item, value in zip(pattern.items, items, strict=True)))
+                return Slot(items=items, rivals=tuple(self._near_item(item) if value is None else () for item, value in zip(pattern.items, items, strict=True)))
             case _ if not self._is_known(pattern):
                 return Slot()
             case _:
                 value = setting(self.evaluate(pattern))
                 return None if value is None else Slot(value)
 
-    def _near(self, read: Expression) -> tuple[int, ...]:
+    def _near_item(self, item: Expression) -> tuple[int, ...]:
+        return self._near(text(item), _mentioned(item) or ()) if isinstance(item, Name | Index) else ()
+
+    def _near(self, read: str, names: Iterable[str]) -> tuple[int, ...]:
         """The integers at the borders that conditions set to the integer that `read` reads."""
-        if not isinstance(read, Name | Index):
-            return ()
-        found = ((rival, _INSIDE.get(symbol, 0)) for symbol, value in self.rivals(read) if symbol != "in" for rival in numbers_in([value]))
+        found = ((rival, _INSIDE.get(symbol, 0)) for symbol, value in self.rivals(read, names) if symbol != "in" for rival in numbers_in([value]))
         return tuple(rival + step for rival, step in found if isinstance(rival, int) and abs(rival) < _FAR)
 
     def bind(self, pattern: Expression, value: Setting) -> bool:
@@ -237,7 +242,7 @@ class Bindings:
         if dims is not None:
             sizes = [self.evaluate(size) if self._is_known(size) else size.name if isinstance(size, Name) else None for size in dims]
         else:
-            sizes = next((rival for symbol, rival in self.rivals(Call("shape", (Name(name),))) if symbol == "==" and isinstance(rival, tuple)), None)
+            sizes = next((rival for symbol, rival in self.rivals(f"shape({name})", (name,)) if symbol == "==" and isinstance(rival, tuple)), None)
         return None if sizes is None else tuple(size if isinstance(size, int | str) else None for size in sizes)
 
     def _spread(self, dims: tuple[Expression, ...] | None) -> tuple[Expression, ...] | None:
@@ -260,13 +265,13 @@ class Bindings:
         found: dict[int, int] = {}
         for condition, needs, *_ in self.pending:
             if isinstance(condition, Judgement) and condition.name == name:
-                asked = [(self.values, *pair) for pair in _aligned(self._spread(condition.type.dims) or condition.type.dims or (), rank)]
+                asked = ((axis, size, self.values) for axis, size in _aligned(self._spread(condition.type.dims) or condition.type.dims or (), rank))
             elif isinstance(condition, Guard) and name in needs:
-                asked = self._measured(condition.condition, name, rank)
+                asked = ((_value(axis, values), size, values) for values, axis, size in self._measured(condition.condition, name, rank))
             else:
                 continue
-            for values, axis, size in asked:
-                place, wanted = _value(axis, values), _value(size, values)
+            for place, size, values in asked:
+                wanted = _value(size, values) if values is not self.values or self._is_known(size) else None
                 if isinstance(place, int) and isinstance(wanted, int) and -rank <= place < rank and 0 <= wanted <= _LARGEST_ASKED:
                     found[place % rank] = wanted
         return found
@@ -288,9 +293,10 @@ class Bindings:
             case _:
                 return
 
-    def rivals(self, read: Expression) -> list[tuple[str, Value | None]]:
-        """The symbols and values with which open conditions compare `read`, which stands on the left
-        of each symbol. None stands for an unknown value.
+    def rivals(self, read: str, names: Iterable[str]) -> list[tuple[str, Value | None]]:
+        """The symbols and values with which open conditions compare an expression, which stands on the
+        left of each symbol. None stands for an unknown value. `read` is the text of the expression,
+        and `names` are those in it.
         """
         found: list[tuple[str, Value | None]] = []
         unknown: set[str] | None = None
@@ -298,7 +304,7 @@ class Bindings:
             if not rivals or (pairs := rivals.get(read)) is None:
                 continue
             if unknown is None:
-                unknown = {name for name in _mentioned(read) or () if name not in self.values}
+                unknown = {name for name in names if name not in self.values}
             if unknown and unknown <= needs:
                 known = needs - unknown <= self.values.keys()
                 found.extend([(symbol, self.evaluate(rival) if known else None) for symbol, rival in pairs])
@@ -311,7 +317,7 @@ def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
     return [item for item in items if item is None or isinstance(item, int | float)]
 
 
-def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[Expression, Expression]]:
+def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[int, Expression]]:
     """The axes of a judgement, each with its size. Those behind a `..k` count from the end; those of
     `..ones(k)` are 1, whatever k is.
     """
@@ -322,8 +328,7 @@ def _aligned(dims: tuple[Expression, ...], rank: int) -> list[tuple[Expression, 
         return []
     one = rest is not None and isinstance(rest.item, Call) and rest.item.function == "ones"
     between = [(axis, whole_number(1)) for axis in range(place, rank - behind)] if one else []
-    sizes = [*enumerate(dims[:place]), *between, *zip(range(rank - behind, rank), dims[len(dims) - behind :], strict=True)]
-    return [(whole_number(axis), size) for axis, size in sizes]
+    return [*enumerate(dims[:place]), *between, *zip(range(rank - behind, rank), dims[len(dims) - behind :], strict=True)]
 
 
 def _value(expression: Expression, values: Names) -> Value | None:
@@ -333,12 +338,15 @@ def _value(expression: Expression, values: Names) -> Value | None:
         return None
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def _mentioned(expression: Expression) -> frozenset[str] | None:
     """The names that an expression needs before it has a value; None if it matches anything."""
-    if isinstance(expression, Wildcard) or _has_wildcard(expression):
-        return None
-    return free_names(expression)
+    known = _known.get(id(expression))
+    if known is None:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        names = None if isinstance(expression, Wildcard) or _has_wildcard(expression) else free_names(expression)
+        known = _known[id(expression)] = names, expression
+    return known[0]
 
 
 def _has_wildcard(expression: Expression) -> bool:

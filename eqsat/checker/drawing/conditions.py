@@ -4,10 +4,12 @@ compares, and which names it sets equal to something.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from eqsat.language.printer import expression
 from eqsat.language.scope import names
 from eqsat.language.syntax import (
     Binary,
@@ -36,13 +38,13 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
 class Open(NamedTuple):
     """A condition that is not decided yet, and the names that need values before it can be.
 
-    `rivals` has, by the expression that stands on the left, the symbols and the expressions with which
+    `rivals` has, by the text of the expression on the left, the symbols and the expressions with which
     a guard compares it. `equals` has the names that a guard sets equal to an expression.
     """
 
     condition: Judgement | Definition | Guard
     needs: frozenset[str]
-    rivals: Mapping[Expression, tuple[tuple[str, Expression], ...]]
+    rivals: Mapping[str, tuple[tuple[str, Expression], ...]]
     equals: Mapping[str, Expression]
 
 
@@ -63,9 +65,10 @@ def _open(condition: Judgement | Definition | Guard, defined: frozenset[str]) ->
         case Definition(_, value):
             return Open(condition, free_names(value), {}, {})
         case Guard(value):
-            rivals: dict[Expression, tuple[tuple[str, Expression], ...]] = {}
+            rivals: dict[str, tuple[tuple[str, Expression], ...]] = {}
             for read, symbol, rival in _comparisons(value):
-                rivals[read] = (*rivals.get(read, ()), (symbol, rival))
+                text = expression(read)
+                rivals[text] = (*rivals.get(text, ()), (symbol, rival))
             return Open(condition, free_names(value), rivals, _equals(value, defined))
 
 
@@ -126,6 +129,7 @@ def _comparisons(expression: Expression) -> Iterator[tuple[Expression, str, Expr
             return
 
 
+@functools.cache
 def whole_number(value: int) -> Number:
     """An integer as an expression."""
     return Number(value, str(value))

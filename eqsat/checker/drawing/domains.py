@@ -10,14 +10,14 @@ result open, so it hides no way for a rule to be wrong.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 from eqsat.facts.fact import INTEGERS, Array, packed_bytes
 from eqsat.facts.node import Node, from_front
+from eqsat.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Domain:
     """Elements from `low` to `high`, both included; None is no bound. `zero`: whether 0 is one of
     them.

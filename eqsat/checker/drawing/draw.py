@@ -31,12 +31,13 @@ from eqsat.facts.fact import INTEGERS, Array, Fact, dtype_name, from_array
 from eqsat.facts.inference import infer
 from eqsat.facts.legality import illegal
 from eqsat.facts.node import Node
+from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal
-from eqsat.language.syntax import NOWHERE, Call, Name, Place
+from eqsat.language.syntax import NOWHERE, Place
 from eqsat.operators import AttributeValue
 
 
-@dataclass(frozen=True)
+@frozen
 class Placed:
     """A node as written; `settings` are its attributes and parameters."""
 
@@ -311,15 +312,15 @@ class Drawing:
                 continue
             if wanted is None:
                 wanted = direct(_node(step, drawn, settings))
-            read = Call(leaf.read, (Name(leaf.given),))
+            read = f"{leaf.read}({leaf.given})"
             if leaf.read == UNIFORM:
-                rivals = numbers_in(rival for _, rival in bindings.rivals(read))
+                rivals = numbers_in(rival for _, rival in bindings.rivals(read, (leaf.given,)))
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
             if leaf.read != VALUES or self.random.random() < 0.5:
                 continue
-            lists = [rival for symbol, rival in bindings.rivals(read) if symbol == "==" and isinstance(rival, tuple)]
+            lists = [rival for symbol, rival in bindings.rivals(read, (leaf.given,)) if symbol == "==" and isinstance(rival, tuple)]
             if lists and len(lists[0]) == arrays[name].size:
                 arrays[name] = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
         return arrays

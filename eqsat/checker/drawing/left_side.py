@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 
+from eqsat.frozen import frozen
 from eqsat.language.pattern import newest
 from eqsat.language.resolved import Resolved
 from eqsat.language.sorts import Sort
@@ -21,7 +22,7 @@ _TENSORS = frozenset({Sort.TENSOR, Sort.TENSORS})
 UNIFORM, VALUES = "uniform", "values"  # the functions of the language that read elements
 
 
-@dataclass(frozen=True)
+@frozen
 class Leaf:
     """A tensor from outside.
 
@@ -35,7 +36,7 @@ class Leaf:
     read: str = ""  # the function with which the rule reads its elements
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One node. `slots` are the patterns of its attributes and parameters, by the name of the
     attribute or input.
@@ -56,7 +57,7 @@ class Step:
         return formals[min(position, len(formals) - 1)][1]
 
 
-@dataclass(frozen=True)
+@frozen
 class Left:
     """A flat left side.
 
@@ -71,7 +72,7 @@ class Left:
     lists: Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Choices:
     """The parts of a left side that differ from one instance to the next: names of optional parts,
     and keys of spreads in order.

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from math import prod
 from typing import Any, Final, cast
@@ -21,6 +20,7 @@ from onnx import helper
 
 from eqsat.checker.drawing.domains import Domain
 from eqsat.checker.kernels.call import Array, is_float_type
+from eqsat.frozen import frozen
 
 ANY: Final = Domain()
 
@@ -47,7 +47,7 @@ _STYLES = {style: number for number, style in enumerate(Style)}
 _ORDERED = frozenset({Style.TOUR, Style.LANDMARKS})  # styles that go through the same values in turn
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Slot:
     """A tensor to draw: its data type and shape, and the domain of its elements."""
 

@@ -9,13 +9,13 @@ other sign it gives the opposite ones, so that one of the two crosses any border
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import ml_dtypes
 import numpy as np
 
 from eqsat.checker.kernels.call import Array, is_float
+from eqsat.frozen import frozen
 from eqsat.operators import Attributes
 
 
@@ -35,7 +35,7 @@ class Noise(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Rounding:
     """Multiplies every float that enters or leaves a rounding node by its own random number within
     `delta` of 1.

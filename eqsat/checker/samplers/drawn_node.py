@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import Random
 from typing import TypeAlias
 
@@ -18,6 +18,7 @@ from onnx import defs
 
 from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Fact
+from eqsat.frozen import frozen, mutable
 from eqsat.operators import Operator, attribute_default
 
 OBEDIENCE = 0.8  # the chance of a draw that follows what conditions ask, where that is known
@@ -33,7 +34,7 @@ class Unfit(Exception):
     """There is no legal draw here, or none was found; another draw may succeed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Slot:
     """The constraints of an attribute or parameter that the rule leaves open, at least in part."""
 
@@ -46,7 +47,7 @@ class Slot:
     carried: bool = False  # one of the attributes of `..p` or `_`, which may be omitted
 
 
-@dataclass
+@mutable
 class DrawnNode:
     """One node.
 
