@@ -219,10 +219,12 @@ def _defaults(key: Operator) -> dict[str, AttributeValue]:
 
 def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto]) -> dict[str, AttributeValue]:
     """Return all attributes of a node, ordered by name; omitted ones have their defaults."""
-    values = dict(_defaults(operator))
-    for attribute in attributes:
-        values[attribute.name] = attribute_value(attribute)
-    return dict(sorted(values.items()))
+    return with_defaults(operator, {attribute.name: attribute_value(attribute) for attribute in attributes})
+
+
+def with_defaults(operator: Operator, attributes: Attributes) -> dict[str, AttributeValue]:
+    """Return attributes ordered by name, with the defaults of omitted ones."""
+    return dict(sorted({**_defaults(operator), **attributes}.items()))
 
 
 def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tuple[str, ...]) -> AttributeProto:

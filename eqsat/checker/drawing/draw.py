@@ -34,7 +34,7 @@ from eqsat.facts.node import Node
 from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal
 from eqsat.language.syntax import NOWHERE, Place
-from eqsat.operators import AttributeValue
+from eqsat.operators import AttributeValue, with_defaults
 
 
 @frozen
@@ -255,7 +255,7 @@ class Drawing:
             return self._refuse(step.place, f"ONNX's law for {step.operator.name}: {law}; here its inputs are {self._shown(drawn)}")
         if not self.plain and beyond_runtimes(node):
             return False
-        found = infer(*node)
+        found = _inferred(node)
         if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)):
             return self._refuse_node(step, node, found)
         results = dict(zip(step.outputs, found, strict=True))
@@ -338,7 +338,7 @@ class Drawing:
         )
         respell(self.random, spelling)
         again = _node(step, drawn, spelling.settings)
-        same = infer(*again)
+        same = _inferred(again)
         # A spelling for which inference finds other types would be another node.
         return Placed(step, spelling.settings, again) if [_type(fact) for fact in same] == [_type(fact) for fact in found] else plain
 
@@ -349,6 +349,13 @@ def _node(step: Step, drawn: DrawnNode, settings: Mapping[str, Setting]) -> Node
         inputs[position] = parameter(settings[key]) if key in settings else None
     keys = set(step.parameters.values())
     return Node(step.operator, {key: attribute(value) for key, value in settings.items() if key not in keys}, tuple(inputs), len(step.outputs))
+
+
+def _inferred(node: Node) -> tuple[Fact, ...]:
+    """The facts of a node's results. With its defaults written out it is the node that the e-graph asks
+    about, so that inference remembers it.
+    """
+    return infer(node.operator, with_defaults(node.operator, node.attributes), node.inputs, node.outputs)
 
 
 def parameter(value: Setting) -> Fact:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 _MOST = 5  # tries of one node
 _ENOUGH = 16  # tries that tell how often the next one succeeds
+_DOUBT = 2  # successes that a try gets on credit, because few tries tell little
 
 
 class Tries:
@@ -42,4 +43,4 @@ class Tries:
         if number == 0 or number >= _MOST or tried < _ENOUGH:
             return number < _MOST
         price = self._graphs + self._tried[node] + sum(self._tried[other] for other in before)
-        return (1 + self._passed_as[node, number]) * price >= tried * self._passed[node]
+        return (_DOUBT + self._passed_as[node, number]) * price >= tried * self._passed[node]
