@@ -85,6 +85,9 @@ class Drawing:
         self._used = frozenset(name for step in self.left.steps for name in step.inputs)
         decisive = {step.inputs[place] for step in self.left.steps for place in DECISIVE.get(step.operator.name, ()) if place < len(step.inputs)}
         self.constants |= {leaf.name for leaf in self.left.leaves if leaf.name in decisive or leaf.read}
+        self._owners: dict[str, list[str]] = {}  # by tensor of the graph, its names in the rule
+        for name, value in self.left.names.items():
+            self._owners.setdefault(value, []).append(name)
         self.leaves: dict[str, Leaf] = {leaf.name: leaf for leaf in self.left.leaves}
 
     def run(self) -> bool:
@@ -116,7 +119,7 @@ class Drawing:
 
     def _asked(self, value: str) -> Asked | None:
         """Returns the shape that conditions ask of a result, as far as it is known."""
-        shapes = (self.bindings.asked(name) for name, own in self.left.names.items() if own == value)
+        shapes = (self.bindings.asked(name) for name in self._owners.get(value, ()))
         return next((shape for shape in shapes if shape is not None), None)
 
     def _place(self, place: int, drawn: DrawnNode, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
@@ -290,7 +293,7 @@ class Drawing:
 
     def _named(self, facts: Mapping[str, Fact]) -> dict[str, Fact]:
         """The facts by the names that the rule gives their tensors."""
-        return {name: facts[value] for name, value in self.left.names.items() if value in facts}
+        return {name: fact for value, fact in facts.items() for name in self._owners.get(value, ())}
 
     def _new_arrays(
         self, step: Step, drawn: DrawnNode, written: frozenset[int], settings: Mapping[str, Setting], bindings: Bindings
