@@ -16,7 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-from eqsat.checker.drawing.instances import Instance, draw, from_test
+from eqsat.checker.drawing.instances import draw, from_test
+from eqsat.checker.drawing.writing import Instance
 from eqsat.checker.judging.counterexample import Counterexample, counterexample, with_evidence
 from eqsat.checker.judging.rule_judge import judge
 from eqsat.checker.judging.trial import try_rule

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper, printer, shape_inference
 
-from eqsat.checker.drawing.instances import Instance
+from eqsat.checker.drawing.writing import Instance
 from eqsat.checker.judging.differences import unequal_bits
 from eqsat.checker.judging.verdict import Case, Kind, Verdict, explain
 from eqsat.language import syntax

@@ -14,7 +14,7 @@ from typing import Never
 import onnx
 from onnx import helper
 
-from eqsat.checker.drawing.instances import Instance
+from eqsat.checker.drawing.writing import Instance
 from eqsat.contributed import DOMAINS
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, Outer, encode
