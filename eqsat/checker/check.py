@@ -7,7 +7,6 @@ processes.
 
 from __future__ import annotations
 
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -36,7 +35,7 @@ _THOROUGH = 16
 _BATCH = 100  # most instances that are tried in one e-graph
 _SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
 # Fewest instances that are tried in one e-graph, but no more than four times those that have to
-# fire, while few fired. Also the fewest instances of each member of a family that have to fire.
+# fire. Also the fewest instances of each member of a family that have to fire.
 _LEAST = 20
 _LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
 _TRIES = 40  # draws for each instance that has to fire, at most
@@ -136,19 +135,12 @@ class _Direction:
             self._tests()
         source = self._instances()
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, self._next()))
+            most = _BATCH if self.enough > 1 else _SMALL_BATCH
+            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(most, self.number - self.fired))))
             if not batch:
                 return
             self._try(batch)
             progress(self.fired)
-
-    def _next(self) -> int:
-        """How many instances to try next: about as many as it takes until enough of them fired."""
-        least, most = min(_LEAST, 4 * self.number), _BATCH if self.enough > 1 else _SMALL_BATCH
-        missing = self.number - self.fired
-        if 4 * self.fired < self.number:
-            return max(least, min(most, missing))
-        return min(most, 1 + math.ceil(missing * self.drawn / self.fired))
 
     def _instances(self) -> Iterator[Instance]:
         return draw(self.resolved, self.seed)
