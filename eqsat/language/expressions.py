@@ -278,8 +278,12 @@ def _items(expression: syntax.Items, depth: int) -> _Function:
 def _comprehension(expression: syntax.Comprehension, depth: int) -> _Function:
     origin, target = _function(expression.source, depth), expression.target
     rest, tests, once = _parted(expression)
-    one = _function(expression.item, depth), _functions(expression.conditions, depth)
-    many = _function(rest, depth), _functions(tests, depth)
+
+    # Made when first needed: both of each loop in loops would be as many as two to the power of these.
+    @functools.cache
+    def rounds(several: bool) -> tuple[_Function, tuple[_Function, ...]]:
+        item, conditions = (rest, tests) if several else (expression.item, expression.conditions)
+        return _function(item, depth), _functions(conditions, depth)
 
     def value(evaluation: Evaluation, names: Names) -> List | None:
         source = origin(evaluation, names)
@@ -288,7 +292,7 @@ def _comprehension(expression: syntax.Comprehension, depth: int) -> _Function:
         inner = dict(names)
         found: list[Value | None] = []
         whole = True
-        item_of, conditions = many if len(source) > 1 else one
+        item_of, conditions = rounds(bool(once) and len(source) > 1)
         for part in once:
             evaluation.known.pop(part, None)
         for item in source:

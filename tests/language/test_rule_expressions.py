@@ -238,3 +238,11 @@ def test_what_is_the_same_in_all_rounds_is_computed_once(monkeypatch: pytest.Mon
 def test_a_loop_in_a_loop_begins_anew() -> None:
     assert evaluate(read("[[q * prod([p, p]) for q in range(3)] for p in range(3)]"), {}) == ((0, 0, 0), (0, 1, 2), (0, 4, 8))
     assert evaluate(read("[p + n for p in [q + n for q in range(2)] + [n]]"), {"n": 5}) == (10, 11, 10)
+
+
+def test_loops_in_loops_are_read_once_each() -> None:
+    """Two readings of each loop, for one round and for several, would be as many as 2 to the power of 40."""
+    text = "n"
+    for place in range(40):
+        text = f"[{text} for i{place} in [n]][0]"
+    assert evaluate(read(text), {"n": 3}) == 3

@@ -22,7 +22,6 @@ from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
 from eqsat.checker.drawing.elements import draw_elements, draw_uniform, number
 from eqsat.checker.drawing.left_side import UNIFORM, VALUES, Leaf, Left, Step
-from eqsat.checker.drawing.tries import Tries
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell
@@ -35,6 +34,8 @@ from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal
 from eqsat.language.syntax import NOWHERE, Place
 from eqsat.operators import AttributeValue, with_defaults
+
+_TRIES = 5  # draws of one node before the whole graph is drawn again
 
 
 @frozen
@@ -72,7 +73,6 @@ class Drawing:
     constants: frozenset[str]  # leaves that are initializers
     given: Mapping[str, Setting]
     bindings: Bindings
-    tries: Tries
     plain: bool = False
     symbolic: bool = False
     facts: dict[str, Fact] = field(default_factory=dict[str, Fact])
@@ -92,7 +92,6 @@ class Drawing:
 
     def run(self) -> bool:
         """Draws every node; False if one of them has no legal draw."""
-        self.tries.begin()
         return all(self._drawn(place, step) for place, step in enumerate(self.left.steps))
 
     def _drawn(self, place: int, step: Step) -> bool:
@@ -106,15 +105,11 @@ class Drawing:
         dtype, lists, asked = self.dtypes[step.outputs[0]], self._lists(), self._asked(step.outputs[0])
         demands = {name: None if self.plain else self.bindings.asked(self.leaves[name].given) for name in step.inputs if name and name not in self.facts}
         failed: set[Hashable] = set()
-        name, before, number = step.outputs[0], [other.outputs[0] for other in self.left.steps[:place]], 0
-        while self.tries.is_worthwhile(name, number, before):
+        for _ in range(_TRIES):
             inputs = [None if name is None else self.facts.get(name) or self._suggested(name, demands[name]) for name in step.inputs]
             drawn = DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
-            passed = self._place(place, drawn, step, new, failed)
-            self.tries.note(name, number, passed)
-            if passed:
+            if self._place(place, drawn, step, new, failed):
                 return True
-            number += 1
         return False
 
     def _asked(self, value: str) -> Asked | None:

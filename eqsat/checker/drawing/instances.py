@@ -25,7 +25,6 @@ from eqsat.checker.drawing.draw import Drawing
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
 from eqsat.checker.drawing.foresight import Foresight
 from eqsat.checker.drawing.left_side import Choices, Leaf, Left, choices, constants, elements_read, flatten, judgements
-from eqsat.checker.drawing.tries import Tries
 from eqsat.checker.drawing.writing import Instance, finished
 from eqsat.checker.samplers.drawn_node import Setting
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_shapes, first_shape, of_rank
@@ -121,7 +120,6 @@ class _Sketch:
     def __init__(self, rule: Resolved) -> None:
         self._rule = rule
         self._read = elements_read(rule)
-        self._tries = Tries()  # of random draws
         self._variants: dict[Hashable, tuple[Left, Dtypes] | None] = {}
 
     @cached_property
@@ -207,7 +205,7 @@ class _Sketch:
         symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
         values: Mapping[str, Setting] = {} if line is None else line.values
-        return Drawing(left, random, generator, types, shapes, fixed, values, self._bindings(left, types, present), self._tries, symbolic=symbolic)
+        return Drawing(left, random, generator, types, shapes, fixed, values, self._bindings(left, types, present), symbolic=symbolic)
 
     def _shapes_of(self, random: Random, left: Left, line: _Line) -> dict[str, Sizes]:
         """The shapes of a test line. Items of a spread beyond those of the line resemble one of
@@ -246,7 +244,7 @@ class _Sketch:
         fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf))
         bindings = self._bindings(left, types, present)
         bindings.values.update({name: value for name, value in line.values.items() if self._rule.sorts[name] is not Sort.DTYPE})
-        return Drawing(left, random, generator, types, shapes, fixed, {}, bindings, Tries(), plain=True)
+        return Drawing(left, random, generator, types, shapes, fixed, {}, bindings, plain=True)
 
     def _is_constant(self, leaf: Leaf) -> bool:
         return leaf.number is not None or leaf.given in self._constants

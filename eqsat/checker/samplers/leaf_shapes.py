@@ -94,8 +94,7 @@ def _reranked(random: Random, shapes: Mapping[str, Sizes]) -> dict[str, Sizes]:
     one = random.choice(list(shapes)) if shapes and random.random() < 0.5 else None
     place = random.choice(("front", "front", "back", "middle"))
     change = random.choice((-2, -1, -1, 1, 1, 2, _DEEP))
-    # Axes of size 1 broadcast, and a number may have them.
-    extra = [1 if random.random() < 0.5 else draw_size(random, 1)] * change if change < _DEEP else random.choices((1, 2), k=change)
+    extra = [draw_size(random, 1)] * change if change < _DEEP else random.choices((1, 2), k=change)
     deepest = max(map(len, shapes.values()), default=0)
     found: dict[str, Sizes] = {}
     for name, shape in shapes.items():
