@@ -188,7 +188,7 @@ class Program:
         opaque = [(e.eclass, self.opaque.intern((e.head, e.data), (e.head, e.data)), *e.children) for e in entries if self._is_lawless(e)]
         loads = {"Fact": facts[0], "Facts": facts[1], "Same": encoding.same, "Opaque": opaque, **{name: rows.get(head, []) for name, head in HEADS.items()}}
         for kind, (name, width) in enumerate(LOADS):
-            self._loads.append((f"rows_{width}", kind, list(loads[name])))
+            self._loads.append((self.table("rows", width), kind, list(loads[name])))
         for head, found in rows.items():
             if head >= 0 and not encoding.terms.signatures[head].lawless:
                 self._rows(head, found)

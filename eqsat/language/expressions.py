@@ -18,7 +18,7 @@ from eqsat.facts import dims
 from eqsat.language import syntax
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.scope import names as mentioned
-from eqsat.language.steps import STEP_LIMIT, Evaluation
+from eqsat.language.steps import STEP_LIMIT, TOO_LONG, Evaluation
 from eqsat.language.syntax import Expression, Place
 from eqsat.language.values import (
     DTYPES,
@@ -159,7 +159,7 @@ def _name(expression: syntax.Name) -> _Function:
     def value(evaluation: Evaluation, names: Names) -> Value | None:
         evaluation.steps += 1
         if evaluation.steps > STEP_LIMIT:
-            raise Unevaluable(place, f"this takes more than {STEP_LIMIT} steps")
+            raise Unevaluable(place, TOO_LONG)
         if name in names:
             return names[name]
         if name in DTYPES:

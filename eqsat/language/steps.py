@@ -5,6 +5,7 @@ from __future__ import annotations
 from eqsat.language.values import List, NoValue, Value, effort, leaves
 
 STEP_LIMIT = 20_000  # a step is roughly an operation on two numbers
+TOO_LONG = f"this takes more than {STEP_LIMIT} steps"
 
 
 class Evaluation:
@@ -20,7 +21,7 @@ class Evaluation:
         """Counts steps, of which an evaluation has only so many."""
         self.steps += steps
         if self.steps > STEP_LIMIT:
-            raise NoValue(f"this takes more than {STEP_LIMIT} steps")
+            raise NoValue(TOO_LONG)
 
     def operate(self, *operands: Value | None) -> None:
         """Counts what an operation costs beyond the step of its expression, which pays for numbers."""
