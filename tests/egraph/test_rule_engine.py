@@ -293,14 +293,22 @@ def test_the_rest_of_a_list_has_a_length_and_types() -> None:
         assert ("concat-three" in {found["name"] for found in report["rules"]}) is fired
 
 
-def test_a_factor_of_one_is_known_however_it_is_written() -> None:
-    """A factor of unknown value would make x = x * c, then x = x * (c * c), and so on."""
-    model = parse(
+@pytest.mark.parametrize(
+    "text",
+    [
         """angles (float[1, N, 4] x) => (float[1, N, 4] y) {
             one = Constant <value = float {1.0}> ()
             c = Cos (x)
             factor = CastLike (one, x)
             y = Mul (c, factor)
-        }"""
-    )
-    assert eqsat.optimize(model).report["saturation"]["nodes"] < 100
+        }""",
+        """halves (float[N, 40] x) => (float[N, 80] y) {
+            one = Constant <value = float {1.0}> ()
+            twice = Concat <axis = 1> (x, x)
+            y = Mul (twice, one)
+        }""",
+    ],
+)
+def test_a_factor_of_one_is_known_however_it_is_written(text: str) -> None:
+    """A factor of unknown value would make x = x * c, then x = x * (c * c), and so on."""
+    assert eqsat.optimize(parse(text)).report["saturation"]["nodes"] < 100
