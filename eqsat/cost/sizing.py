@@ -13,9 +13,11 @@ import onnx
 
 from eqsat.control.bodies import BODIES, first_output
 from eqsat.control.unrolling import scan_axes
+from eqsat.cost.fused_sizes import fused_shape
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
 from eqsat.facts.inference import infer
+from eqsat.facts.node import Node
 from eqsat.model.model import attribute_graphs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 from eqsat.traits import NEWEST
@@ -138,7 +140,10 @@ class _Sizing:
         if domain == "" and operator.schema is None:
             operator = find_operator(domain, node.op_type, NEWEST)  # a runtime uses them in any opset
         inputs = tuple(self.facts.get(name, UNKNOWN) if name else None for name in node.input)
-        found = infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output))
+        attributes = read_attributes(operator, node.attribute)
+        found = infer(operator, attributes, inputs, len(node.output))
+        if operator.schema is None and (shape := fused_shape(Node(operator, attributes, inputs, len(node.output)))) is not None:
+            found = (Fact((inputs[0] or UNKNOWN).dtype, shape), *found[1:])
         if operator.standard and node.op_type == "SequenceAt":
             found = (self._item(node),)
         if operator.standard and node.op_type == "SplitToSequence":

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from eqsat.cost.sizing import complete
+from eqsat.runtime.own_graph import make_own_graph
 from tests.support.models import parse
 
 
@@ -134,3 +136,39 @@ def test_sizes_of_declared_outputs_are_not_found_again() -> None:
     before = model.SerializeToString()
     complete(model.graph, model.opset_import)
     assert model.SerializeToString() == before
+
+
+def test_operators_that_the_runtime_makes_of_others_have_its_sizes() -> None:
+    """Behind a sequence the runtime knows no sizes. What followed its fusions was priced at usual ones."""
+    model = parse("""
+        g (float[2, 3, 33, 33] x) => (float[2, 5] y)
+        <float[4] scales = {1, 1, 2, 2}>
+        {
+            xa = Conv <pads = [1, 1, 1, 1]> (x, a)
+            ra = Relu (xa)
+            pa = MaxPool <kernel_shape = [3, 3], strides = [2, 2]> (ra)
+            xb = Conv <group = 20> (pa, b)
+            xc = Conv (xb, c)
+            u = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (xc, , scales)
+            xd = Conv (u, d)
+            p = GlobalAveragePool (xd)
+            l = Flatten (p)
+            m = Gemm <transB = 1> (l, e, f)
+            y = Relu (m)
+        }
+    """)
+    weights = {"a": (20, 3, 3, 3), "b": (20, 1, 3, 3), "c": (24, 20, 1, 1), "d": (17, 24, 1, 1), "e": (5, 17), "f": (5,)}
+    model.graph.initializer.extend(numpy_helper.from_array(np.ones(shape, np.float32), name) for name, shape in weights.items())
+    data = make_own_graph(model.SerializeToString(), 0, None, None, {}, 2)
+    graph = onnx.ModelProto.FromString(data)
+    operators = {(node.domain, node.op_type) for node in graph.graph.node}
+    assert {("com.microsoft.nchwc", "Conv"), ("com.microsoft.nchwc", "ReorderOutput"), ("com.microsoft", "FusedGemm")} <= operators
+    theirs: dict[str, list[int | None] | None] = {info.name: [size.dim_value for size in info.type.tensor_type.shape.dim] for info in graph.graph.value_info}
+    del graph.graph.value_info[:]
+    graph.graph.output[0].type.tensor_type.ClearField("shape")
+    ours = sizes(graph)
+    for node in graph.graph.node:
+        if node.op_type == "ReorderInput":  # it fills channels up to whole blocks, whose size depends on the processor
+            assert ours[node.output[0]] == ours[node.input[0]]
+            ours[node.output[0]] = theirs[node.output[0]]
+    assert ours == theirs
