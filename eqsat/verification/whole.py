@@ -23,6 +23,8 @@ from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, 
 from eqsat.verification.runs import is_costly
 from eqsat.verification.samples import Edge, Plan, make_plan, with_computed
 
+_LONGER = 8  # times as long as at usual edges whole models may run where no region can tell
+
 
 class TooMuch(Exception):
     """The models cannot run as a whole; the text says why."""
@@ -90,13 +92,15 @@ def _fits_ones_alone(judgement: Judgement) -> bool:
 def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner, patience: float) -> None:
     """Tries sizes at which whole models take long, first on the regions that differ.
 
-    The whole models run only if a region shows a difference. No region begins after `patience`, in
-    seconds.
+    The whole models run at such a size only if a region shows a difference there alone. A region that
+    shows one at usual sizes too tells nothing, since its inputs are arbitrary; then the whole models
+    run at the largest of the sizes that do not take much longer than usual. No region begins after
+    `patience`, in seconds.
     """
     cut, end = Cut(original, optimized), time.monotonic() + patience
     sizes = tuple(sorted({size for edge in request.edges for size in edge.sizes}, reverse=True))
     untried = f"sizes of {sizes[0]} were not tried"
-    costly = False
+    costly = blind = False
     for number in range(len(cut)):
         region = cut.region(number, 0, examiner.memory_limit)
         if isinstance(region, str) or time.monotonic() > end:
@@ -118,14 +122,29 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, affordable),), only_edges=True))
         if part.status != DIFFERENT:
             continue
-        whole = examiner.ask(replace(request, work=0, nodes=0, only_edges=True))
-        if whole.status == DIFFERENT:
-            verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, whole.reason, whole.output, whole.draw
-        elif not whole.edges:
+        if examiner.ask(replace(asked, edges=())).status == DIFFERENT:
+            if blind:
+                continue
+            blind = True
+            found = examiner.ask(replace(request, work=request.work // _LONGER, nodes=request.nodes // _LONGER, only_edges=True))
+            if _is_refuted(verdict, found) or (found.edges and not found.costly):
+                return
+            continue
+        found = examiner.ask(replace(request, work=0, nodes=0, only_edges=True))
+        if not _is_refuted(verdict, found) and not found.edges:
             verdict.status, verdict.reason = UNVERIFIED, f"region of {region.name}: {part.reason} (on arbitrary values; the whole is too large to tell)"
         return
-    if costly:
+    if costly or blind:
         verdict.notes.append(f"{untried} everywhere: running takes long")
+
+
+def _is_refuted(verdict: Verdict, judgement: Judgement) -> bool:
+    """Tells whether another judgement of the whole models finds them different, and notes it in the
+    verdict.
+    """
+    if judgement.status == DIFFERENT:
+        verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, judgement.reason, judgement.output, judgement.draw
+    return judgement.status == DIFFERENT
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:

@@ -231,6 +231,24 @@ def test_sizes_that_cost_too_much_are_tried_where_the_models_differ(before: str,
     assert 4097 not in verdict.sizes["S"]
 
 
+@pytest.mark.parametrize(
+    ("after", "status"),
+    [("v = Relu (h) u = Slice (v, zero, end, zero)", EQUAL), ("u = Relu (h)", DIFFERENT)],
+)
+def test_a_part_that_differs_at_usual_sizes_too_does_not_run_the_whole_at_costly_ones(after: str, status: str) -> None:
+    """A rectified sigmoid is the sigmoid, but on arbitrary values the two differ. The whole models took
+    seconds at a size at which they were too costly.
+    """
+    weights = {"zero": np.array([0]), "end": np.array([4096]), "q": np.ones((16, 1024), np.float32), "w": LARGE}
+    head = "g (float[S, 16] x) => (float[A, B] y, float[T, 512] u) { p = MatMul (x, q) h = MatMul (p, w) s = Sigmoid (h)"
+    before, after = "t = Relu (s) v = Slice (h, zero, end, zero) u = Relu (v)", f"t = Identity (s) {after}"
+    a, b = (weighted(f"{head} {rest} y = ReduceMax (t) }}", **weights) for rest in (before, after))
+    worker = Recording()
+    verdict = check(a, b, worker=worker)
+    assert verdict.status == status and ("S=4097" in verdict.reason) == (status == DIFFERENT)
+    assert any(not request.work for request in worker.requests) == (status == DIFFERENT)
+
+
 BOUND = {"zero": np.array([0]), "end": np.array([2048])}
 
 
