@@ -16,6 +16,7 @@ from typing import Any, Never, TypeAlias
 
 from eqsat.facts import dims
 from eqsat.language import syntax
+from eqsat.language.by_identity import ByIdentity
 from eqsat.language.functions import FUNCTIONS
 from eqsat.language.scope import names as mentioned
 from eqsat.language.steps import STEP_LIMIT, TOO_LONG, Evaluation
@@ -56,30 +57,14 @@ def evaluate(expression: Expression, environment: Mapping[str, Value | None]) ->
     """The value of `expression`, or `Unevaluable` if it has none. A name that `environment` lacks
     is the name of a data type.
     """
-    known = _compiled.get(id(expression))
-    if known is None:
-        if len(_compiled) >= _KEPT:
-            _compiled.clear()
-        known = _compiled[id(expression)] = _Compiled(expression)
-    return known.function(Evaluation(), environment)
+    return _compiled(expression)(Evaluation(), environment)
 
 
 _Function: TypeAlias = "Callable[[Evaluation, Names], Value | None]"
 
 
-class _Compiled:
-    """An expression as a function. It keeps the expression, so that no other gets its identity."""
-
-    __slots__ = ("expression", "function")
-
-    def __init__(self, expression: Expression) -> None:
-        self.expression = expression
-        self.function = _function(expression, 0)
-
-
-_KEPT = 1 << 15
-_compiled: dict[int, _Compiled] = {}
-"""Expressions by identity, which takes less time than their hash."""
+_compiled = ByIdentity[Expression, _Function](lambda expression: _function(expression, 0), 1 << 15)
+"""Expressions as functions."""
 
 
 class _Once:

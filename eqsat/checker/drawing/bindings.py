@@ -17,6 +17,7 @@ from eqsat.checker.drawing.dtypes import RULE, Key
 from eqsat.checker.samplers.drawn_node import Asked, Setting, Slot
 from eqsat.facts.fact import Fact
 from eqsat.frozen import mutable
+from eqsat.language.by_identity import ByIdentity
 from eqsat.language.expressions import Names, Unevaluable, evaluate
 from eqsat.language.judgements import judge
 from eqsat.language.printer import expression as text
@@ -39,9 +40,6 @@ from eqsat.language.syntax import (
 from eqsat.language.values import DTYPES, DType, Tensor, Value, every, is_list
 from eqsat.operators import AttributeValue
 
-_KEPT = 1 << 12
-# By identity, the names in an expression, and the expression, so that no other gets its identity.
-_known: dict[int, tuple[frozenset[str] | None, Expression]] = {}
 _LENGTHS = 16  # no list that a rule prescribes is longer
 _LARGEST_ASKED = 1 << 8  # no size that a draw takes from a condition is larger
 _INSIDE = {"<": -1, ">": 1}  # steps from a number that is excluded to the next one that is not
@@ -338,15 +336,12 @@ def _value(expression: Expression, values: Names) -> Value | None:
         return None
 
 
-def _mentioned(expression: Expression) -> frozenset[str] | None:
-    """The names that an expression needs before it has a value; None if it matches anything."""
-    known = _known.get(id(expression))
-    if known is None:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        names = None if isinstance(expression, Wildcard) or _has_wildcard(expression) else free_names(expression)
-        known = _known[id(expression)] = names, expression
-    return known[0]
+def _needed(expression: Expression) -> frozenset[str] | None:
+    return None if isinstance(expression, Wildcard) or _has_wildcard(expression) else free_names(expression)
+
+
+_mentioned = ByIdentity(_needed, 1 << 12)
+"""The names that an expression needs before it has a value; None if it matches anything."""
 
 
 def _has_wildcard(expression: Expression) -> bool:
