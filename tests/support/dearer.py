@@ -18,6 +18,6 @@ def dearer(report: Any) -> str:
     if cost["target"] == "launches" and cost["after"]["launches"] > cost["before"]["launches"]:
         return "there are more launches than before"
     before, after = (cost[side]["seconds"] for side in ("before", "after"))
-    slight = SLIGHT * load_target(cost["target"]).launch
+    slight = SLIGHT * load_target(cost["target"]).start
     slower = before is not None and after is not None and after > before and not math.isclose(after, before, rel_tol=EQUALLY_DEAR, abs_tol=slight)
     return f"it is predicted to take {after} s, and took {before}" if slower else ""
