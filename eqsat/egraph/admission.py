@@ -165,7 +165,7 @@ class Admission:
         self.firings[number] = firing
         made, kind = compiled.made, self._kinds[group]
         if ruleset.trial:
-            emit(program, firing, number, watch.answering(firing), GROW, trial=True)
+            emit(program, firing, number, watch.answering(firing, rests=False), GROW, trial=True)
         elif compiled.growth < 0 or (not compiled.growth and any(phase.settles(group) for phase in ruleset.phases)):
             self.shrinks = True
             emit(program, firing, number, watch.answering(firing, made), f"{SIMPLIFY if compiled.growth else SETTLE}_{kind}")

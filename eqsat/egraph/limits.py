@@ -15,6 +15,7 @@ from eqsat.deadline import Deadline
 from eqsat.frozen import mutable
 
 _MATCHES_PER_NODE = 200  # what each e-node of the graph adds to the match limit
+_SHARE = 10  # of the match limit that one rule may use: one that runs away leaves the others their turns
 _CALLS = 1 << 9  # callbacks between two checks of the clock
 _CALLS_BETWEEN_SIZES = 1 << 12  # callbacks between two checks of the memory in use
 
@@ -41,6 +42,7 @@ class Watch:
     def __init__(self, limits: Limits, size: int) -> None:
         self.allowance = math.inf  # the e-nodes that rules may still make; each step sets it anew
         self.hit: str | None = None
+        self.rested = False  # whether a rule was put to rest
         self._limits = limits
         self._most_matches = limits.matches + _MATCHES_PER_NODE * size
         self._most_bytes = math.inf if limits.memory is None else resident_bytes() + limits.memory
@@ -61,20 +63,26 @@ class Watch:
 
         return call
 
-    def answering(self, answer: Callable[..., int], made: int = 0) -> Callable[..., int]:
-        """Wraps the callback that decides about matches.
+    def answering(self, answer: Callable[..., int], made: int = 0, rests: bool = True) -> Callable[..., int]:
+        """Wraps the callback that decides about the matches of a rule.
 
         Each match that fires uses up `made` e-nodes of the allowance. Without allowance the answer
-        is -1.
+        is -1, and so it is for all further matches of a rule that is put to rest, after its share.
         """
+        left = self._most_matches // _SHARE if rests else self._most_matches
 
         def fire(*handles: int) -> int:
+            nonlocal left
             self._look()
             self._matches += 1
             if self._matches > self._most_matches:
                 self.hit = "matches"
                 raise Stop
             if self.allowance < 0:
+                return -1
+            left -= 1
+            if left < 0:
+                self.rested = True
                 return -1
             found = answer(*handles)
             if found >= 0:

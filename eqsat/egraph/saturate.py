@@ -13,7 +13,7 @@ from eqsat.egraph.limits import Limits, Stop, Watch
 from eqsat.egraph.native import QUICK_INTEGERS, import_bindings
 from eqsat.egraph.program import Program
 from eqsat.egraph.record import Record
-from eqsat.egraph.schedule import Schedule
+from eqsat.egraph.schedule import UNFINISHED, Schedule
 from eqsat.egraph.scratch import scratch_folder
 from eqsat.egraph.tables import EGraph, read_egraph
 
@@ -54,6 +54,8 @@ def saturate(encoding: Encoding, limits: Limits, ruleset: RuleSet, simplified: C
                 except Stop:
                     record.hit = watch.hit
                     engine.complete()
+                if watch.rested and record.hit in (None, *UNFINISHED):
+                    record.hit = "matches"
                 firings = admission.firings
                 graph = _read(engine, program, admission, ruleset.trial)
         except bindings.EggSmolError as error:
