@@ -161,9 +161,6 @@ def _with_uniform(node: Node, facts: list[Fact]) -> list[Fact]:
         condition = node.fact(0)
         source = None if condition is None or condition.uniform is None else node.fact(1 if any(condition.uniform) else 2)
         element = None if source is None else source.uniform
-    elif name == "Concat":
-        elements = {None if fact is None else fact.uniform for fact in node.inputs}
-        element = elements.pop() if len(elements) == 1 else None
     elif name in ("Cast", "CastLike"):
         element = _cast_element(node.fact(0), facts[0].dtype)
     else:

@@ -239,17 +239,6 @@ def test_uniform_tensors_stay_uniform_where_elements_move() -> None:
     assert inferred(case("ConstantOfShape", const([2, 0]), value=FIVES))[0].uniform is None
 
 
-def test_parts_with_the_same_element_join_to_a_uniform_tensor() -> None:
-    concat, ones = find_operator("", "Concat", 17), from_array(np.ones((4, 6), np.float32))
-    joined = infer(concat, {"axis": 1}, (ones, from_array(np.ones((4, 2), np.float32))), 1)[0]
-    assert (joined.shape, joined.uniform, joined.const) == ((4, 8), ones.uniform, True)
-    for other in (from_array(-np.ones((4, 6), np.float32)), hold(4, 6).fact, from_array(np.zeros((4, 6), np.float32))):
-        assert infer(concat, {"axis": 0}, (ones, other), 1)[0].uniform is None
-    # Zero and minus zero are other elements.
-    zeros = [from_array(np.full(2, value, np.float32)) for value in (0.0, -0.0)]
-    assert infer(concat, {"axis": 0}, tuple(zeros), 1)[0].uniform is None
-
-
 @pytest.mark.parametrize(
     ("dtype", "factor", "known"), [(INT64, 2**31, True), (INT64, 2**31 + 1, False), (INT64, -(2**62), False), (INT32, 2**16, True), (INT32, 2**30, False)]
 )
