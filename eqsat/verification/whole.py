@@ -122,29 +122,20 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, affordable),), only_edges=True))
         if part.status != DIFFERENT:
             continue
-        if examiner.ask(replace(asked, edges=())).status == DIFFERENT:
-            if blind:
-                continue
-            blind = True
-            found = examiner.ask(replace(request, work=request.work // _LONGER, nodes=request.nodes // _LONGER, only_edges=True))
-            if _is_refuted(verdict, found) or (found.edges and not found.costly):
-                return
+        telling = examiner.ask(replace(asked, edges=())).status != DIFFERENT
+        if blind and not telling:
             continue
-        found = examiner.ask(replace(request, work=0, nodes=0, only_edges=True))
-        if not _is_refuted(verdict, found) and not found.edges:
+        work, nodes = (0, 0) if telling else (request.work // _LONGER, request.nodes // _LONGER)
+        found = examiner.ask(replace(request, work=work, nodes=nodes, only_edges=True))
+        if found.status == DIFFERENT:
+            verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, found.reason, found.output, found.draw
+        elif telling and not found.edges:
             verdict.status, verdict.reason = UNVERIFIED, f"region of {region.name}: {part.reason} (on arbitrary values; the whole is too large to tell)"
-        return
+        if telling or found.status == DIFFERENT or (found.edges and not found.costly):
+            return
+        blind = True
     if costly or blind:
         verdict.notes.append(f"{untried} everywhere: running takes long")
-
-
-def _is_refuted(verdict: Verdict, judgement: Judgement) -> bool:
-    """Tells whether another judgement of the whole models finds them different, and notes it in the
-    verdict.
-    """
-    if judgement.status == DIFFERENT:
-        verdict.status, verdict.reason, verdict.output, verdict.draw = DIFFERENT, judgement.reason, judgement.output, judgement.draw
-    return judgement.status == DIFFERENT
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
