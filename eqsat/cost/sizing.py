@@ -13,7 +13,7 @@ import onnx
 
 from eqsat.control.bodies import BODIES, first_output
 from eqsat.control.unrolling import scan_axes
-from eqsat.cost.fused_sizes import fused_shape
+from eqsat.cost.blocked_sizes import blocked_shape
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_tensor, from_type, merge, to_type
 from eqsat.facts.inference import infer
@@ -142,7 +142,7 @@ class _Sizing:
         inputs = tuple(self.facts.get(name, UNKNOWN) if name else None for name in node.input)
         attributes = read_attributes(operator, node.attribute)
         found = infer(operator, attributes, inputs, len(node.output))
-        if operator.schema is None and (shape := fused_shape(Node(operator, attributes, inputs, len(node.output)))) is not None:
+        if operator.schema is None and (shape := blocked_shape(Node(operator, attributes, inputs, len(node.output)))) is not None:
             found = (Fact((inputs[0] or UNKNOWN).dtype, shape), *found[1:])
         if operator.standard and node.op_type == "SequenceAt":
             found = (self._item(node),)

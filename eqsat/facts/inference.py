@@ -27,8 +27,8 @@ from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, elem
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES
 from eqsat.facts.node import Node, Shape
 from eqsat.facts.onnx_inference import TYPE_ALONE, Imports, Remembered, declared, standard
-from eqsat.facts.product_shapes import fused_matmul
 from eqsat.facts.ranges import with_ranges
+from eqsat.facts.runtime_types import runtime_types
 from eqsat.facts.shapes import SHAPES
 from eqsat.operators import Attributes, AttributeValue, Operator
 
@@ -48,7 +48,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
     operator, attributes, inputs, outputs = node
     const = operator.pure and operator.name != "DequantizeLinear" and all(fact is None or fact.const for fact in inputs)
     if operator.schema is None:
-        return tuple(fact._replace(const=const) for fact in _contributed(node))
+        return tuple(fact._replace(const=const) for fact in runtime_types(node))
     if operator.standard and operator.name == "Constant":
         constant = _constant(attributes)
         if constant is not None:
@@ -200,28 +200,6 @@ def _constant(attributes: Attributes) -> Fact | None:
         if name == "value_strings" and isinstance(value, tuple):
             return Fact(TensorProto.STRING, (len(value),), const=True)
     return None
-
-
-# --- operators of ONNX Runtime that no schema describes ---
-
-
-_LIKE_FIRST = frozenset(
-    f"com.microsoft.{name}" for name in ("BiasGelu", "FastGelu", "Gelu", "QuickGelu", "SkipLayerNormalization", "SkipSimplifiedLayerNormalization")
-) | {"SimplifiedLayerNormalization"}
-"""The operators whose first output has the type of their first input."""
-
-
-def _contributed(node: Node) -> tuple[Fact, ...]:
-    first = node.fact(0)
-    if first is None or not first.dtype:
-        return (UNKNOWN,) * node.outputs
-    rest = (UNKNOWN,) * (node.outputs - 1)
-    if node.operator.full_name in _LIKE_FIRST:
-        return (Fact(first.dtype, first.shape), *rest)
-    if node.operator.full_name == "com.microsoft.FusedMatMul":
-        shapes = fused_matmul(node)
-        return (Fact(first.dtype, None if shapes is None else shapes[0]), *rest)
-    return (UNKNOWN,) * node.outputs
 
 
 def forget() -> None:

@@ -166,8 +166,10 @@ class Excerpter:
                         out.graph.constants[names[reference]] = stored
                         data = (content,)
                     entries.append(Term(term.head, data, tuple(places[definitions.first(child)] for child in term.children), found))
+        # The outputs of a node with several have their names after the node itself.
+        for reference in region.references:
             if reference in encoding.nodes:
-                out.nodes[found] = self._renamed(encoding.nodes[reference], names, fresh)
+                out.nodes[places[reference]] = self._renamed(encoding.nodes[reference], names, fresh)
         return places, names
 
     def _renamed(self, node: Node, names: Mapping[int, str], fresh: FreshNames) -> Node:

@@ -21,7 +21,7 @@ from eqsat.terms.derivation import Derivation
 from eqsat.terms.terms import Terms
 from tests.support.models import operators, parse, weighted
 
-HEADER = '<ir_version: 8, opset_import: ["": 18]>'
+HEADER = '<ir_version: 8, opset_import: ["": 18, "com.microsoft": 1]>'
 PLAN = Path(__file__).parents[1] / "fuzz" / "small_regions.toml"
 RANDOM = np.random.default_rng(0)
 
@@ -135,6 +135,15 @@ def test_the_last_layer_that_reads_a_mask_ends_like_the_others() -> None:
     assert set(sizes[2:-1]) == {6}
 
 
+def test_the_nodes_of_an_excerpt_have_the_names_of_its_values() -> None:
+    """The outputs of a Split are values of their own, which follow the node."""
+    lines = [f"p{i}, q{i} = Split <axis = 1, num_outputs = 2> (x{i}) t{i} = Tanh (p{i}) x{i + 1} = Concat <axis = 1> (t{i}, q{i})" for i in range(4)]
+    cutter, found = pieces(parse(f"g (float[4, 8] x0) => (float[4, 8] x4) {{ {' '.join(lines)} }}", HEADER), 2, 4)
+    excerpter = Excerpter(cutter.definitions)
+    encoding = excerpter.excerpt(excerpter.kinds(found), FreshNames([])).encoding
+    assert {name for node in encoding.graph.nodes for name in (*node.inputs, *node.outputs) if name} == set(encoding.values)
+
+
 def test_depth_costs_no_search(tmp_path: Path) -> None:
     """Each layer has its own weights, and rules fire as often for few layers as for many."""
     plan = tmp_path / "plan.toml"
@@ -184,6 +193,10 @@ def test_an_infinite_weight_of_one_layer_counts_for_all() -> None:
         # A node of several outputs crosses a cut, and nothing needs one of them.
         """g (float[4, 6] x) => (float[4, 2] y) {
             a = Relu (x)  p, q, r = Split <axis = 1, num_outputs = 3> (a)  b = Tanh (p)  c = Exp (b)  d = Neg (c)  e = Neg (d)  y = Add (e, r) }""",
+        # A value of unknown type, which no Identity could copy, crosses a cut.
+        """g (float[4, 4] x) => (float[4, 4] y) {
+            o = Constant <value = float {0}> ()  a = Relu (x)  b = Neg (a)  c = Neg (b)  p = com.microsoft.CDist <metric = "sqeuclidean"> (c, a)
+            q = com.microsoft.CDist <metric = "sqeuclidean"> (p, a)  d = Add (q, o)  e = Neg (d)  y = Neg (e) }""",
     ],
 )
 @pytest.mark.parametrize("target", ["generic-gpu", "onnxruntime-cpu"])

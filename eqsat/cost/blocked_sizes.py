@@ -1,5 +1,4 @@
-"""The sizes of what operators compute that ONNX Runtime makes of others: its fusions with an activation,
-and those of the blocked layout.
+"""The sizes of what the operators of ONNX Runtime's blocked layout compute.
 
 The channels that the runtime adds to fill up a block do not count, where only it can tell them: the
 size of a block depends on the processor.
@@ -11,18 +10,13 @@ from eqsat.facts.dims import mul
 from eqsat.facts.node import Node, Shape
 from eqsat.facts.shapes import SHAPES
 
-_MICROSOFT = "com.microsoft"
-_BLOCKED = f"{_MICROSOFT}.nchwc"
-_ALIKE = {
-    f"{_MICROSOFT}.FusedConv": "Conv",
-    f"{_MICROSOFT}.FusedGemm": "Gemm",
-    **{f"{_BLOCKED}.{name}": name for name in ("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")},
-}
+_BLOCKED = "com.microsoft.nchwc"
+_ALIKE = {f"{_BLOCKED}.{name}": name for name in ("AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")}
 """The operators of the standard that have the same sizes."""
 
 
-def fused_shape(node: Node) -> Shape | None:
-    """Returns the shape of the first result of a node of ONNX Runtime's own, if it is known."""
+def blocked_shape(node: Node) -> Shape | None:
+    """Returns the shape of the first result of a node of the blocked layout, if it is known."""
     name, data = node.operator.full_name, node.shape(0)
     if name in _ALIKE:
         shapes = SHAPES[_ALIKE[name]](node)
