@@ -22,7 +22,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base
 
 
 @pytest.mark.slow
-@settings(max_examples=250, suppress_health_check=SLOW)
+@settings(max_examples=150, suppress_health_check=SLOW)
 @given(models())
 def test_equal_and_not_larger(model: onnx.ModelProto) -> None:
     import eqsat
@@ -59,7 +59,7 @@ def agrees(model: onnx.ModelProto) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=SLOW)
+@settings(max_examples=40, suppress_health_check=SLOW)
 @given(models())
 def test_same_bytes_each_time(model: onnx.ModelProto) -> None:
     import eqsat
@@ -72,7 +72,7 @@ def test_same_bytes_each_time(model: onnx.ModelProto) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=SLOW)
+@settings(max_examples=40, suppress_health_check=SLOW)
 @given(models())
 def test_nothing_is_left_to_do(model: onnx.ModelProto) -> None:
     import eqsat

@@ -95,7 +95,7 @@ def keeps_its_bits(model: onnx.ModelProto, seed: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, suppress_health_check=SLOW)
+@settings(max_examples=150, suppress_health_check=SLOW)
 @given(models(), st.integers(0, 99))
 def test_a_model_is_equal_and_never_worse(model: onnx.ModelProto, seed: int) -> None:
     keeps_its_bits(model, seed)

@@ -30,7 +30,7 @@ def rewritten(model: onnx.ModelProto, seed: int, **options: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=SLOW)
+@settings(max_examples=120, suppress_health_check=SLOW)
 @given(models(), st.integers(0, 9))
 def test_the_graph_of_a_random_model_is_sound(model: onnx.ModelProto, seed: int) -> None:
     rewritten(model, seed)
