@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import heapq
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -163,7 +164,9 @@ class _Reader:
             inside += self.functions[key].body.nodes
         dequantizes = any(inner.dequantizes or inner.operator.name == "DequantizeLinear" for inner in inside)
         function = key if key in self.protos else None
-        return Node(operator, proto, tuple(proto.input), tuple(proto.output), bodies, tuple(captures), function, dequantizes)
+        # A name stands in many places, and in each reading of the model's turns; so there is one string of it.
+        inputs, outputs = tuple(map(sys.intern, proto.input)), tuple(map(sys.intern, proto.output))
+        return Node(operator, proto, inputs, outputs, bodies, tuple(captures), function, dequantizes)
 
 
 def _pure(graph: Graph) -> bool:

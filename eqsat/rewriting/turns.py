@@ -218,6 +218,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.waiting = waiting_matches(trace)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
+        if len(proto.graph.node) > _LARGE:
+            _settle_before(found, job)  # prices take memory, too
         original, chosen = job.finished(proto, model.folder), job.finished(found.model, model.folder)
         if not _is_lawful(chosen.model, proto) or job.valuation.is_worse(chosen.model, original.model, model.folder):
             chosen = original

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import onnx
 
@@ -39,7 +39,9 @@ from eqsat.settings import Objective
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
 _MOST_NODES = 20_000  # nodes up to which the runtime is asked; on deeper chains it takes more than in proportion
 _KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves
-_SMALL = 1 << 26  # bytes of a model up to which it is kept to remember its figures
+_SMALL = 1 << 24  # bytes of a message up to which these are so many; of a larger one there is one other
+_Found = TypeVar("_Found")
+
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
 SLIGHT = 0.1
@@ -126,8 +128,7 @@ class Valuation:
             stored = written_bytes(model.graph)
             totals = self._totals(model, folder, faint, message, zeros, stored)
             found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
-        if found.stored <= _SMALL:
-            self._recent = [*self._recent[-_KEPT:], (model, found)]
+        self._recent = _remembered(self._recent, model, found)
         return found
 
     def _totals(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> Totals | None:
@@ -177,7 +178,7 @@ class Valuation:
             if known is model:
                 return found
         found = faint_values(model.graph, folder)
-        self._faint = [*self._faint[-_KEPT:], (model, found)]
+        self._faint = _remembered(self._faint, model, found)
         return found
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> list[NodePrice]:
@@ -225,7 +226,7 @@ class Valuation:
         from eqsat.rewriting.node_order import memory
 
         found = memory(model, folder, self.sizes)
-        self._peaks = [*self._peaks[-_KEPT:], (model, found)]
+        self._peaks = _remembered(self._peaks, model, found)
         return found
 
     def rounded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
@@ -308,3 +309,10 @@ class Valuation:
                 found = inferred(found)
         completes = not self.target.counts or any(node.op_type in BODIES for node in found.graph.node)
         return found, complete(found.graph, found.opset_import) if completes else {}
+
+
+def _remembered(known: Sequence[tuple[onnx.ModelProto, _Found]], model: onnx.ModelProto, found: _Found) -> list[tuple[onnx.ModelProto, _Found]]:
+    """Returns what is known of the last models, with one more. A model that is known stays in memory,
+    so of large ones there are few.
+    """
+    return [*known[-(_KEPT if model.ByteSize() <= _SMALL else 1) :], (model, found)]
