@@ -1,11 +1,11 @@
 """The commands of the zoo: `python -m benchmarks.zoo export FOLDER [--only NAME ...] [--jobs N]` and
-`python -m benchmarks.zoo quantize MODEL ... FOLDER`.
+`python -m benchmarks.zoo quantize MODEL ... FOLDER [--form FORM ...]`.
 
 NAME is an architecture (`bert`), an exporter's version of it (`bert.ts`) or one model
 (`bert.ts.dynamic`). `bert-base`, `llama-16` and `vit-base` are hundreds of megabytes each, and are
 exported only where they are named. Each model is exported in a process of its own; an exporter that
-fails is a row with the reason. The command needs the extra `zoo`. `quantize` writes the int8 forms
-of exported models into another folder.
+fails is a row with the reason. The command needs the extra `zoo`. `quantize` writes int8 and other
+forms of exported models into another folder.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import functools
 import hashlib
+import itertools
 import subprocess
 import sys
 import time
@@ -25,6 +26,7 @@ from benchmarks.zoo.names import Export, exports
 from eqsat import count_nodes
 
 FAILED = 1
+FORM_NAMES = ("int8", "uint8", "operators", "dynamic", "float16")  # of `quantize.FORMS`, which takes seconds to import
 
 
 def main() -> int:
@@ -37,9 +39,10 @@ def main() -> int:
     exporting.add_argument("--jobs", type=int, default=1, metavar="N", help="processes at a time (default: 1)")
     exporting.add_argument("--time-limit", type=float, default=600, metavar="S", help="seconds for each model (default: 600)")
     exporting.set_defaults(call=export_all)
-    quantizing = commands.add_parser("quantize", help="write the int8 forms of exported models")
+    quantizing = commands.add_parser("quantize", help="write int8 and other forms of exported models")
     quantizing.add_argument("models", nargs="+", type=Path, metavar="MODEL")
     quantizing.add_argument("folder", type=Path, metavar="FOLDER")
+    quantizing.add_argument("--form", nargs="+", default=["int8"], choices=FORM_NAMES, metavar="FORM", help=f"{', '.join(FORM_NAMES)} (default: int8)")
     quantizing.set_defaults(call=quantize_all)
     one = commands.add_parser("export-one", help="export one model in this process")
     one.add_argument("name", metavar="NAME")
@@ -112,10 +115,10 @@ def quantize_all(options: argparse.Namespace) -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     print("| model | nodes | error |\n|---|---|---|", flush=True)
     failed = 0
-    for model in options.models:
-        made = options.folder / f"{model.stem}.int8.onnx"
+    for model, form in itertools.product(options.models, options.form):
+        made = options.folder / f"{model.stem}.{form}.onnx"
         try:
-            quantize(model, made)
+            quantize(model, made, form)
             row = f"{count_nodes(onnx.load(made))} | "
         except Exception as error:  # the quantizer may raise anything; the reason is one line of the table
             failed += 1
