@@ -6,6 +6,8 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
+MANY = 10_000
+"""The nodes of a graph from which work on it leaves much memory."""
 _OBJECTS = 1_000_000  # made between two runs of the cycle collector: more than a model of a thousand nodes needs
 
 
@@ -20,13 +22,16 @@ def collect_rarely() -> None:
     atexit.register(gc.freeze)
 
 
-def give_back() -> None:
-    """Frees cycles of garbage, and gives freed memory back to the system where its C library can.
+def give_back(nodes: int) -> None:
+    """Frees cycles of garbage, and gives freed memory back to the system where its C library can, if
+    what is done had to do with many nodes.
 
     It takes a second for a graph of 100,000 nodes, whose turns leave some hundred megabytes.
     """
     import ctypes
 
+    if nodes < MANY:
+        return
     gc.collect()
     try:
         trim = ctypes.CDLL(None).malloc_trim

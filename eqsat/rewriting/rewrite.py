@@ -39,6 +39,7 @@ from eqsat.egraph.tables import EGraph
 from eqsat.extract import ExtractionError, Method
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
 from eqsat.frozen import mutable
+from eqsat.garbage import give_back
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.imports import standard_opset
@@ -172,6 +173,7 @@ class Rewriter:
         egraph, record = self._rewritten(task, keep if outer.main else _forget)
         if outer.main and self._simplified is not None and not egraph.holds_more(self._simplified[1]):
             self._simplified = None  # later phases have found nothing, so both graphs are one
+        give_back(len(part.encoding.nodes))  # of the engine's own graph
         self.trace.records.append(record)
         self.trace.clock("saturate", clock)
         return self._solved(task, egraph)

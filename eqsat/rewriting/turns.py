@@ -24,7 +24,7 @@ from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.egraph.schedule import UNFINISHED
 from eqsat.frozen import mutable
-from eqsat.garbage import give_back
+from eqsat.garbage import MANY, give_back
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
@@ -44,7 +44,6 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 
 _OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
-_LARGE = 10_000  # nodes of a result from which a turn leaves much memory
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
 
 
@@ -132,8 +131,7 @@ def _settle_before(found: Attempt, job: Job) -> None:
     """
     if not job.settings.reasons:
         _settle(found, job)
-    if len(found.model.graph.node) > _LARGE:
-        give_back()
+    give_back(len(found.model.graph.node))
 
 
 def _follow(again: Attempt, before: Attempt, job: Job) -> None:
@@ -218,7 +216,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.waiting = waiting_matches(trace)
         found.notes += trace.notes
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
-        if len(proto.graph.node) > _LARGE:
+        if len(proto.graph.node) >= MANY:
             _settle_before(found, job)  # prices take memory, too
         original, chosen = job.finished(proto, model.folder), job.finished(found.model, model.folder)
         if not _is_lawful(chosen.model, proto) or job.valuation.is_worse(chosen.model, original.model, model.folder):

@@ -25,6 +25,7 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
+from eqsat.garbage import MANY
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
@@ -38,8 +39,7 @@ from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
 _MOST_NODES = 20_000  # nodes up to which the runtime is asked; on deeper chains it takes more than in proportion
-_KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves
-_SMALL = 1 << 24  # bytes of a message up to which these are so many; of a larger one there is one other
+_KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves; one with many nodes
 _Found = TypeVar("_Found")
 
 EQUALLY_DEAR = 0.0005
@@ -92,7 +92,7 @@ class Valuation:
     _loads: bool = False  # whether the runtime has loaded a model
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
     # What the runtime makes of a model, by the key of its form without names
-    _alike: dict[bytes, Totals | None] = field(default_factory=dict[bytes, "Totals | None"])
+    _alike: dict[bytes, Totals] = field(default_factory=dict[bytes, "Totals"])
     _recent: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _parts: Valuation | None = None
     _faint: list[tuple[onnx.ModelProto, dict[str, float]]] = field(default_factory=list[tuple[onnx.ModelProto, dict[str, float]]])
@@ -142,8 +142,8 @@ class Valuation:
             found = Totals.of(row.price for row in self._prices(model, folder, faint, message, zeros, stored))
         except NoGraph:
             found = None
-        if key is not None and self.asks:
-            self._alike[key] = found
+        if key is not None and self.asks and found is not None:
+            self._alike[key] = found  # a model is refused for its names as well
         return found
 
     def rows(self, model: onnx.ModelProto, folder: Path | None) -> list[Row]:
@@ -237,6 +237,16 @@ class Valuation:
         found = rounded(model, faint)
         return found if found is not model and self.is_better(found, model, folder) else model
 
+    def loaded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """Returns the model, or the same under other names if the runtime refuses it for its names."""
+        if not self.asks or not self.figures(model, folder).refused:
+            return model
+
+        from eqsat.rewriting.clashes import with_other_names
+
+        found = with_other_names(model)
+        return model if self.figures(found, folder).refused else found
+
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model in an order of a lower peak if memory is the objective, or else the
         model itself.
@@ -315,4 +325,4 @@ def _remembered(known: Sequence[tuple[onnx.ModelProto, _Found]], model: onnx.Mod
     """Returns what is known of the last models, with one more. A model that is known stays in memory,
     so of large ones there are few.
     """
-    return [*known[-(_KEPT if model.ByteSize() <= _SMALL else 1) :], (model, found)]
+    return [*known[-(_KEPT if len(model.graph.node) < MANY else 1) :], (model, found)]

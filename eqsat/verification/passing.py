@@ -22,7 +22,7 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.locate import Fault, locate
 from eqsat.verification.mend import Mended, mend
-from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict, verify
+from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, Verdict, verify
 
 
 def passing(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
@@ -62,7 +62,11 @@ def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job:
     examiner = Examiner(settings.memory_bytes, settings.custom_operators, shared())
 
     def verified(result: onnx.ModelProto) -> Verdict:
-        return judged(original, result, folder, settings)
+        verdict = judged(original, result, folder, settings)
+        if verdict.status in (EQUAL, UNVERIFIED) and result is not model.proto and job.valuation.figures(result, folder).refused:
+            # Verification runs models without the optimizations of ONNX Runtime, and users with them.
+            return Verdict(DIFFERENT, "ONNX Runtime loads the original, and not the result")
+        return verdict
 
     def faults(result: onnx.ModelProto, verdict: Verdict) -> list[Fault]:
         return locate(LoadedModel(model.proto, folder), LoadedModel(result, folder), verdict.draw, settings.inputs, examiner)

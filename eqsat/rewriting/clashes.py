@@ -1,0 +1,35 @@
+"""Clashes of names: constants whose names ONNX Runtime gives to constants of its own.
+
+Its optimizations name what they store: `gemm_input_shape`, and with a number where the name is taken.
+A model that went through them once has such names, and where the reader of such a constant goes away,
+ONNX Runtime (1.32) takes the name for free and refuses the model. What its optimizations store there
+are sizes, so integers.
+"""
+
+from __future__ import annotations
+
+import onnx
+from onnx import TensorProto
+
+from eqsat.model.model import attribute_graphs
+from eqsat.model.names import FreshNames, all_names, rename_captures
+
+_SIZES = TensorProto.INT64
+
+
+def with_other_names(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Returns the model with other names of the sizes that its main graph stores, apart from those
+    that can be fed or are outputs.
+    """
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    graph = result.graph
+    fresh, fixed = FreshNames(all_names(graph)), {info.name for info in (*graph.input, *graph.output)}
+    other = {tensor.name: fresh.make("sizes") for tensor in graph.initializer if tensor.data_type == _SIZES and tensor.name not in fixed}
+    for tensor in graph.initializer:
+        tensor.name = other.get(tensor.name, tensor.name)
+    for node in graph.node:
+        node.input[:] = [other.get(name, name) for name in node.input]
+        for _, body in attribute_graphs(node):
+            rename_captures(body, other)
+    return result

@@ -1,0 +1,69 @@
+"""ONNX Runtime refuses names that its own optimizations give: such a result gets other ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import eqsat
+from eqsat.rewriting.clashes import with_other_names
+from tests.support.models import assert_same, operators, weighted
+
+WEIGHTS: dict[str, Any] = {
+    "w": np.eye(8, dtype=np.float32),
+    "b": np.ones(8, np.float32),
+    "twice": np.full(8, 2, np.float32),
+    "gemm_input_shape": np.array([8, 8], np.int64),
+}
+# The factor, which eqsat moves into the weights, keeps ONNX Runtime from making a Gemm, before and behind
+# which it would put a Reshape.
+MODEL = weighted("g (float[2, 4, 8] x) => (float[8, 8] y) { p = MatMul (x, w) m = Mul (p, twice) s = Add (m, b) y = Reshape (s, gemm_input_shape) }", **WEIGHTS)
+
+
+def loads(model: onnx.ModelProto) -> bool:
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    try:
+        onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception:
+        return False
+    return True
+
+
+def test_a_result_loads_whatever_its_sizes_are_called() -> None:
+    assert loads(MODEL)
+    result = eqsat.optimize(MODEL)
+    assert loads(result.model)
+    assert operators(result.model) == {"MatMul": 1, "Add": 1, "Reshape": 1}
+    assert result.report["verify"]["status"] == "equal"
+    assert "gemm_input_shape" not in {tensor.name for tensor in result.model.graph.initializer}
+
+
+def test_a_result_that_does_not_load_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verification runs it without the optimizations that refuse it."""
+    monkeypatch.setattr("eqsat.rewriting.clashes.with_other_names", lambda model: model)
+    result = eqsat.optimize(MODEL)
+    assert loads(result.model)
+    assert any("ONNX Runtime loads the original, and not the result" in note for note in result.report["notes"])
+
+
+def test_inputs_outputs_and_other_weights_keep_their_names() -> None:
+    sizes = np.array([4], np.int64)
+    model = weighted(
+        """g (float[2, 2] x, int64[1] fed, bool c) => (float[4] y, int64[1] out) {
+            a = Add (x, w)
+            y = If (c) <then_branch = t () => (float[4] p) { p = Reshape (a, inner) }, else_branch = e () => (float[4] q) { q = Reshape (a, fed) }> }""",
+        w=np.ones((2, 2), np.float32),
+        fed=sizes,
+        out=sizes,
+        inner=sizes,
+    )
+    onnx.checker.check_model(model)
+    result = with_other_names(model)
+    onnx.checker.check_model(result, full_check=True)
+    assert [tensor.name for tensor in result.graph.initializer] == ["w", "fed", "out", "sizes"]
+    assert_same(model, result, {"x": np.ones((2, 2), np.float32), "c": np.array(True)})
