@@ -8,6 +8,8 @@ are sizes, so integers.
 
 from __future__ import annotations
 
+import re
+
 import onnx
 from onnx import TensorProto
 
@@ -15,6 +17,12 @@ from eqsat.model.model import attribute_graphs
 from eqsat.model.names import FreshNames, all_names, rename_captures
 
 _SIZES = TensorProto.INT64
+_TAKEN = re.compile(r"gemm_(input|output)_shape(_token_\d+)?")
+
+
+def may_clash(graph: onnx.GraphProto) -> bool:
+    """Tells whether a graph stores something under a name that ONNX Runtime is known to give."""
+    return any(_TAKEN.fullmatch(tensor.name) for tensor in graph.initializer)
 
 
 def with_other_names(model: onnx.ModelProto) -> onnx.ModelProto:

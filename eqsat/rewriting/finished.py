@@ -1,7 +1,7 @@
 """Finished models: what a turn leaves, before and after the changes that no rule makes.
 
-Names that ONNX Runtime refuses come first (eqsat/rewriting/clashes.py), then the order of the nodes
-(eqsat/rewriting/node_order.py), and the rounding of subnormal numbers (eqsat/rewriting/rounding.py).
+The order of the nodes comes first (eqsat/rewriting/node_order.py), then the rounding of subnormal
+numbers (eqsat/rewriting/rounding.py).
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ class Job:
 
     def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
         """Returns a model with the changes that no rule makes."""
-        arranged = self.valuation.arranged(self.valuation.loaded(model, folder), folder)
+        arranged = self.valuation.arranged(model, folder)
         free = not self.settings.exact and not self.settings.only
         return Finished(arranged, self.valuation.rounded(arranged, folder) if free else arranged)
 

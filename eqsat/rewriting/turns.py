@@ -218,12 +218,13 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         if len(proto.graph.node) >= MANY:
             _settle_before(found, job)  # prices take memory, too
-        original, chosen = job.finished(proto, model.folder), job.finished(found.model, model.folder)
+        other = job.valuation.loaded(found.model, proto, model.folder)
+        original, chosen = job.finished(proto, model.folder), job.finished(other, model.folder)
         if not _is_lawful(chosen.model, proto) or job.valuation.is_worse(chosen.model, original.model, model.folder):
             chosen = original
         # The first phase only simplifies. Its model may be faster in the runtime, or need less
         # memory.
-        plain = None if simple is None else job.finished(simple[0], model.folder)
+        plain = None if simple is None else job.finished(job.valuation.loaded(simple[0], proto, model.folder), model.folder)
         if simple is not None and plain is not None and _is_lawful(plain.model, proto) and job.valuation.is_better(plain.model, chosen.model, model.folder):
             chosen, found.trace = plain, simple[1]
             found.trace.looked(trace)

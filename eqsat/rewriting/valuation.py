@@ -237,13 +237,21 @@ class Valuation:
         found = rounded(model, faint)
         return found if found is not model and self.is_better(found, model, folder) else model
 
-    def loaded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns the model, or the same under other names if the runtime refuses it for its names."""
-        if not self.asks or not self.figures(model, folder).refused:
+    def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """Returns a model made of an original, or the same under other names if ONNX Runtime refuses it
+        for its names. Where the target does not ask it, names tell whether it may.
+        """
+        if model is original:
             return model
 
-        from eqsat.rewriting.clashes import with_other_names
+        from eqsat.rewriting.clashes import may_clash, with_other_names
 
+        if self.asks:
+            self.figures(original, folder)  # if the runtime refuses this one, it is asked no more
+        if not self.asks:
+            return with_other_names(model) if may_clash(model.graph) else model
+        if not self.figures(model, folder).refused:
+            return model
         found = with_other_names(model)
         return model if self.figures(found, folder).refused else found
 
