@@ -119,27 +119,34 @@ class Valuation:
         for known, found in self._recent:
             if known is model and found.asked == self.asks:
                 return found
-        message, zeros = with_stand_ins(model)
         faint = self.faint(model, folder)
-        # Stand-ins have no elements that would tell which values are faint.
-        key = hashlib.blake2b(message + repr(faint).encode() if faint else message, digest_size=16).digest()
-        found = self._known.get(key)
-        if found is None or found.asked != self.asks:
-            stored = written_bytes(model.graph)
-            totals = self._totals(model, folder, faint, message, zeros, stored)
-            found = self._known[key] = Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
+        if len(model.graph.node) > _MOST_NODES:
+            found = self._figures(model, folder, faint, b"", 0)  # no message, which would take as much memory as the model
+        else:
+            message, zeros = with_stand_ins(model)
+            # Stand-ins have no elements that would tell which values are faint.
+            key = hashlib.blake2b(message + repr(faint).encode() if faint else message, digest_size=16).digest()
+            found = self._known.get(key)
+            if found is None or found.asked != self.asks:
+                found = self._known[key] = self._figures(model, folder, faint, message, zeros)
         self._recent = _remembered(self._recent, model, found)
         return found
+
+    def _figures(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int) -> Figures:
+        stored = written_bytes(model.graph)
+        totals = self._totals(model, folder, faint, message, zeros, stored)
+        return Figures(count_nodes(model), totals or Totals.of(()), stored, self.asks, totals is None)
 
     def _totals(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> Totals | None:
         """Returns the sums of a model's prices, or None if the runtime refuses it. Turns often lead
         to models that differ in names alone. The runtime is asked about the first of them.
         """
+        self._ask_within_limits(model, stored)
         key = nameless_key(model) if self.asks and not faint else None
         if key is not None and key in self._alike:
             return self._alike[key]
         try:
-            found = Totals.of(row.price for row in self._prices(model, folder, faint, message, zeros, stored))
+            found = Totals.of(row.price for row in self._prices(model, folder, faint, message, zeros))
         except NoGraph:
             found = None
         if key is not None and self.asks and found is not None:
@@ -150,8 +157,9 @@ class Valuation:
         """Returns the price of each node that runs for a model. Raises `NoGraph` if the runtime
         refuses this model but has loaded another.
         """
+        self._ask_within_limits(model, written_bytes(model.graph))
         faint = self.faint(model, folder)
-        return [self._row(row) for row in self._prices(model, folder, faint, *with_stand_ins(model), written_bytes(model.graph))]
+        return [self._row(row) for row in self._prices(model, folder, faint, *with_stand_ins(model))]
 
     def measured(self, model: onnx.ModelProto, folder: Path | None, feeds: Mapping[str, Any], runs: int) -> list[Row]:
         """Returns the price and the measured time of each node that ONNX Runtime runs for a model.
@@ -181,12 +189,13 @@ class Valuation:
         self._faint = _remembered(self._faint, model, found)
         return found
 
-    def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int, stored: int) -> list[NodePrice]:
-        """Returns the price of each node that runs. The message has stand-ins for large weights, and
-        the graph is `stored` in as many bytes.
-        """
-        if self.asks and (stored > self.memory // _COPIES or len(model.graph.node) > _MOST_NODES):
+    def _ask_within_limits(self, model: onnx.ModelProto, stored: int) -> None:
+        """Asks the runtime no more if a model, whose graph is `stored` in as many bytes, is too large."""
+        if stored > self.memory // _COPIES or len(model.graph.node) > _MOST_NODES:
             self.asks = False
+
+    def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int) -> list[NodePrice]:
+        """Returns the price of each node that runs. The message has stand-ins for large weights."""
         if self.asks:
             try:
                 data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker)
