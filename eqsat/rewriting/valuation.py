@@ -33,7 +33,7 @@ from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.rounding import rounded
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
-from eqsat.runtime.own_graph import NoGraph, fix_sizes, measured_graph, own_graph
+from eqsat.runtime.own_graph import NoGraph, fix_sizes, loads, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
 from eqsat.settings import Objective
 
@@ -259,10 +259,17 @@ class Valuation:
             self.figures(original, folder)  # if the runtime refuses this one, it is asked no more
         if not self.asks:
             return with_other_names(model) if may_clash(model.graph) else model
-        if not self.figures(model, folder).refused:
+        if self.loads(model, folder):
             return model
         found = with_other_names(model)
-        return model if self.figures(found, folder).refused else found
+        return found if self.loads(found, folder) else model
+
+    def loads(self, model: onnx.ModelProto, folder: Path | None) -> bool:
+        """Tells whether the runtime loads a model as users do, as far as it is asked. One without a
+        price may have sizes that do not fit those that prices assume.
+        """
+        place = None if folder is None else str(folder)
+        return not self.figures(model, folder).refused or loads(*with_stand_ins(model), place, self.library, self.worker)
 
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model in an order of a lower peak if memory is the objective, or else the

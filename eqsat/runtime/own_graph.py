@@ -45,6 +45,17 @@ def own_graph(model: bytes, zeros: int, folder: str | None, library: str | None,
     return found
 
 
+def loads(model: bytes, zeros: int, folder: str | None, library: str | None, worker: Worker) -> bool:
+    """Tells whether ONNX Runtime loads a model, of any sizes, as users' sessions do. The arguments are
+    those of `own_graph`.
+    """
+    try:
+        _called(worker, _TO_LOAD, "load", model, zeros, folder, library)
+    except NoGraph:
+        return False
+    return True
+
+
 def measured_graph(
     model: bytes, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, feeds: Mapping[str, Any], runs: int, worker: Worker
 ) -> tuple[bytes, list[float]]:
@@ -70,12 +81,17 @@ def _called(worker: Worker, seconds: float, function: str, *arguments: Any) -> A
 
 def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
     """Does what `own_graph` promises. Raises ONNX Runtime's exceptions."""
+    return _typed(load(model, zeros, folder, library), library, sizes, usual)
+
+
+def load(model: bytes, zeros: int, folder: str | None, library: str | None) -> onnx.ModelProto:
+    """Returns the graph of `own_graph` without types. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
         if zeros:
             folder = place
             with open(os.path.join(place, ZEROS), "wb") as file:
                 file.truncate(zeros)  # takes no room on most disks
-        return _typed(_written(model, folder, library, place, apart=True), library, sizes, usual)
+        return _written(model, folder, library, place, apart=True)
 
 
 def make_measured_graph(
