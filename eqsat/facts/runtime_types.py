@@ -44,8 +44,11 @@ def _like(name: str, *places: int, typed: int = 0) -> TypeFunction:
     return function
 
 
-def _same(node: Node) -> Fact:
-    return Fact(node.dtype(0), node.shape(0))
+def _same(typed: int = 0) -> TypeFunction:
+    """Return the function of an operator whose result has the sizes of its first input, and the
+    elements of input `typed`.
+    """
+    return lambda node: Fact(node.dtype(typed), node.shape(0))
 
 
 def _channels_last(moved: TypeFunction) -> TypeFunction:
@@ -53,14 +56,6 @@ def _channels_last(moved: TypeFunction) -> TypeFunction:
     data type is known.
     """
     return lambda node: Fact(node.dtype(0)) if node.integer("channels_last", 0) else moved(node)
-
-
-def _quantize(node: Node) -> Fact:
-    return Fact(node.dtype(2), node.shape(0))
-
-
-def _dequantize(node: Node) -> Fact:
-    return Fact(node.dtype(1), node.shape(0))
 
 
 def _joined(node: Node) -> Fact:
@@ -75,14 +70,10 @@ def _quantized_gemm(node: Node) -> Fact:
     return Fact(node.dtype(1 if node.fact(8) is None else 8), _like("Gemm", 0, 3)(node).shape)
 
 
-def _wide(width: Callable[[Node], int | None], typed: int = 0) -> TypeFunction:
-    """Return the function of an operator whose result has another width than its first input."""
-
-    def function(node: Node) -> Fact:
-        shape = node.shape(0)
-        return Fact(node.dtype(typed), (*shape[:-1], width(node)) if shape else None)
-
-    return function
+def _packed_product(node: Node) -> Fact:
+    """MatMulNBits and MatMulBnb4: an attribute has the width of the packed matrix."""
+    shape = node.shape(0)
+    return Fact(node.dtype(0), (*shape[:-1], node.integer("N", 0) or None) if shape else None)
 
 
 def _embedded(node: Node) -> Fact:
@@ -110,14 +101,14 @@ def _grouped_attention(node: Node) -> Fact:
 
 
 TYPES: Final[dict[str, TypeFunction]] = {
-    "SimplifiedLayerNormalization": _same,
+    "SimplifiedLayerNormalization": _same(),
     **{
         f"{_MICROSOFT}.{name}": function
         for names, function in {
             """BiasAdd BiasGelu BiasSoftmax FastGelu Gelu Inverse QLinearLeakyRelu QLinearSigmoid QLinearSoftmax QuickGelu
-            RotaryEmbedding SkipLayerNormalization SkipSimplifiedLayerNormalization Trilu""": _same,
-            "QuantizeLinear": _quantize,
-            "DequantizeLinear": _dequantize,
+            RotaryEmbedding SkipLayerNormalization SkipSimplifiedLayerNormalization Trilu""": _same(),
+            "QuantizeLinear": _same(2),
+            "DequantizeLinear": _same(1),
             "QLinearAdd QLinearMul": _like("Add", 0, 3),
             "QLinearWhere": _like("Where", 0, 1, 4, typed=1),
             "QLinearConcat": _joined,
@@ -130,7 +121,7 @@ TYPES: Final[dict[str, TypeFunction]] = {
             "GemmFastGelu": _like("MatMul"),
             "FusedMatMul TransposeMatMul": _like("FusedMatMul"),
             "QLinearReduceMean": _like("ReduceMean", 0),
-            "MatMulNBits MatMulBnb4": _wide(lambda node: node.integer("N", 0) or None),
+            "MatMulNBits MatMulBnb4": _packed_product,
             "EmbedLayerNormalization": _embedded,
             "Attention QAttention": _projected_attention,
             "GroupQueryAttention": _grouped_attention,

@@ -107,10 +107,11 @@ def rename_captures(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:
     if visible:
         if not defined.isdisjoint(visible.values()):
             raise NameClash(", ".join(sorted(defined.intersection(visible.values()))))
-        _rename_uses(graph, visible)
+        rename_uses(graph, visible)
 
 
-def _rename_uses(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:
+def rename_uses(graph: onnx.GraphProto, mapping: Mapping[str, str]) -> None:
+    """Rename values where nodes, bodies and outputs of a graph use them, in place. Definitions stay."""
     for node in graph.node:
         for index, name in enumerate(node.input):
             if name in mapping:

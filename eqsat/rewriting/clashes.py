@@ -13,8 +13,7 @@ import re
 import onnx
 from onnx import TensorProto
 
-from eqsat.model.model import attribute_graphs
-from eqsat.model.names import FreshNames, all_names, rename_captures
+from eqsat.model.names import FreshNames, all_names, rename_uses
 
 _SIZES = TensorProto.INT64
 _TAKEN = re.compile(r"gemm_(input|output)_shape(_token_\d+)?")
@@ -36,8 +35,5 @@ def with_other_names(model: onnx.ModelProto) -> onnx.ModelProto:
     other = {tensor.name: fresh.make("sizes") for tensor in graph.initializer if tensor.data_type == _SIZES and tensor.name not in fixed}
     for tensor in graph.initializer:
         tensor.name = other.get(tensor.name, tensor.name)
-    for node in graph.node:
-        node.input[:] = [other.get(name, name) for name in node.input]
-        for _, body in attribute_graphs(node):
-            rename_captures(body, other)
+    rename_uses(graph, other)
     return result

@@ -126,7 +126,7 @@ def _settle(found: Attempt, job: Job) -> None:
 
 
 def _settle_before(found: Attempt, job: Job) -> None:
-    """Finds out which rules a result uses, and frees its e-graphs before the next turn makes its own.
+    """Finds out which rules a result uses, and frees its e-graphs before prices or the next turn need memory.
     Reasons against rules wait for all turns, since a later one may fire more.
     """
     if not job.settings.reasons:

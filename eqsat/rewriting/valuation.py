@@ -268,8 +268,10 @@ class Valuation:
         """Tells whether the runtime loads a model as users do, as far as it is asked. One without a
         price may have sizes that do not fit those that prices assume.
         """
-        place = None if folder is None else str(folder)
-        return not self.figures(model, folder).refused or loads(*with_stand_ins(model), place, self.library, self.worker)
+        if not self.asks or not self.figures(model, folder).refused:
+            return True
+        place, library, *_ = self._surroundings(model, folder)
+        return loads(*with_stand_ins(model), place, library, self.worker)
 
     def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model in an order of a lower peak if memory is the objective, or else the
