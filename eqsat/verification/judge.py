@@ -31,6 +31,9 @@ from eqsat.verification.undefined import is_undefined
 _AT_ONCE = 4  # nudges between two looks whether any changes something
 _NUDGES_INSIDE = 4  # beyond those that outputs need
 
+# The place of an output, and the arrays of it that differ, by the numbers of their leaves.
+_Differing = tuple[int, list[tuple[int, tolerance.Difference]]]
+
 
 class _Different(Exception):
     """The optimized model differs from the original: the reason, the output if there is one, and its
@@ -205,7 +208,7 @@ class _Comparison:
         except Exception as error:
             _raise_if_memory(error)
             raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {one_line(error)}") from None
-        open_: list[tuple[int, list[tuple[int, tolerance.Difference]]]] = []
+        open_: list[_Differing] = []
         for position, a, b in zip(run.places, run.outputs, values[: len(names)], strict=True):
             output = self._judgement.outputs[position]
             before, after = signature(a), signature(b)
@@ -221,22 +224,24 @@ class _Comparison:
         if open_ or doubts:
             self._explain(run, open_, doubts, where)
 
-    def _explain(self, run: Run, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], doubts: Sequence[Doubt], where: str) -> None:
+    def _explain(self, run: Run, open_: Sequence[_Differing], doubts: Sequence[Doubt], where: str) -> None:
         """Nudges until the original's own changes explain each difference.
 
         Raises `_Different` for a difference of outputs that they do not explain.
         """
         inputs, weights = self._nudges.inputs(run.feeds), self._nudges.weights(run.feeds)
-        if not self._explained(open_):
+        if left := self._unexplained(open_):
             for nudges in self._order(inputs, weights):
-                if self._nudge(nudges, open_, doubts, always=nudges is weights):
+                left = self._nudge(nudges, left, doubts, always=nudges is weights)
+                if not left:
                     self._weights_tell |= nudges is weights
                     break
         # Nudged weights move every value, and their sessions serve all runs unless they are large.
         self._nudge_inside(weights if self._nudges.keeps else inputs, doubts)
+        unexplained = {position for position, _ in left}
         for position, differences in open_:
             output = self._judgement.outputs[position]
-            if not self._explained([(position, differences)]) and self._shows_unwritten_memory(run, output.name):
+            if position in unexplained and self._shows_unwritten_memory(run, output.name):
                 self._judgement.notes.append(f"output '{output.name}' of the original shows memory that nothing wrote, and was not compared{where}")
                 continue
             for _, difference in differences:
@@ -277,28 +282,28 @@ class _Comparison:
                     break
             self.agreement.drop({doubt.name for doubt in left})
 
-    def _nudge(
-        self, nudges: Iterator[Nudge], open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]], doubts: Sequence[Doubt], always: bool
-    ) -> bool:
-        """Runs nudges and notes the changes. Tells whether they explain the differences.
+    def _nudge(self, nudges: Iterator[Nudge], open_: Sequence[_Differing], doubts: Sequence[Doubt], always: bool) -> Sequence[_Differing]:
+        """Runs nudges and notes the changes. Returns the outputs whose differences they do not explain.
 
-        The runs end once they do. Unless they go on `always`, they also end if the first few change
-        nothing: inputs that the outputs ignore show no rounding.
+        Changes only grow, so an output whose differences are explained runs no more. The runs end
+        once all are. Unless they go on `always`, they also end if the first few change nothing:
+        inputs that the outputs ignore show no rounding.
         """
-        moved = always
-        names = [self._request.outputs[position] for position, _ in open_]
+        moved, left = always, open_
         for number, nudge in enumerate(nudges):
+            names = [self._request.outputs[position] for position, _ in left]
             try:
                 values = nudge.session.run(nudge.inputs, [*names, *(doubt.name for doubt in doubts)])
             except Exception:  # a nudge that moves the model out of its domain shows nothing
                 continue
-            for (_, differences), value in zip(open_, values[: len(names)], strict=True):
+            for (_, differences), value in zip(left, values[: len(names)], strict=True):
                 moved |= tolerance.noted(differences, value, nudge.factor)
             for doubt, value in zip(doubts, values[len(names) :], strict=True):
                 tolerance.noted(doubt.parts, value, nudge.factor)
-            if self._explained(open_) or (not moved and number % _AT_ONCE == _AT_ONCE - 1):
+            left = self._unexplained(left)
+            if not left or (not moved and number % _AT_ONCE == _AT_ONCE - 1):
                 break
-        return self._explained(open_)
+        return left
 
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:
         """Tells whether the original's output depends on the former content of memory."""
@@ -308,5 +313,6 @@ class _Comparison:
             return False
         return len(digests) > 1
 
-    def _explained(self, open_: Sequence[tuple[int, list[tuple[int, tolerance.Difference]]]]) -> bool:
-        return all(difference.explained(self._request.decided(position)) for position, differences in open_ for _, difference in differences)
+    def _unexplained(self, open_: Sequence[_Differing]) -> list[_Differing]:
+        """Returns the outputs with a difference that the noted changes do not explain."""
+        return [each for each in open_ if not all(difference.explained(self._request.decided(each[0])) for _, difference in each[1])]

@@ -49,7 +49,7 @@ def nudge(value: Any, units: int, generator: np.random.Generator, coarsest: np.d
 def _moved(array: np.ndarray, units: int, generator: np.random.Generator, coarsest: np.dtype[Any] | None) -> np.ndarray:
     up = generator.integers(0, 2, array.shape, dtype=np.int8)
     if coarsest is None and array.dtype.kind == "f" and array.dtype.itemsize in (4, 8):
-        return _next(array, np.where(up, units, -units))
+        return _next(array, up * np.int8(2 * units) - np.int8(units))
     numbers = np.asarray(plain(array), dtype=np.float64)
     step = ulp(np.abs(numbers), array.dtype) * (units if array.dtype.itemsize >= 4 else 1)
     if coarsest is not None:
@@ -65,8 +65,6 @@ def _next(array: np.ndarray, places: np.ndarray) -> np.ndarray:
 
     Neighbors of one sign have consecutive bits. Elements that would reach zero or infinity stay.
     """
-    whole = np.dtype(f"i{array.dtype.itemsize}")
-    bits = array.view(whole)
-    moved = (bits + places.astype(whole)).view(array.dtype)
+    moved = (array.view(f"i{array.dtype.itemsize}") + places).view(array.dtype)
     keep = (array == 0) | ~np.isfinite(array) | ~np.isfinite(moved) | (moved == 0)
     return np.where(keep, array, moved)

@@ -78,10 +78,9 @@ class Difference:
         """Tells whether any element differs."""
         return bool(self._parts)
 
-    @cached_property
-    def _places(self) -> np.ndarray:
-        """The places of the elements that differ."""
-        return _gathered(np.flatnonzero(~same(self._a[part], self._b[part])) + part.start for part in self._parts)
+    def _places(self, part: slice) -> np.ndarray:
+        """Returns the places of the elements in a part that differ."""
+        return np.flatnonzero(~same(self._a[part], self._b[part])) + part.start
 
     def moved(self, nudged: np.ndarray, factor: float) -> bool:
         """Notes the original's result for nudged inputs; its changes count `factor` times.
@@ -130,18 +129,17 @@ class Difference:
             return not self._judge_discrete(decided).unexplained
         if not self._noted:
             return self._rounded is not None
-        suspects, parts = self._suspects, blocks(self._places.size)
-        if any((suspects.broken[part] & ~self._flips[self._places[part]]).any() for part in parts):
-            return False
-        # The numbers of the suspects that moved less than they differ.
-        open_ = _gathered(np.flatnonzero(suspects.error[part] > self._change[self._places[part]] + suspects.rounding[part]) + part.start for part in parts)
-        kinds = self._kinds_of_suspects[open_]
-        for kind in _distinct(kinds):
-            here, changes = open_[kinds == kind], self._peers(kind)
-            error, rounding = suspects.error[here], suspects.rounding[here]
-            if _exceeds(error, rounding, changes) or not (error <= _typical(changes) + rounding).all():
+        worst: dict[int, float] = {}
+        """By class of magnitude: the largest excess of the elements that moved less than it."""
+        for part in self._parts:
+            suspects = self._suspects(part)
+            if (suspects.broken & ~self._flips[suspects.places]).any():
                 return False
-        return True
+            open_ = np.flatnonzero(suspects.excess > self._change[suspects.places])
+            kinds, excess = self._kinds[suspects.places[open_]], suspects.excess[open_]
+            for kind in _distinct(kinds):
+                worst[kind] = max(worst.get(kind, 0.0), float(excess[kinds == kind].max()))
+        return all(_are_typical(self._peers(kind), excess) for kind, excess in worst.items())
 
     def judge(self, decided: Decided = Decided.CHOSEN) -> Finding:
         """Returns the account of the difference: the noted changes explain some of its elements.
@@ -152,25 +150,26 @@ class Difference:
             return self._judge_discrete(decided)
         if not self._noted and self._rounded is not None:
             return self._rounded
-        suspects = self._suspects
-        typical = {kind: _typical(self._peers(kind)) for kind in _distinct(self._kinds_of_suspects)}
+        kinds = {kind for part in self._parts for kind in _distinct(self._kinds[self._places(part)])}
+        typical = {kind: _typical(self._peers(kind)) for kind in kinds}
         least = min(typical)
         by_kind = np.array([typical.get(kind, 0.0) for kind in range(least, max(typical) + 1)])
         unexplained = jumps = 0
-        tightest, tolerance_there = -math.inf, 0.0
-        for part in blocks(self._places.size):
-            places, error, rounding, broken = self._places[part], suspects.error[part], suspects.rounding[part], suspects.broken[part]
-            flips, peers = self._flips[places], by_kind[self._kinds_of_suspects[part] - least]
-            tolerance = np.maximum(self._change[places], peers) + rounding
-            without = (broken & ~flips) | (error > tolerance)
+        largest, tightest, tolerance_there = 0.0, -math.inf, 0.0
+        for part in self._parts:
+            places, error, rounding, broken = self._suspects(part)
+            flips, peers = self._flips[places], by_kind[self._kinds[places] - least]
+            typical_or_own = np.maximum(self._change[places], peers)
+            without = (broken & ~flips) | (error - rounding > typical_or_own)
             unexplained += int(np.count_nonzero(without))
             jumps += int(np.count_nonzero((broken & flips) | ((error > peers * _JUMP + rounding) & ~without)))
+            tolerance = typical_or_own + rounding
             shares = error / tolerance
             place = int(np.argmax(shares))
             if shares[place] > tightest:
                 tightest, tolerance_there = float(shares[place]), float(tolerance[place])
-        largest = None if suspects.broken.any() else float(suspects.error.max(initial=0.0))
-        return Finding(unexplained, largest, tolerance_there, jumps, self._relative(suspects.error) if unexplained else math.inf)
+            largest = math.inf if broken.any() else max(largest, float(error.max()))
+        return Finding(unexplained, None if largest == math.inf else largest, tolerance_there, jumps, self._relative() if unexplained else math.inf)
 
     @cached_property
     def _rounded(self) -> Finding | None:
@@ -195,25 +194,27 @@ class Difference:
             largest = max(largest, float(error.max()))
         return Finding(0, largest, tolerance, 0)
 
-    def _relative(self, error: np.ndarray) -> float:
+    def _relative(self) -> float:
         """Returns the length of the vector of errors over that of the original's elements."""
-        with np.errstate(all="ignore"):
-            length = float(np.linalg.norm(np.where(np.isfinite(self._a), self._a, 0).astype(np.float64)))
-            return float(np.linalg.norm(error)) / length if length else math.inf
-
-    @cached_property
-    def _suspects(self) -> _Suspects:
-        """The float elements that differ, in their order."""
-        count = self._places.size
-        found = _Suspects(np.empty(count), np.empty(count), np.empty(count, bool))
-        for part in blocks(count):
-            places = self._places[part]
-            own, other = self._a[places], self._b[places]
-            broken = ~(np.isfinite(own) & np.isfinite(other))
+        squares = errors = 0.0
+        for part in blocks(self._a.size):
+            own, other = self._a[part], self._b[part]
             with np.errstate(all="ignore"):
-                error = np.where(broken, 0.0, np.abs(np.subtract(own, other, dtype=np.float64)))
-            found.error[part], found.rounding[part], found.broken[part] = error, ULPS * self._ulp(own), broken
-        return found
+                squares += float(np.square(np.where(np.isfinite(own), own, 0), dtype=np.float64).sum())
+                error = np.subtract(own, other, dtype=np.float64)
+                errors += float(np.square(np.where(np.isfinite(error), error, 0)).sum())
+        return math.sqrt(errors / squares) if squares else math.inf
+
+    def _suspects(self, part: slice) -> _Suspects:
+        """Returns the float elements in a part that differ. They are found anew each time, because of a
+        large array they would take several times its memory.
+        """
+        places = self._places(part)
+        own, other = self._a[places], self._b[places]
+        broken = ~(np.isfinite(own) & np.isfinite(other))
+        with np.errstate(all="ignore"):
+            error = np.where(broken, 0.0, np.abs(np.subtract(own, other, dtype=np.float64)))
+        return _Suspects(places, error, ULPS * self._ulp(own), broken)
 
     def _ulp(self, numbers: np.ndarray) -> np.ndarray:
         """Returns one unit in the last place of numbers of the original."""
@@ -232,10 +233,6 @@ class Difference:
             found[part] = np.frexp(np.where(np.isfinite(numbers), numbers, 0))[1] >> _LIKE
         return found
 
-    @cached_property
-    def _kinds_of_suspects(self) -> np.ndarray:
-        return self._kinds[self._places]
-
     def _peers(self, kind: int) -> np.ndarray:
         """Returns the changes of the elements of a class of magnitude, or of some if they are many."""
         places = self._alike.get(kind)
@@ -244,14 +241,15 @@ class Difference:
         return self._change[places]
 
     def _judge_discrete(self, decided: Decided) -> Finding:
-        error, excused = None, np.zeros(self._places.shape, bool)
-        own, other = self._a[self._places], self._b[self._places]
+        places = _gathered(self._places(part) for part in self._parts)
+        error, excused = None, np.zeros(places.shape, bool)
+        own, other = self._a[places], self._b[places]
         if self._a.dtype.kind in "biu":
             error = float(np.max(np.abs(own.astype(np.float64) - other.astype(np.float64)), initial=0.0))
         if decided == Decided.ROUNDED and self._a.dtype.kind in "biu":
-            excused = (self._least[self._places] <= other) & (other <= self._most[self._places])
+            excused = (self._least[places] <= other) & (other <= self._most[places])
         elif decided != Decided.NOT:
-            excused = self._flips[self._places]
+            excused = self._flips[places]
         return Finding(int((~excused).sum()), error, 0.0, int(excused.sum()))
 
 
@@ -287,15 +285,12 @@ def _some(places: np.ndarray) -> np.ndarray:
     return places if places.size <= _PEERS else places[:: (places.size // _PEERS) | 1]
 
 
-def _exceeds(error: np.ndarray, rounding: np.ndarray, changes: np.ndarray) -> bool:
-    """Tells, without a median, that some error is larger than the typical change allows. In doubt
-    the answer is no.
-    """
-    largest = np.argmax(error - rounding)
-    # The margin is far above the rounding of these few operations.
-    least = (error[largest] - rounding[largest] - _MARGIN * (error[largest] + rounding[largest])) / SPREAD
-    # If fewer than half of the changes are as large, so is their median.
-    return math.isfinite(least) and 2 * int(np.count_nonzero(changes >= least)) < changes.size
+def _are_typical(changes: np.ndarray, excess: float) -> bool:
+    """Tells whether the typical change is at least `excess`."""
+    # If fewer than half of the changes are as large, so is their median, which takes longer to find.
+    if 2 * int(np.count_nonzero(changes >= excess * (1 - _MARGIN) / SPREAD)) < changes.size:
+        return False
+    return excess <= _typical(changes)
 
 
 def _typical(changes: np.ndarray) -> float:
@@ -311,11 +306,17 @@ def median(numbers: np.ndarray) -> float:
 
 
 class _Suspects(NamedTuple):
-    """The elements of an array of floats that differ, with those that are not finite as broken."""
+    """The elements of a part of an array of floats that differ, with those that are not finite as broken."""
 
+    places: np.ndarray
     error: np.ndarray
     rounding: np.ndarray
     broken: np.ndarray
+
+    @property
+    def excess(self) -> np.ndarray:
+        """The error beyond rounding, which changes must explain."""
+        return self.error - self.rounding
 
 
 @frozen(slots=False)
