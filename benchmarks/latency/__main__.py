@@ -56,7 +56,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("models", nargs="+", type=Path, metavar="FOLDER|MODEL", help="models, or folders with models")
     parser.add_argument("--cache", type=Path, required=True, metavar="FOLDER", help="the folder that keeps the optimizers' results")
     parser.add_argument("--against", default=",".join(AGAINST), metavar="NAMES", help=f"some of {','.join(KNOWN)} (default: {','.join(AGAINST)})")
-    parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat "--effort low"')
+    parser.add_argument("--eqsat", default="", metavar="OPTIONS", help='options of the command `eqsat optimize`, as in --eqsat="--effort low"')
     parser.add_argument("--rounds", type=int, default=1000, metavar="N", help="at most so many runs of each variant (default: 1000)")
     parser.add_argument("--seconds", type=float, default=60, metavar="S", help="about so long at most for the runs of one model (default: 60)")
     parser.add_argument("--clock", choices=list(CLOCKS), default="wall", help="processor time suits a machine that others use as well (default: wall)")

@@ -45,6 +45,19 @@ def _check_values(arguments: Sequence[str]) -> None:
             raise InputError(f"argument {text[:-3]}: '--' is no value")
 
 
+def _joined(arguments: Sequence[str]) -> list[str]:
+    """Returns the arguments with `--eqsat OPTIONS` as one of them. Of two, argparse would take a single
+    option, as in `--eqsat --no-verify`, for one of its own.
+    """
+    joined: list[str] = []
+    for text in arguments:
+        if joined and joined[-1] == "--eqsat":
+            joined[-1] += f"={text}"
+        else:
+            joined.append(text)
+    return joined
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="eqsat", description="An equality-saturation optimizer for ONNX models.")
     parser.add_argument("--version", action="version", version=f"eqsat {__version__}")
@@ -105,8 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(arguments: Sequence[str] | None) -> int:
     collect_rarely()
     try:
-        _check_values(sys.argv[1:] if arguments is None else arguments)
-        options = _parser().parse_args(arguments)
+        given = _joined(sys.argv[1:] if arguments is None else arguments)
+        _check_values(given)
+        options = _parser().parse_args(given)
         code: int = options.command(options)
         return code
     except KeyboardInterrupt:

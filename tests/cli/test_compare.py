@@ -119,6 +119,8 @@ def test_two_models_as_they_are(model: Path, other: Path, tmp_path: Path, capsys
         (["{model}", "--peer", "me=a {{input}} {{output}}", "--peer", "me=b {{input}} {{output}}"], "gives 'me' two commands"),
         (["{model}", "--eqsat", "--effort most"], "--eqsat: argument --effort: invalid choice"),
         (["{model}", "--eqsat", "-o x.onnx"], "--eqsat: unrecognized arguments: -o x.onnx"),
+        (["{model}", "--eqsat", "--no-such-option"], "--eqsat: unrecognized arguments: --no-such-option"),
+        (["{model}", "--eqsat"], "--eqsat: expected one argument"),
         (["{model}", "--eqsat", "'"], "are no options"),
         (["{model}", "--assume-dim", "M=2"], "no dimension named 'M'"),
         (["{model}", "{other}", "--dim", "M=2"], "no model has a dimension named 'M'; they have: N"),
