@@ -156,6 +156,8 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
     if unknown := settings.domains - target.domains:
         known = f"it has those of {', '.join(sorted(target.domains))}" if target.domains else "it has none beside the standard's"
         raise InputError(f"target {target.name} has no operators of the domain '{min(unknown)}'; {known}")
+    if settings.tune and not target.layouts:
+        raise InputError(f"--tune times models on this machine's processor, and target {target.name} is for another device")
     everything = load_rules(settings.rule_sources, built_in_for(settings.domains, target.takes_in))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
     plan.check(group.name for group in everything.groups)

@@ -95,7 +95,7 @@ class Settings:
     strict: bool = field(default=False, metadata=_option("use no rule that holds for finite numbers only, through which NaN or infinity may spread"))
     target: str | Path = field(
         default="onnxruntime-cpu",
-        metadata=_option("the runtime that the result is made for: onnxruntime-cpu (default), launches, generic-gpu, or a file", "NAME|FILE.toml"),
+        metadata=_option("the runtime to make the result for: onnxruntime-cpu (default), onnxruntime-cuda, generic-gpu, launches, or a file", "NAME|FILE.toml"),
     )
     objective: Objective = field(
         default="time",

@@ -47,7 +47,10 @@ def _cost(options: argparse.Namespace) -> int:
     from eqsat.settings import Settings
 
     settings = Settings(**given_settings(options))
-    valuation = Valuation(load_target(settings.target), "time", settings.assume_dims, settings.custom_operators, shared())
+    target = load_target(settings.target)
+    if options.measure and not target.layouts:
+        raise InputError(f"--measure times the model on this machine's processor, and target {target.name} is for another device")
+    valuation = Valuation(target, "time", settings.assume_dims, settings.custom_operators, shared())
     model = read(source_of(options.model))
     check_dimensions(model.proto, settings.assume_dims)
     with shown_progress(options.json) as progress:

@@ -105,6 +105,10 @@ class Target:
     subnormal: float = 0.0
     # Groups of rules that hide a Softmax in a kernel, where nothing rounds its subnormal numbers
     hides_softmax: frozenset[str] = frozenset()
+    # Whether the optimizations that change layouts for the kernels of CPUs count
+    layouts: bool = True
+    # Whether launches take most of a model's time, so that the search goes on for longer to save some
+    launch_bound: bool = False
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -255,6 +259,8 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         table.get("latest"),
         float(table.get("subnormal", 0.0)),
         frozenset(table.get("hides_softmax", ())),
+        table.get("layouts", True),
+        table.get("launch_bound", False),
     )
 
 

@@ -160,6 +160,8 @@ _FILE = _table(
         "launch": _SECONDS,
         "change": _SECONDS,
         "subnormal": _SECONDS,
+        "layouts": _kind(bool, "true or false"),
+        "launch_bound": _kind(bool, "true or false"),
         "bandwidth": _levels,
         "relative": _RELATIVE,
         "blocked": _table(

@@ -86,10 +86,12 @@ class Plan:
         """The plan for the whole of a graph that is cut afterwards. It may have no phases."""
         return Plan(tuple(phase for phase in self.phases if phase.before))
 
-    @property
-    def in_regions(self) -> Plan:
-        """The plan for the regions of a graph that is cut."""
-        phases = (replace(phase, rounds=phase.rounds if phase.fewer is None else phase.fewer) for phase in self.phases if not phase.before)
+    def in_regions(self, launch_bound: bool) -> Plan:
+        """Returns the plan for the regions of a graph that is cut. Where launches take most of a
+        model's time, further nodes are worth joining, and rounds are as many as in a graph that is
+        solved whole.
+        """
+        phases = (phase if phase.fewer is None or launch_bound else replace(phase, rounds=phase.fewer) for phase in self.phases if not phase.before)
         return replace(self, phases=tuple(phases))
 
     def check(self, groups: Iterable[str]) -> None:

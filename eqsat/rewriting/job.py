@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,6 +46,11 @@ class Job:
         least, most = self.plan.regions
         far = 1 if self.valuation.objective == "time" and not self.valuation.target.counts else _FAR
         return Sizes(far * least, far * most)
+
+    @property
+    def in_regions(self) -> Job:
+        """Returns the settings of attempts on the regions of a model that is cut."""
+        return replace(self, plan=self.plan.in_regions(self.valuation.target.launch_bound))
 
     def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
         """Returns a model with the changes that no rule makes."""

@@ -106,7 +106,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
             break
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
         _settle_before(found, job)
-        here = replace(job, plan=job.plan.in_regions) if job.cuts(found.model) else job
+        here = job.in_regions if job.cuts(found.model) else job
         again = _turn(normalize(found.model, model.folder, None), here, most, library, now, found.closed, turn % 2 == 1)
         if not job.valuation.is_better(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
@@ -154,7 +154,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     """
     if not job.cuts(model.proto):
         return _turn(model, job, most, library, kept)
-    plan, regions = job.plan.before_cut, replace(job, plan=job.plan.in_regions)
+    plan, regions = job.plan.before_cut, job.in_regions
     groups = {group for phase in plan.phases for group in phase.groups}
     far = Library(tuple(group for group in library.groups if group.name in groups))
     folded = _turn(model, replace(job, plan=plan if plan.phases else Plan(job.plan.phases[:1])), most, far, kept)

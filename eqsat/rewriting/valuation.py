@@ -198,7 +198,7 @@ class Valuation:
         """Returns the price of each node that runs. The message has stand-ins for large weights."""
         if self.asks:
             try:
-                data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker)
+                data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker, self.target.layouts)
                 self._loads = True
                 return self._sized(data, faint)
             except (NoGraph, ValueError) as error:

@@ -33,15 +33,18 @@ class NoGraph(Exception):
     """ONNX Runtime does not load the model, crashes on it, or takes too long."""
 
 
-def own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker) -> bytes:
+def own_graph(
+    model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, worker: Worker, layouts: bool = True
+) -> bytes:
     """Returns the graph that ONNX Runtime would run, as a serialized model.
 
     Its values have types in `value_info`, with `sizes` for the names of dimensions and `usual` for
     all others. Scalars have no shape there. Its large initializers have a type and no data. `folder` holds external data, or
     else the model's external data are `zeros` bytes of zeros in the file `ZEROS`. `library` holds
-    custom operators. Raises `NoGraph`.
+    custom operators. Without `layouts`, the graph is that of other devices than CPUs: without the
+    last optimizations, which change layouts for the kernels of CPUs. Raises `NoGraph`.
     """
-    found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, zeros, folder, library, dict(sizes), usual)
+    found: bytes = _called(worker, _TO_LOAD, "make_own_graph", model, zeros, folder, library, dict(sizes), usual, layouts)
     return found
 
 
@@ -79,19 +82,19 @@ def _called(worker: Worker, seconds: float, function: str, *arguments: Any) -> A
 # The rest of this module runs in the worker.
 
 
-def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
+def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, layouts: bool = True) -> bytes:
     """Does what `own_graph` promises. Raises ONNX Runtime's exceptions."""
-    return _typed(load(model, zeros, folder, library), library, sizes, usual)
+    return _typed(load(model, zeros, folder, library, layouts), library, sizes, usual)
 
 
-def load(model: bytes, zeros: int, folder: str | None, library: str | None) -> onnx.ModelProto:
+def load(model: bytes, zeros: int, folder: str | None, library: str | None, layouts: bool = True) -> onnx.ModelProto:
     """Returns the graph of `own_graph` without types. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
         if zeros:
             folder = place
             with open(os.path.join(place, ZEROS), "wb") as file:
                 file.truncate(zeros)  # takes no room on most disks
-        return _written(model, folder, library, place, apart=True)
+        return _written(model, folder, library, place, apart=True, layouts=layouts)
 
 
 def make_measured_graph(
@@ -106,10 +109,10 @@ def make_measured_graph(
         return _typed(graph, library, sizes, usual), seconds
 
 
-def _written(model: bytes, folder: str | None, library: str | None, place: str, apart: bool = False) -> onnx.ModelProto:
+def _written(model: bytes, folder: str | None, library: str | None, place: str, apart: bool = False, layouts: bool = True) -> onnx.ModelProto:
     """Returns the graph that ONNX Runtime writes for a model, by a file in the folder `place`.
 
-    If `apart`, the large weights go into another file, which nobody reads.
+    If `apart`, the large weights go into another file, which nobody reads. `layouts` as in `own_graph`.
     """
     import onnx
 
@@ -117,7 +120,7 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str, 
     if apart and os.name == "posix":
         # Writing hundreds of megabytes takes longer than all the rest.
         os.symlink(os.devnull, os.path.join(place, _WEIGHTS))
-    with_known_versions(model, lambda known: _session(known, folder, library, writes=path, apart=apart))
+    with_known_versions(model, lambda known: _session(known, folder, library, writes=path, apart=apart, layouts=layouts))
     return onnx.load_model(path, load_external_data=not apart)  # pyright: ignore[reportUnknownMemberType]
 
 
@@ -151,12 +154,19 @@ def _profiled(graph: onnx.ModelProto, library: str | None, feeds: Mapping[str, A
 
 
 def _session(
-    model: bytes, folder: str | None, library: str | None, writes: str | None = None, apart: bool = False, profile: str | None = None, folds: bool = False
+    model: bytes,
+    folder: str | None,
+    library: str | None,
+    writes: str | None = None,
+    apart: bool = False,
+    layouts: bool = True,
+    profile: str | None = None,
+    folds: bool = False,
 ) -> Any:
     """Returns a session on one thread.
 
     If it `writes` its graph, with the large weights `apart`, it optimizes the model as users'
-    sessions do. If it `folds`, it computes small constants, and so knows the sizes that a model
+    sessions do, or without `layouts` as those on another device. If it `folds`, it computes small constants, and so knows the sizes that a model
     computes from others. Otherwise it runs the graph as it is.
     """
     onnxruntime = import_onnxruntime()
@@ -175,6 +185,8 @@ def _session(
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     else:
         options.optimized_model_filepath = writes
+        if not layouts:
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
         if apart:
             options.add_session_config_entry("session.optimized_model_external_initializers_file_name", _WEIGHTS)
             options.add_session_config_entry("session.optimized_model_external_initializers_min_size_in_bytes", str(_SMALL))

@@ -75,7 +75,8 @@ def test_an_operator_that_nobody_knows_is_named(tmp_path: Path, capsys: pytest.C
     ("arguments", "message"),
     [
         (["nowhere.onnx"], "nowhere.onnx: no such file"),
-        (["{path}", "--target", "nope"], "nope: no such target; shipped are generic-gpu, launches, onnxruntime-cpu"),
+        (["{path}", "--target", "nope"], "nope: no such target; shipped are generic-gpu, launches, onnxruntime-cpu, onnxruntime-cuda"),
+        (["{path}", "--target", "onnxruntime-cuda", "--measure"], "this machine's processor, and target onnxruntime-cuda is for another device"),
         (["{path}", "--top", "0"], "'0' is not a positive number"),
     ],
 )

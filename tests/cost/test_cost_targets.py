@@ -38,7 +38,7 @@ def test_swish_that_runs_as_its_definition_is_dearer_than_the_two_nodes_behind_i
 
 
 def test_the_shipped_targets_are_there() -> None:
-    assert set(shipped_targets()) >= {"generic-gpu", "launches", "onnxruntime-cpu"}
+    assert set(shipped_targets()) >= {"generic-gpu", "launches", "onnxruntime-cpu", "onnxruntime-cuda"}
     for name in shipped_targets():
         assert load_target(name).about
 
@@ -167,7 +167,7 @@ def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
 
 
 def test_wrong_names(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="fastest: no such target; shipped are generic-gpu, launches, onnxruntime-cpu; "):
+    with pytest.raises(InputError, match="fastest: no such target; shipped are generic-gpu, launches, onnxruntime-cpu, onnxruntime-cuda; "):
         load_target("fastest")
     with pytest.raises(InputError, match="can not read it: No such file"):
         load_target(tmp_path / "none.toml")

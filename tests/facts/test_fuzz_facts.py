@@ -79,11 +79,11 @@ def default(declared: defs.OpSchema.Attribute, value: Any) -> bool:
 
 @pytest.mark.slow
 def test_what_is_stated_is_so() -> None:
-    tally = fuzz(range(100_000, 100_700))
+    tally = fuzz(range(100_000, 100_450))
     assert not tally.wrong, "\n\n".join(f"seed {wrong.seed}: {wrong.text}\n{wrong.model}" for wrong in tally.wrong)
-    assert tally.ran["the runtime"] > 550
-    assert tally.ran["the reference"] > 600
-    assert tally.facts > 60_000
+    assert tally.ran["the runtime"] > 350
+    assert tally.ran["the reference"] > 380
+    assert tally.facts > 38_000
     assert len(tally.operators) > 150
 
 

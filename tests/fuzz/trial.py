@@ -82,7 +82,7 @@ def options(seed: int, exact: bool, engine: str) -> dict[str, Any]:
         "order": f"random:{seed}" if engine == "greedy" and seed % 5 else "file",
         "strict": seed % 3 == 0,
         "effort": ("normal", "low", "normal", "normal", "low")[seed % 5],
-        "target": ("onnxruntime-cpu", "onnxruntime-cpu", "launches", "generic-gpu")[seed % 4],
+        "target": ("onnxruntime-cpu", "onnxruntime-cuda", "launches", "generic-gpu")[seed % 4],
         # These phases cut small models into regions too.
         "phases": _SMALL_REGIONS if seed % 7 < 3 else None,
     }

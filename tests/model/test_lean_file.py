@@ -23,6 +23,7 @@ from eqsat.model.lean_file import load_lean, pieces, read_lean
 from eqsat.model.sources import load
 from eqsat.model.tensors import External, is_apart, read_tensor
 from eqsat.model.weight_file import WORTH, WeightFile, apart, joined
+from eqsat.tuning.race import FEWEST
 from tests.support.models import weighted
 
 RANDOM = np.random.default_rng(0)
@@ -327,9 +328,10 @@ def test_a_model_is_replaced_and_an_unchanged_one_stays(file: Path) -> None:
     assert os.stat(file).st_mtime_ns == before
 
 
-def test_a_page_and_a_race_take_a_model_whose_weights_are_apart(file: Path) -> None:
+def test_a_page_and_a_race_take_a_model_whose_weights_are_apart(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from eqsat.cli.report_files import write_reports
 
+    monkeypatch.setattr("eqsat.tuning.race._MOST", FEWEST)
     result = optimized(file, tune=True, verify=False)
     write_reports([file.with_suffix(".html")], result, eqsat.Settings())
     assert "MatMul" in file.with_suffix(".html").read_text(encoding="utf-8")

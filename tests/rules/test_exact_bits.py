@@ -34,7 +34,7 @@ from tests.support.enlarged import enlarged, lines, typed
 from tests.support.parameters import spread
 
 STYLES = (Style.NORMAL, Style.WIDE, Style.FULL, Style.TOUR, Style.SPECIAL)
-NUMBER = 3  # instances of each type and direction
+NUMBER = 2  # instances of each type and direction
 
 MEMBERS = 3  # of each family; run as a script, this file tries all
 

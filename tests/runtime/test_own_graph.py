@@ -18,8 +18,8 @@ WEIGHTS = np.random.default_rng(0).standard_normal((32, 16, 3, 3)).astype(np.flo
 CONV = weighted("g (float[N, 16, 8, 8] x) => (float[N, 32, 6, 6] y) { c = Conv (x, w)  y = Relu (c) }", w=WEIGHTS)
 
 
-def asked(model: onnx.ModelProto, **sizes: int) -> onnx.ModelProto:
-    return onnx.ModelProto.FromString(own_graph(model.SerializeToString(), 0, None, None, sizes, 64, shared()))
+def asked(model: onnx.ModelProto, layouts: bool = True, **sizes: int) -> onnx.ModelProto:
+    return onnx.ModelProto.FromString(own_graph(model.SerializeToString(), 0, None, None, sizes, 64, shared(), layouts))
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
@@ -32,6 +32,11 @@ def test_fusions_and_layouts_are_those_of_the_runtime() -> None:
     assert operators["Relu"] == 0 and sum(operators[name] for name in ("Conv", "FusedConv")) == 1
     known = shapes(graph)
     assert [3, 32, 6, 6] in known.values() and all(name in known for node in graph.graph.node for name in node.output)
+
+
+def test_without_layouts_fusions_stay() -> None:
+    operators = Counter((node.domain, node.op_type) for node in asked(CONV, layouts=False, N=3).graph.node)
+    assert operators == {("com.microsoft", "FusedConv"): 1}
 
 
 def test_a_dimension_without_a_size_has_the_usual_one() -> None:

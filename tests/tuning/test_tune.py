@@ -66,6 +66,11 @@ def test_the_model_that_ran_fastest_is_kept(monkeypatch: pytest.MonkeyPatch, one
     onnx.checker.check_model(result.model)
 
 
+def test_times_of_this_processor_tell_nothing_of_another_device() -> None:
+    with pytest.raises(InputError, match="--tune times models on this machine's processor, and target onnxruntime-cuda is for another device"):
+        eqsat.optimize(TWO, tune=True, target="onnxruntime-cuda")
+
+
 def test_inputs_have_the_assumed_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     times = Times(1.0, 1.0)
     result = tuned(monkeypatch, times, assume_dims={"N": 3}, effort="low")
