@@ -53,7 +53,7 @@ def loads(model: bytes, zeros: int, folder: str | None, library: str | None, wor
     those of `own_graph`.
     """
     try:
-        _called(worker, _TO_LOAD, "load", model, zeros, folder, library)
+        _called(worker, _TO_LOAD, "try_to_load", model, zeros, folder, library)
     except NoGraph:
         return False
     return True
@@ -84,10 +84,15 @@ def _called(worker: Worker, seconds: float, function: str, *arguments: Any) -> A
 
 def make_own_graph(model: bytes, zeros: int, folder: str | None, library: str | None, sizes: Mapping[str, int], usual: int, layouts: bool = True) -> bytes:
     """Does what `own_graph` promises. Raises ONNX Runtime's exceptions."""
-    return _typed(load(model, zeros, folder, library, layouts), library, sizes, usual)
+    return _typed(_loaded(model, zeros, folder, library, layouts), library, sizes, usual)
 
 
-def load(model: bytes, zeros: int, folder: str | None, library: str | None, layouts: bool = True) -> onnx.ModelProto:
+def try_to_load(model: bytes, zeros: int, folder: str | None, library: str | None) -> None:
+    """Loads the model as `loads` asks. Raises ONNX Runtime's exceptions."""
+    _loaded(model, zeros, folder, library, layouts=True)
+
+
+def _loaded(model: bytes, zeros: int, folder: str | None, library: str | None, layouts: bool) -> onnx.ModelProto:
     """Returns the graph of `own_graph` without types. Raises ONNX Runtime's exceptions."""
     with tempfile.TemporaryDirectory() as place:
         if zeros:

@@ -18,6 +18,7 @@ from benchmarks.latency.picture import PAGES, picture, ratios
 from benchmarks.latency.prediction import Pairs, compared
 from benchmarks.latency.table import Row, line, remarks, summary
 from benchmarks.latency.variants import kept_variant
+from benchmarks.zoo.__main__ import FORM_NAMES
 from benchmarks.zoo.names import exports
 from eqsat.comparing.child import Limits
 from eqsat.comparing.means import geometric_mean, kernels, median
@@ -254,3 +255,10 @@ def test_the_picture_is_well_formed_and_has_each_figure_once() -> None:
         assert "a<b, dynamo" in texts and "c" in texts
         width = float(root.attrib["viewBox"].split()[2])
         assert all(0 < float(disc.attrib["cx"]) < width for disc in root.iter("{http://www.w3.org/2000/svg}circle"))
+
+
+def test_the_command_line_names_all_forms_of_quantization() -> None:
+    pytest.importorskip("sympy", reason="ONNX Runtime's quantizer imports it")
+    from benchmarks.zoo.quantize import FORMS
+
+    assert tuple(FORMS) == FORM_NAMES
