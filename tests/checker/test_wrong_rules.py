@@ -22,7 +22,7 @@ from tests.support.parameters import spread
 
 FOLDER = Path(__file__).parent / "wrong"
 FIRED = 60  # instances: a wrong rule must not need many
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 TWIN = "-guarded"
 
 LIBRARY = load(rule_files([FOLDER]))
@@ -63,7 +63,7 @@ def test_a_wrong_rule_is_refuted(rule: Resolved, seed: int) -> None:
 
 @pytest.mark.parametrize("rule", spread(RIGHT, lambda rule: rule.rule.name, every=20))
 def test_its_right_twin_passes(rule: Resolved) -> None:
-    verdict = check_rule(rule, FIRED, SEEDS[0])
+    verdict = check_rule(rule, FIRED // 2, SEEDS[0])
     assert verdict.status == OK, f"{verdict.status}: {verdict.reason}"
 
 
