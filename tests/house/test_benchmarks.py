@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
+from benchmarks import cuda
 from benchmarks.inputs import Description, Input, Meaning, description_path, read_description
 from benchmarks.latency.__main__ import main
 from benchmarks.latency.optimizers import chosen_optimizers
@@ -20,6 +21,7 @@ from benchmarks.latency.table import Row, line, remarks, summary
 from benchmarks.latency.variants import kept_variant
 from benchmarks.zoo.__main__ import FORM_NAMES
 from benchmarks.zoo.names import exports
+from eqsat.calibrate.cases import launches
 from eqsat.comparing.child import Limits
 from eqsat.comparing.means import geometric_mean, kernels, median
 from eqsat.comparing.optimizers import Optimizer
@@ -262,3 +264,19 @@ def test_the_command_line_names_all_forms_of_quantization() -> None:
     from benchmarks.zoo.quantize import FORMS
 
     assert tuple(FORMS) == FORM_NAMES
+
+
+def test_the_cases_for_a_gpu_are_models_of_so_many_equal_nodes() -> None:
+    for case in launches().values():
+        model = cuda.repeated(case, 3, 21)
+        results = cuda.runtime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, case.feeds())
+        assert len(results) == 3 and all(np.array_equal(result, results[0]) for result in results)
+        assert [node.op_type for node in onnx.load_from_string(model).graph.node] == [case.name] * 3
+
+
+@pytest.mark.skipif(cuda.CUDA in cuda.runtime.get_available_providers(), reason="this ONNX Runtime runs on a GPU")
+def test_without_a_gpu_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["cuda", "cases"])
+    assert cuda.main() == 2
+    error = capsys.readouterr().err
+    assert "install onnxruntime-gpu" in error and error.count("\n") == 1
