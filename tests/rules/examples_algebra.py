@@ -25,7 +25,7 @@ EXAMPLES = {
         """g (bool[N, 4] x, float[N, 4] p) => (bool[N, 4] y, float[N, 4] q) <bool yes = {1}, bool no = {0}, float one = {1}> {
             a = And(x, yes)  b = Or(no, a)  c = Xor(b, no)  y = Not(c)  r = Pow(p, one)  q = Exp(r) }""",
         {"Not": 1, "Exp": 1},
-        "neutral-one[And] neutral-zero[Or] neutral-zero[Xor] neutral-one[Pow]",
+        "neutral-one[And] neutral-zero[Or] neutral-zero[Xor] pow-one",
         BOTH,
     ),
     "And false, Or true decide, Xor true is Not": Example(
