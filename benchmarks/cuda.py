@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
-from onnx import helper, numpy_helper
 
 from benchmarks.inputs import read_description
 from eqsat.calibrate.case import Case
@@ -83,27 +81,11 @@ class Bound:
         return min(rounds)
 
 
-def repeated(case: Case, copies: int, opset: int) -> bytes:
-    """Returns a model of equal nodes that all work on the same inputs. Each has an output of its own,
-    so none is dropped.
-    """
-    generator = np.random.default_rng(0)
-    names = [f"i{index}" if given is not None else "" for index, given in enumerate(case.inputs)]
-    inputs = [(given, name) for given, name in zip(case.inputs, names, strict=True) if given is not None]
-    weights = [numpy_helper.from_array(given.array(generator), name) for given, name in inputs if given.constant]
-    sources = [helper.make_tensor_value_info(name, given.dtype, given.shape) for given, name in inputs if not given.constant]
-    sinks = [[f"o{copy}_{index}" for index in range(case.outputs)] for copy in range(copies)]
-    nodes = [helper.make_node(case.name, names, outputs, domain=case.domain, **case.attributes) for outputs in sinks]
-    graph = helper.make_graph(nodes, "case", sources, [onnx.ValueInfoProto(name=outputs[0]) for outputs in sinks], weights)
-    imports = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    return helper.make_model(graph, ir_version=11, opset_imports=imports).SerializeToString()
-
-
 def seconds_of(case: Case, opset: int) -> float:
     """Returns the seconds that each of many equal nodes takes. Raises ONNX Runtime's exceptions."""
     elements = max(int(np.prod(given.shape)) for given in case.inputs if given is not None)
     copies = COPIES if elements < LARGE else 9
-    one, many = (Bound(repeated(case, count, opset), case.feeds(), optimized=False).least for count in (1, copies))
+    one, many = (Bound(case.repeated(count, opset).SerializeToString(), case.feeds(), optimized=False).least for count in (1, copies))
     return (many - one) / (copies - 1)
 
 
@@ -167,7 +149,11 @@ def main() -> int:
     if CUDA not in runtime.get_available_providers():
         print(f"error: this ONNX Runtime has no {CUDA}; install onnxruntime-gpu in its place, on a machine with a GPU", file=sys.stderr)
         return 2
-    return options.call(options)
+    try:
+        return options.call(options)
+    except (OSError, ValueError) as error:  # no description, or a file that can not be written
+        print(f"error: {error}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

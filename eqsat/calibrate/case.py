@@ -73,22 +73,35 @@ class Case:
 
     def model(self, chain: int) -> onnx.ModelProto:
         """Returns the model of `chain` nodes. Only the first input goes along the chain."""
+        names = self._names
+        sinks = [[f"o{link}_{index}" for index in range(self.outputs)] for link in range(chain)]
+        return self._model([(names if link == 0 else [sinks[link - 1][0], *names[1:]], sinks[link]) for link in range(chain)], sinks[-1], _OPSET)
+
+    def repeated(self, copies: int, opset: int) -> onnx.ModelProto:
+        """Returns a model of equal nodes that all work on the same inputs. Each has an output of its own,
+        so none is dropped.
+        """
+        sinks = [[f"o{copy}_{index}" for index in range(self.outputs)] for copy in range(copies)]
+        return self._model([(self._names, each) for each in sinks], [each[0] for each in sinks], opset)
+
+    @property
+    def _names(self) -> list[str]:
+        return [f"i{index}" if given is not None else "" for index, given in enumerate(self.inputs)]
+
+    def _model(self, links: Sequence[tuple[list[str], list[str]]], outputs: Sequence[str], opset: int) -> onnx.ModelProto:
+        """Returns the model of a node for each link, which has the names that the node reads and writes."""
         generator = np.random.default_rng(0)
-        names = [f"i{index}" if given is not None else "" for index, given in enumerate(self.inputs)]
+        names = self._names
         weights = [numpy_helper.from_array(given.array(generator), name) for given, name in zip(self.inputs, names, strict=True) if given and given.constant]
         sources = [
             helper.make_tensor_value_info(name, given.dtype, given.shape)
             for given, name in zip(self.inputs, names, strict=True)
             if given is not None and not given.constant
         ]
-        nodes: list[onnx.NodeProto] = []
-        for link in range(chain):
-            sinks = [f"o{link}_{index}" for index in range(self.outputs)]
-            given_names = names if link == 0 else [f"o{link - 1}_0", *names[1:]]
-            nodes.append(helper.make_node(self.name, given_names, sinks, domain=self.domain, **self.attributes))
-        results = [onnx.ValueInfoProto(name=f"o{chain - 1}_{index}") for index in range(self.outputs)]
+        nodes = [helper.make_node(self.name, read, written, domain=self.domain, **self.attributes) for read, written in links]
+        results = [onnx.ValueInfoProto(name=name) for name in outputs]
         graph = helper.make_graph(nodes, "case", sources, results, weights)
-        opsets = [helper.make_opsetid("", _OPSET), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("com.microsoft.nchwc", 1)]
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1), helper.make_opsetid("com.microsoft.nchwc", 1)]
         return helper.make_model(graph, ir_version=_IR_VERSION, opset_imports=opsets)
 
     def feeds(self) -> dict[str, Array]:

@@ -268,7 +268,7 @@ def test_the_command_line_names_all_forms_of_quantization() -> None:
 
 def test_the_cases_for_a_gpu_are_models_of_so_many_equal_nodes() -> None:
     for case in launches().values():
-        model = cuda.repeated(case, 3, 21)
+        model = case.repeated(3, 21).SerializeToString()
         results = cuda.runtime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, case.feeds())
         assert len(results) == 3 and all(np.array_equal(result, results[0]) for result in results)
         assert [node.op_type for node in onnx.load_from_string(model).graph.node] == [case.name] * 3
