@@ -57,6 +57,9 @@ class Fact(NamedTuple):
     floats: bytes | None = None
     # The bounds of the elements, if they say more than the other fields.
     range: Range | None = None
+    # Whether the second half of the last axis is known to equal the first, in real arithmetic. Only
+    # floats that are not all equal have this.
+    doubled: bool = False
 
 
 UNKNOWN = Fact()
@@ -79,6 +82,7 @@ def merge(a: Fact, b: Fact) -> Fact:
         _merge_other(a.other, b.other),
         _merge_bytes("elements", a.floats, b.floats),
         a.range if b.range is None else b.range if a.range is None else meet(a.range, b.range),
+        a.doubled or b.doubled,
     )
     if merged.other is not None and (merged.dtype or merged.shape is not None):
         raise Contradiction("one value can not be a tensor and no tensor")
@@ -218,12 +222,12 @@ def from_array(array: Array) -> Fact:
     if array.dtype.kind in "OSU":
         return Fact(TensorProto.STRING, array.shape, const=True)
     dtype = int(helper.np_dtype_to_tensor_dtype(array.dtype.newbyteorder("=")))
-    ints, floats = None, None
+    ints, floats, uniform = None, None, _uniform(array)
     if dtype in INTEGERS and array.size <= INT_LIMIT:
         ints = tuple(whole(int(element)) for element in array.ravel())
     elif dtype in _FLOATS and array.size <= _FLOAT_LIMIT:
         floats = _little_endian(array.ravel()).tobytes()
-    return Fact(dtype, array.shape, True, ints, _uniform(array), None, floats)
+    return Fact(dtype, array.shape, True, ints, uniform, None, floats, doubled=dtype in _FLOATS and uniform is None and _doubled(array))
 
 
 def from_tensor(tensor: TensorProto) -> Fact:
@@ -264,3 +268,15 @@ def _uniform(array: Array, piece: int = 1 << 16) -> bytes | None:
         if not np.array_equal(part.view(np.uint8).reshape(len(part), -1), np.broadcast_to(one, (len(part), len(one)))):
             return None
     return one.tobytes()
+
+
+def _doubled(array: Array) -> bool:
+    if array.size == 0 or array.ndim == 0 or array.shape[-1] % 2:
+        return False
+    half = array.shape[-1] // 2
+    # The first rows of nearly all tensors differ, so the others are not read.
+    for part in (array[(0,) * (array.ndim - 1)], array):
+        one, other = (np.ascontiguousarray(side).view(np.uint8) for side in (part[..., :half], part[..., half:]))
+        if not np.array_equal(one, other):
+            return False
+    return True

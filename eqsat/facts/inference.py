@@ -22,6 +22,7 @@ from onnx import AttributeProto, TensorProto, helper
 from eqsat.facts import onnx_inference
 from eqsat.facts.arithmetic import moderate
 from eqsat.facts.dims import Dim, equal
+from eqsat.facts.doubling import with_doubled
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, element_count, from_array, from_tensor
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES
@@ -59,7 +60,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         return (UNKNOWN,) * outputs
     facts = list(types)
     if operator.ruled:
-        facts = _with_elements(node, facts)
+        facts = with_doubled(node, _with_elements(node, facts))
         if not const:
             facts = with_ranges(node, facts)
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)

@@ -79,6 +79,12 @@ def values(x: Tensor) -> List | None:
     return _plain(fact.floats, fact.dtype) if fact.floats is not None else fact.ints if fact.dtype else None
 
 
+def halves_equal(x: Tensor) -> bool:
+    """`halves_equal`."""
+    size = x.fact.shape[-1] if x.fact.shape else 1
+    return x.fact.doubled or (x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0)
+
+
 def _bound(x: Tensor, field: str) -> Value | None:
     found = known_range(x.fact)
     end = None if found is None else getattr(found, field)

@@ -182,3 +182,17 @@ def test_uniform_compares_bits() -> None:
     assert from_array(late[::-1]).uniform is None
     late[-1], late[100] = 1, 2
     assert from_array(late).uniform is None
+
+
+def test_doubled_compares_bits() -> None:
+    row = np.array([1.5, -2.0, np.nan], np.float32)
+    table = np.tile(np.concatenate([row, row]), (3, 1))
+    assert from_array(table).doubled and from_array(table[None, :, ::1]).doubled and from_array(table[0]).doubled
+    late = table.copy()
+    late[-1, 0] = -1.5
+    signs = np.array([0.0, 1.0, -0.0, 1.0])
+    assert not any(from_array(array).doubled for array in (late, signs, table[:, :5], table.T, table[:, :0], np.array(1.5), table.astype(np.int32)[:0]))
+    assert not from_array(np.array([1, 2, 1, 2])).doubled  # these are few integers, which are known
+    assert not from_array(np.ones((2, 4), np.float32)).doubled  # all are equal, which says more
+    assert merge(from_array(late), Fact(1, (3, 6))) == from_array(late)
+    assert merge(Fact(1, (3, 6)), from_array(table)).doubled

@@ -10,12 +10,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import AttributeProto, TensorProto, defs, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 from eqsat.facts import inference, onnx_inference
 from eqsat.facts.dims import Dim, add, evaluate, mul, sub, symbol
 from eqsat.facts.fact import UNKNOWN, Fact, from_array, from_type, merge
 from eqsat.facts.inference import infer, rejection
 from eqsat.operators import AttributeValue, find_operator, normal_domain, read_attributes
+from tests.support.models import weighted
 from tests.support.node_cases import node_cases
 
 N, M, H = symbol("N"), symbol("M"), symbol("H")
@@ -81,6 +83,7 @@ def agrees(fact: Fact, array: np.ndarray[Any, Any], sizes: dict[str, int], name:
             assert len(dims) == len(values), name
             assert all(dim is None or evaluate(dim, sizes) == value for dim, value in zip(dims, values, strict=True)), (name, dims, values)
     assert fact.uniform is None or fact.uniform == actual.uniform, name
+    assert not fact.doubled or np.array_equal(*np.split(array, 2, axis=-1), equal_nan=True), name
     return bool(fact.dtype) and fact.shape is not None and None not in fact.shape
 
 
@@ -351,3 +354,48 @@ def test_nothing_is_known_of_the_sizes_inside_a_sequence() -> None:
     (parts,) = infer(find_operator("", "SplitToSequence", 13), {"keepdims": 0}, (Fact(1, (2, 3)), from_array(np.array([1, 1]))), 1)
     assert parts.other is not None
     assert onnx.TypeProto.FromString(parts.other) == helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))
+
+
+TABLE = np.tile(np.random.default_rng(0).standard_normal((1, 3, 4)).astype(np.float32), 2)
+KEEPS_DOUBLES = {
+    "c = Cos (t)": True,
+    "c = Cast <to = 11> (t)": True,
+    "c = Mul (t, v)": True,
+    "c = Mul (t, k)": True,
+    "c = Mul (t, t)": True,
+    "c = Add (t, r)": False,
+    "c = Unsqueeze (t, one)": True,
+    "c = Reshape (t, same)": True,
+    "c = Reshape (t, other)": False,
+    "c = Gather <axis = 1> (t, i)": True,
+    "c = Gather <axis = 2> (t, i)": False,
+    "c = Gather <axis = -1> (t, i)": False,
+    "c = Transpose <perm = [0, 2, 1]> (t)": False,
+    "c = Softmax (t)": False,
+    "c = Expand (t, wide)": True,
+    "u = Squeeze (t, zero) c = Expand (u, wide)": True,
+}
+
+
+@pytest.mark.parametrize(("nodes", "doubled"), KEEPS_DOUBLES.items())
+def test_which_operators_keep_doubles(nodes: str, doubled: bool) -> None:
+    """Each that is said to keep them does, as ONNX's reference shows."""
+    model = weighted(
+        f"g (float[3, 1] k, int64[2] i) => (float[A, B, C] c) {{ {nodes} }}",
+        t=TABLE,
+        v=np.array([2.5], np.float32),
+        r=np.arange(8, dtype=np.float32),
+        one=np.array([1]),
+        zero=np.array([0]),
+        same=np.array([3, 1, 8]),
+        other=np.array([2, 12]),
+        wide=np.array([5, 3, 8]),
+    )
+    feeds = {"k": np.array([[1], [2], [3]], np.float32), "i": np.array([0, 2])}
+    known = {name: from_array(array)._replace(const=False) for name, array in feeds.items()}
+    known |= {tensor.name: from_array(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer}
+    facts = through(model, known)
+    assert facts["c"].doubled is doubled
+    (result,) = ReferenceEvaluator(model).run(None, feeds)
+    if doubled:
+        np.testing.assert_allclose(*np.split(result, 2, axis=-1), rtol=1e-6)

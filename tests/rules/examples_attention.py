@@ -230,4 +230,56 @@ EXAMPLES = {
         "attention-factor-expand attention-groups",
         (23,),
     ),
+    "scores of layers with a bias and a mask": Example(
+        """g (float[1, 4, 8, 16] q, float[1, 4, 16, 8] k, float[1, 4, 8, 16] v, float[1, 4, 8, 16] x, float[1, 4, 8, 8] b, float[1, 1, 8, 8] m)
+            => (float[1, 4, 8, 16] y) {
+            s = MatMul(q, k)  a = Add(s, b)  c = Add(a, m)  p = Softmax<axis = -1>(c)  h = MatMul(p, v)
+            t = MatMul(h, k)  d = Add(t, b)  e = Add(m, d)  o = Softmax<axis = -1>(e)  y = MatMul(o, x) }""",
+        {"MatMul": 4, "Add": 3, "Softmax": 2},
+        "mask-terms",
+        (13, 17),
+    ),
+    "scores of layers with a bias and a mask, in kernels of their own": Example(
+        """g (float[1, 4, 8, 16] q, float[1, 4, 8, 16] k, float[1, 4, 8, 16] v, float[1, 4, 8, 16] x, float[1, 4, 8, 8] b, float[1, 1, 8, 8] m)
+            => (float[1, 4, 8, 16] y) {
+            kt = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, kt)  a = Add(s, b)  c = Add(a, m)  p = Softmax<axis = -1>(c)  h = MatMul(p, v)
+            t = MatMul(h, kt)  d = Add(t, b)  e = Add(m, d)  o = Softmax<axis = -1>(e)  y = MatMul(o, x) }""",
+        {"Attention": 2, "Add": 1, "ReduceMax": 1, "Sub": 1},
+        "mask-terms attention-mask",
+        (23,),
+    ),
+    "cosines and sines that are stored twice": Example(
+        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
+            <float[1, 1, 2, 4] c = {0.5, 0.25, 0.5, 0.25, -0.5, 1, -0.5, 1}, float[1, 1, 2, 4] s = {0.1, 0.2, 0.1, 0.2, 0.3, 0.4, 0.3, 0.4}> {
+            a, b = Split<axis = -1, num_outputs = 2>(x)  n = Neg(b)  r = Concat<axis = -1>(n, a)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        {"RotaryEmbedding": 1},
+        "rotary-embedding-table",
+        (23,),
+    ),
+    "cosines and sines that are not the same twice": Example(
+        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
+            <float[1, 1, 2, 4] c = {0.5, 0.25, 0.5, 0.25, -0.5, 1, -0.5, 1}, float[1, 1, 2, 4] s = {0.1, 0.2, 0.1, 0.2, 0.3, 0.4, 0.3, 0.5}> {
+            a, b = Split<axis = -1, num_outputs = 2>(x)  n = Neg(b)  r = Concat<axis = -1>(n, a)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        {"Split": 1, "Neg": 1, "Concat": 1, "Mul": 2, "Add": 1},
+        "",
+        (23,),
+    ),
+    "cosines and sines of a table, by positions": Example(
+        """g (float[B, 3, 2, 4] x, int64[1, 2] i) => (float[B, 3, 2, 4] y)
+            <float[2, 4] c = {0.5, 0.25, 0.5, 0.25, -0.5, 1, -0.5, 1}, float[2, 4] s = {0.1, 0.2, 0.1, 0.2, 0.3, 0.4, 0.3, 0.4}, int64[1] one = {1}> {
+            cg = Gather(c, i)  cu = Unsqueeze(cg, one)  sg = Gather(s, i)  su = Unsqueeze(sg, one)
+            a, b = Split<axis = -1, num_outputs = 2>(x)  n = Neg(b)  r = Concat<axis = -1>(n, a)  p = Mul(x, cu)  q = Mul(r, su)  y = Add(p, q) }""",
+        {"RotaryEmbedding": 1, "Gather": 2, "Shape": 1, "Concat": 1, "Expand": 2},
+        "rotary-embedding-table slice-gather",
+        (23,),
+    ),
+    "rotary embeddings of heads that stay together": Example(
+        """g (float[B, 5, 24] x, float[B, 7, 24] k, float[B, 7, 24] v, float[B, 5, 4] c, float[B, 5, 4] s) => (float[B, 5, 24] y)
+            <int64[4] apart = {0, -1, 3, 8}, int64[3] joint = {0, -1, 24}> {
+            a = Reshape(x, apart)  t = Transpose<perm = [0, 2, 1, 3]>(a)  r = RotaryEmbedding(t, c, s)
+            u = Transpose<perm = [0, 2, 1, 3]>(r)  y = Reshape(u, joint) }""",
+        {"RotaryEmbedding": 1},
+        "rotary-embedding-heads",
+        (23,),
+    ),
 }
