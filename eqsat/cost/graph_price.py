@@ -17,7 +17,7 @@ from eqsat.control.bodies import first_output, fits
 from eqsat.control.unrolling import scan_axes
 from eqsat.cost.price import Price, price
 from eqsat.cost.shaped import PricedNode, Shaped, assumed_size
-from eqsat.cost.subnormals import delay
+from eqsat.cost.subnormals import delay, share_of
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import BODY_TYPES, attribute_graphs
@@ -77,12 +77,13 @@ def node_prices(
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
     rows = list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}), inside=False))
-    return [_delayed(row, faint[row.inputs[0]], target) if row.inputs and row.inputs[0] in faint else row for row in rows] if faint else rows
+    return [_delayed(row, faint, target) for row in rows] if faint else rows
 
 
-def _delayed(row: NodePrice, share: float, target: Target) -> NodePrice:
-    """Returns the price of a node whose first input has this share of subnormal elements."""
-    longer = delay(row.node, share, target.subnormal)
+def _delayed(row: NodePrice, faint: Mapping[str, float], target: Target) -> NodePrice:
+    """Returns the price of a node that may work with subnormal elements."""
+    share = share_of(row.node, row.inputs, row.outputs, faint)
+    longer = delay(row.node, share, target.subnormal) if share else 0.0
     return replace(row, price=replace(row.price, seconds=row.price.seconds + longer, bound="compute")) if longer else row
 
 

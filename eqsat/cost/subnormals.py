@@ -2,13 +2,13 @@
 
 A Softmax makes them where a mask lowers scores by some 90 to 100, as the -100 of Swin does:
 exp(-100) lies between 0 and the least normal float. Many processors leave their fast path for each
-of these, so that a product with them can take fifty times as long. Only estimates of time depend on
+of these, so that the Softmax can take ten times as long, and a product with them fifty times. Only estimates of time depend on
 what is found here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ _COPIES = _MOVES | {"Cast", "CastLike", "Expand"}
 _SUMS = frozenset({"Add", "Sum"})
 _PRODUCTS = frozenset({"MatMul", "FusedMatMul"})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div"})
+_STEPS = 10  # operations of a Softmax on each of its subnormal elements, as measured with half of a row masked
 # A number that a Cast makes a float counts as well.
 _NUMBERS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.INT32})
 
@@ -58,13 +59,16 @@ def faint_values(graph: onnx.GraphProto, folder: Path | None) -> dict[str, float
     return found
 
 
-def is_slowed(node: onnx.NodeProto, faint: Mapping[str, float]) -> bool:
-    """Tells whether a node multiplies matrices of which the first holds subnormal elements."""
-    return node.op_type in _PRODUCTS and bool(node.input) and node.input[0] in faint
+def share_of(node: PricedNode, inputs: Sequence[str], outputs: Sequence[str], faint: Mapping[str, float]) -> float:
+    """Returns the share of subnormal elements that a node works with: those of its first input, or of
+    its result if it is a Softmax.
+    """
+    names = outputs if node.name == "Softmax" else inputs
+    return faint.get(names[0], 0.0) if names else 0.0
 
 
 def delay(node: PricedNode, share: float, seconds: float) -> float:
-    """Returns how much longer a node takes for the subnormal elements of its first input, which are
+    """Returns how much longer a node takes for the subnormal elements that it works with, which are
     this share of all. Each operation of a processor on one of them takes `seconds` more.
     """
     first, result = node.inputs[0], node.outputs[0]
@@ -73,7 +77,8 @@ def delay(node: PricedNode, share: float, seconds: float) -> float:
     if node.name in _PRODUCTS:
         columns = result.shape[-1] if result.shape else 1
         return first.elements * share * -(-columns // VECTOR) * seconds
-    return first.elements * share / VECTOR * seconds if node.name in _ARITHMETIC else 0.0
+    steps = _STEPS if node.name == "Softmax" else float(node.name in _ARITHMETIC)
+    return first.elements * share / VECTOR * steps * seconds
 
 
 class _Masks:

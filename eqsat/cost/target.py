@@ -103,7 +103,7 @@ class Target:
     latest: int | None = None
     # Seconds that one operation of the processor takes longer on a subnormal number
     subnormal: float = 0.0
-    # Groups of rules that hide a Softmax in a kernel, where nothing rounds its subnormal numbers
+    # Groups of rules that hide a Softmax in a kernel, where nothing keeps out subnormal numbers
     hides_softmax: frozenset[str] = frozenset()
     # Whether the optimizations that change layouts for the kernels of CPUs count
     layouts: bool = True

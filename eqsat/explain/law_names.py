@@ -25,7 +25,7 @@ FLOW = "control flow simplified"
 OPSET = "another opset"
 INLINED = "functions inlined"
 ORDER = "nodes in another order"
-ROUNDING = "subnormal numbers rounded"
+RAISING = "low scores raised"
 COPIES = "results copied"
 SPELLING = "nodes spelled otherwise"
 
@@ -34,7 +34,7 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     """Returns the laws between a model and the same as a run prepares or arranges it."""
     found = [OPSET] if list(before.opset_import) != list(after.opset_import) else []
     found += [INLINED] if len(after.functions) < len(before.functions) else []
-    found += [ROUNDING] if not found and len(after.graph.node) > len(before.graph.node) else []
+    found += [RAISING] if not found and len(after.graph.node) > len(before.graph.node) else []
     return tuple(found) or (ORDER,)
 
 

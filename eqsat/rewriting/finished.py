@@ -1,7 +1,7 @@
 """Finished models: what a turn leaves, before and after the changes that no rule makes.
 
-The order of the nodes comes first (eqsat/rewriting/node_order.py), then the rounding of subnormal
-numbers (eqsat/rewriting/rounding.py).
+The order of the nodes comes first (eqsat/rewriting/node_order.py), then the raising of low
+scores (eqsat/rewriting/raising.py).
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import onnx
 from eqsat.frozen import frozen
 from eqsat.rewriting.solved import Turn
 
-ROUNDED = "products read no subnormal numbers, which are slow: those that a Softmax makes are rounded to 0"
-"""The note on a model whose subnormal numbers are rounded away."""
+RAISED = "a Softmax makes no subnormal numbers, which are slow: scores far below the largest of their row are raised"
+"""The note on a model with raised scores."""
 
 
 @frozen
 class Finished:
-    """A model before and after its subnormal numbers were rounded away."""
+    """A model before and after low scores were raised."""
 
     arranged: onnx.ModelProto
     model: onnx.ModelProto
@@ -27,7 +27,7 @@ class Finished:
     def changes(self, original: onnx.ModelProto) -> str:
         """Says what of an original has changed, if no rule made this model of it."""
         if self.model is not self.arranged:
-            return "of which only subnormal numbers are rounded"
+            return "of which only low scores are raised"
         return "which stays as it is" if self.model is original else "of which only the order of the nodes has changed"
 
     def turns(self, rewritten: Turn) -> list[Turn]:

@@ -56,7 +56,7 @@ class Job:
         """Returns a model with the changes that no rule makes."""
         arranged = self.valuation.arranged(model, folder)
         free = not self.settings.exact and not self.settings.only
-        return Finished(arranged, self.valuation.rounded(arranged, folder) if free else arranged)
+        return Finished(arranged, self.valuation.raised(arranged, folder) if free else arranged)
 
     def allowed(self, library: Library, opset: int) -> Library:
         """Returns the rules without those that the target leaves out, and without those that make
@@ -69,7 +69,7 @@ class Job:
 
     def suitable(self, library: Library, model: Model) -> Library:
         """Returns the rules without those that hide a Softmax, if it makes subnormal numbers, which
-        only stay out of products that nodes of their own compute.
+        nothing keeps out of a kernel.
         """
         hidden = self.valuation.target.hides_softmax
         faint = hidden and not self.settings.only and self.valuation.faint(model.proto, model.folder)

@@ -33,7 +33,7 @@ from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, fu
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
-from eqsat.rewriting.finished import ROUNDED, Finished
+from eqsat.rewriting.finished import RAISED, Finished
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
 from eqsat.rewriting.portions import Unchanged
@@ -61,6 +61,7 @@ class Attempt:
     hit: str | None
     notes: list[str]
     closed: bool = False  # whether control flow stays even if its condition is known
+    raised: bool = False  # whether low scores were raised in this turn
     # By rule, the matches that the limit left unapplied.
     waiting: dict[str, int] = field(default_factory=dict[str, int])
 
@@ -98,6 +99,8 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and may_open(found.model)
         opens = opens and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
+        # Rules that hide a Softmax had to wait until it makes no subnormal numbers.
+        opens = opens or (found.raised and bool(job.valuation.target.hides_softmax) and turn < job.plan.turns)
         # In regions, rounds end a turn on purpose: more of them would find little for their time. The
         # greedy engine ends at a fixed point, but it sees the constants of its result only when they
         # are folded.
@@ -232,7 +235,8 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
             found.notes.append(f"the rewritten model was no better than the original, {original.changes(proto)}")
             stayed = True
         found.model = chosen.model
-        found.notes += [ROUNDED] if chosen.model is not chosen.arranged else []
+        found.raised = chosen.model is not chosen.arranged
+        found.notes += [RAISED] if found.raised else []
     except KeyboardInterrupt:
         found.hit, found.model = INTERRUPTED, proto
     except MemoryError:

@@ -31,7 +31,7 @@ from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
-from eqsat.rewriting.rounding import rounded
+from eqsat.rewriting.raising import raised
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, loads, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
@@ -238,12 +238,12 @@ class Valuation:
         self._peaks = _remembered(self._peaks, model, found)
         return found
 
-    def rounded(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+    def raised(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model without subnormal numbers where that is faster, or else the model itself."""
         faint = self.faint(model, folder) if self.objective == "time" else {}
         if not faint:
             return model
-        found = rounded(model, faint)
+        found = raised(model, faint)
         return found if found is not model and self.is_better(found, model, folder) else model
 
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
