@@ -117,6 +117,8 @@ def faults(fact: Fact, value: Any, sizes: Mapping[str, int]) -> Iterator[str]:
         yield f"all elements {fact.uniform!r}, but they are {value}"
     if fact.floats is not None and value.tobytes() != fact.floats:
         yield f"elements {fact.floats!r}, but they are {value}"
+    if fact.doubled and not np.allclose(*(side.astype(np.float64) for side in np.split(value, 2, axis=-1)), rtol=1e-2, equal_nan=True):
+        yield f"equal halves, but they are {value}"
     if fact.range is not None and (outlier := _outlier(fact.range, value)) is not None:
         yield f"elements in {fact.range}, but one is {outlier}"
 
@@ -155,7 +157,16 @@ def _sequence_faults(fact: Fact, value: list[Any]) -> Iterator[str]:
 def count(fact: Fact) -> int:
     """Returns the number of statements of a fact."""
     sizes = sum(dim is not None for dims in (fact.shape, fact.ints) if dims is not None for dim in dims)
-    return bool(fact.dtype) + sizes + (fact.uniform is not None) + (fact.floats is not None) + fact.const + (fact.other is not None) + (fact.range is not None)
+    return (
+        bool(fact.dtype)
+        + sizes
+        + (fact.uniform is not None)
+        + (fact.floats is not None)
+        + fact.doubled
+        + fact.const
+        + (fact.other is not None)
+        + (fact.range is not None)
+    )
 
 
 # --- graphs ---

@@ -239,6 +239,15 @@ EXAMPLES = {
         "mask-terms",
         (13, 17),
     ),
+    "scores of layers with a factor, a bias and a mask": Example(
+        """g (float[1, 4, 8, 16] q, float[1, 4, 16, 8] k, float[1, 4, 8, 16] v, float[1, 4, 8, 16] x, float[1, 4, 8, 8] b, float[1, 1, 8, 8] m, float f)
+            => (float[1, 4, 8, 16] y) {
+            s = MatMul(q, k)  u = Mul(s, f)  a = Add(u, b)  c = Add(a, m)  p = Softmax<axis = -1>(c)  h = MatMul(p, v)
+            t = MatMul(h, k)  w = Div(t, f)  d = Add(w, b)  e = Add(m, d)  o = Softmax<axis = -1>(e)  y = MatMul(o, x) }""",
+        {"MatMul": 4, "Mul": 1, "Div": 1, "Add": 3, "Softmax": 2},
+        "mask-terms-scaled[Mul] mask-terms-scaled[Div]",
+        (13, 17),
+    ),
     "scores of layers with a bias and a mask, in kernels of their own": Example(
         """g (float[1, 4, 8, 16] q, float[1, 4, 8, 16] k, float[1, 4, 8, 16] v, float[1, 4, 8, 16] x, float[1, 4, 8, 8] b, float[1, 1, 8, 8] m)
             => (float[1, 4, 8, 16] y) {
