@@ -30,7 +30,7 @@ _LOWEST, _HIGHEST, _LIKELY = -106.0, -80.0, 0.5
 _ROWS = 1 << 12  # of a mask that are read at most
 _CHOSEN = 0.5  # of the elements of a Where that are one of its constants
 _MOVES = frozenset({"Reshape", "Squeeze", "Unsqueeze", "Transpose", "Identity", "Flatten"})
-_COPIES = _MOVES | {"Cast", "CastLike", "Expand"}
+_COPIES = _MOVES | {"Expand"}
 _SUMS = frozenset({"Add", "Sum"})
 _PRODUCTS = frozenset({"MatMul", "FusedMatMul"})
 _ARITHMETIC = frozenset({"Add", "Sub", "Mul", "Div"})
@@ -88,33 +88,45 @@ class _Masks:
         self._folder = folder
         self._makers = {name: node for node in graph.node for name in node.output}
         self._stored = {tensor.name: tensor for tensor in graph.initializer}
-        self._known: dict[tuple[str, bool], float] = {}
+        self._floats = {info.name for info in (*graph.input, *graph.value_info) if info.type.tensor_type.elem_type == TensorProto.FLOAT}
+        self._floats |= {tensor.name for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT}
+        self._known: dict[tuple[str, bool, bool], float] = {}
 
     def shares(self, scores: str) -> Iterator[float]:
         """Yields, for each constant that is part of these scores, the share of their elements that
-        Softmax makes subnormal for it.
+        Softmax makes subnormal for it. Scores of other types than float32 have none.
         """
-        waiting, seen = [(scores, False)], set[tuple[str, bool]]()
+        waiting, seen = [(scores, False, False)], set[tuple[str, bool, bool]]()
         while waiting:
-            name, chosen = waiting.pop()  # whether a Where chooses the value for some elements
-            if (name, chosen) in seen:
+            # Whether a Where chooses the value for some elements, and whether a Cast makes it a float.
+            name, chosen, cast = waiting.pop()
+            if (name, chosen, cast) in seen:
                 continue
-            seen.add((name, chosen))
+            seen.add((name, chosen, cast))
             maker = self._makers.get(name)
             if name in self._stored or (maker is not None and maker.op_type == "Constant"):
-                yield self._share(name, chosen)
+                yield self._share(name, chosen, cast)
             elif maker is not None and normal_domain(maker.domain) == "":
                 if maker.op_type in _SUMS:
-                    waiting += [(name, chosen) for name in maker.input]
+                    waiting += [(name, chosen, cast) for name in maker.input]
                 elif maker.op_type in _COPIES:
-                    waiting.append((maker.input[0], chosen))
+                    waiting.append((maker.input[0], chosen, cast))
                 elif maker.op_type == "Where":
-                    waiting += [(name, True) for name in maker.input[1:]]
+                    waiting += [(name, True, cast) for name in maker.input[1:]]
+                elif maker.op_type in ("Cast", "CastLike") and (cast or self._makes_floats(maker)):
+                    waiting.append((maker.input[0], chosen, True))
 
-    def _share(self, name: str, chosen: bool) -> float:
-        key = name, chosen
+    def _makes_floats(self, cast: onnx.NodeProto) -> bool:
+        if cast.op_type == "CastLike":
+            return any(name in self._floats for name in cast.input[1:])
+        return any(item.name == "to" and item.i == TensorProto.FLOAT for item in cast.attribute)
+
+    def _share(self, name: str, chosen: bool, cast: bool) -> float:
+        key = name, chosen, cast
         if key not in self._known:
-            self._known[key] = _subnormal_share(self._tensor(name), chosen)
+            tensor = self._tensor(name)
+            known = tensor is not None and (cast or tensor.dtype == TensorProto.FLOAT)
+            self._known[key] = _subnormal_share(tensor, chosen) if known else 0.0
         return self._known[key]
 
     def _tensor(self, name: str) -> Tensor | None:

@@ -90,6 +90,17 @@ def test_other_masks(mask: np.ndarray) -> None:
     assert "Sub" not in operators(eqsat.optimize(attention(mask=mask)).model)
 
 
+@pytest.mark.parametrize(("kind", "code", "left"), [("float", 1, 1), ("float16", 10, 0), ("double", 11, 0)])
+@pytest.mark.parametrize("cast", [True, False])
+def test_only_scores_of_float32(kind: str, code: int, left: int, cast: bool) -> None:
+    image = f"{kind}[2, {SIZE}, {SIZE}]"
+    nodes = (f"c = Cast <to = {code}> (m)" if cast else "c = Identity (m)") + " s = Add (x, c) p = Softmax (s) z = MatMul (p, v) w = Neg (z) y = Neg (w)"
+    mask = MASK.astype(np.int64 if cast else onnx.helper.tensor_dtype_to_np_dtype(code))
+    result = eqsat.optimize(weighted(f"g ({image} x, {image} v) => ({image} y) {{ {nodes} }}", m=mask))
+    counts = operators(result.model)
+    assert counts["Max"] == left and counts["Neg"] == 0 and result.report["verify"]["status"] == "equal"
+
+
 def test_only_the_softmax_that_is_slow() -> None:
     model = attention("q = Softmax (x) s = Add (q, m) p = Softmax (s) y = Mul (p, v)")
     changed = raised(model, faint_values(model.graph, None))
