@@ -99,13 +99,13 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and may_open(found.model)
         opens = opens and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
-        # Rules that hide a Softmax had to wait until it makes no subnormal numbers.
-        opens = opens or (found.raised and bool(job.valuation.target.hides_softmax) and turn < job.plan.turns)
         # In regions, rounds end a turn on purpose: more of them would find little for their time. The
         # greedy engine ends at a fixed point, but it sees the constants of its result only when they
         # are folded.
         unfinished = (None,) if job.greedy else UNFINISHED if not job.cuts(found.model) else ("growth",)
-        if not opens and not (found.hit in unfinished and turn < job.plan.turns):
+        # Rules that hide a Softmax had to wait until it makes no subnormal numbers.
+        waited = found.raised and found.hit not in _STOPS and bool(job.valuation.target.hides_softmax)
+        if not opens and not ((waited or found.hit in unfinished) and turn < job.plan.turns):
             break
         job.settings.progress(f"optimize, turn {turn + 1}, {_so_far(found.model, model.folder, job.valuation)}")
         _settle_before(found, job)
