@@ -2,8 +2,10 @@
 
 A Softmax makes them where a mask lowers scores by some 90 to 100, as the -100 of Swin does:
 exp(-100) lies between 0 and the least normal float. Many processors leave their fast path for each
-of these, so that the Softmax can take ten times as long, and a product with them fifty times. Only estimates of time depend on
-what is found here.
+of these, so that the Softmax can take ten times as long, and a product with them fifty times.
+
+Only estimates of time depend on what is found here, and whether low scores are raised
+(eqsat/rewriting/raising.py).
 """
 
 from __future__ import annotations

@@ -7,7 +7,8 @@ halves are equal in real arithmetic: kernels may round an element by its positio
 
 from __future__ import annotations
 
-from eqsat.facts.fact import INTEGERS, NUMBERS, Fact
+from eqsat.facts.fact import Fact
+from eqsat.facts.intervals import is_floating
 from eqsat.facts.node import Node
 from eqsat.families import members
 
@@ -21,23 +22,24 @@ def with_doubled(node: Node, facts: list[Fact]) -> list[Fact]:
     if not any(fact is not None and fact.doubled for fact in node.inputs):
         return facts
     name, result = node.operator.name, facts[0]
-    if not result.shape or result.dtype not in NUMBERS - INTEGERS or not _keeps(name, node, result.shape[-1]):
+    if not result.shape or not is_floating(result.dtype) or not _keeps(name, node, result.shape[-1]):
         return facts
     return [result._replace(doubled=True), *facts[1:]]
 
 
 def _keeps(name: str, node: Node, last: object) -> bool:
     if name in _ELEMENTWISE:
-        return all(fact is None or fact.shape == () or bool(fact.shape and _fits(fact, last)) for fact in node.inputs)
+        return all(fact is None or _fits(fact, last) for fact in node.inputs)
     first = node.fact(0)
-    if first is None or not first.doubled or not first.shape:
+    if first is None or not first.doubled or not first.shape or first.shape[-1] != last:
         return False
-    if name == "Gather":
-        return node.integer("axis", 0) not in (-1, len(first.shape) - 1) and first.shape[-1] == last
-    return name in _KEEP_ROWS and first.shape[-1] == last
+    rank = len(first.shape)
+    return name in _KEEP_ROWS or (name == "Gather" and node.axis(rank, 0) != rank - 1)
 
 
 def _fits(fact: Fact, last: object) -> bool:
     """Tell whether an operand of an elementwise operator has equal halves where the result has them."""
+    if fact.shape is None:
+        return False
     size = fact.shape[-1] if fact.shape else 1
     return size == 1 or (size == last and (fact.doubled or fact.uniform is not None))

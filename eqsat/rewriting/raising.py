@@ -18,14 +18,14 @@ from onnx import helper
 from eqsat.choose.storing import Place, store_array
 from eqsat.model.imports import standard_opset
 from eqsat.model.names import FreshNames, all_names
-from eqsat.operators import normal_domain
+from eqsat.operators import find_operator, normal_domain, read_attributes
 
 _BOUND = -60.0
 """The least difference from the largest score. exp(-60) is 2**-86: neither its share of a row nor its
 product with a usual number is subnormal, and beside 1 it is 2**-62 of the last place."""
 _BROADCASTS = 8  # the first opset whose Max broadcasts
 _AXES_ARE_INPUTS = 18  # of ReduceMax, from this opset on
-_ONE_AXIS = 13  # the first opset whose Softmax is along a single axis, by default the last one
+_ONE_AXIS = 13  # the first opset whose Softmax is along a single axis
 
 
 def raised(model: onnx.ModelProto, faint: Collection[str]) -> onnx.ModelProto:
@@ -33,13 +33,13 @@ def raised(model: onnx.ModelProto, faint: Collection[str]) -> onnx.ModelProto:
     values with subnormal elements. Returns the model itself if there is none.
     """
     opset = standard_opset(model.opset_import)
-    slow = [node.output[0] for node in model.graph.node if _is_row_by_row(node, opset) and node.output[0] in faint]
+    slow = {node.output[0] for node in model.graph.node if _is_row_by_row(node, opset) and node.output[0] in faint}
     if not slow or opset < _BROADCASTS:
         return model
-    result = onnx.ModelProto()
-    result.CopyFrom(model)
-    _Raising(result, opset).run(frozenset(slow))
-    return result
+    raising = _Raising(model, opset)
+    for node in model.graph.node:
+        raising.add(node, not slow.isdisjoint(node.output))
+    return raising.result()
 
 
 def _is_row_by_row(node: onnx.NodeProto, opset: int) -> bool:
@@ -50,30 +50,37 @@ def _is_row_by_row(node: onnx.NodeProto, opset: int) -> bool:
 
 
 def _axis(softmax: onnx.NodeProto, opset: int) -> int:
-    return next((item.i for item in softmax.attribute if item.name == "axis"), -1 if opset >= _ONE_AXIS else 1)
+    axis = read_attributes(find_operator("", "Softmax", opset), softmax.attribute)["axis"]
+    assert isinstance(axis, int)
+    return axis
 
 
 class _Raising:
-    """A model whose graph is written anew."""
+    """A graph that is written anew, node by node."""
 
     def __init__(self, model: onnx.ModelProto, opset: int) -> None:
-        self._graph = model.graph
+        self._model = onnx.ModelProto()
+        self._model.CopyFrom(model)
+        del self._model.graph.node[:]
         self._opset = opset
         self._place = Place(constant_nodes=model.ir_version < 4)
         self._fresh = FreshNames(all_names(model.graph))
         self._nodes: list[onnx.NodeProto] = []
         self._axes: dict[int, str] = {}
-        self._bound = ""
-
-    def run(self, slow: Collection[str]) -> None:
-        nodes = [onnx.NodeProto.FromString(node.SerializeToString()) for node in self._graph.node]
         self._bound = self._stored("bound", np.array(_BOUND, np.float32))
-        for node in nodes:
-            if node.output and node.output[0] in slow:
-                node.input[0] = self._raised(node)
-            self._nodes.append(node)
-        del self._graph.node[:]
-        self._graph.node.extend(self._nodes)
+
+    def add(self, node: onnx.NodeProto, slow: bool) -> None:
+        """Adds a node of the model, with raised scores if it is a slow Softmax."""
+        kept = onnx.NodeProto()
+        kept.CopyFrom(node)
+        if slow:
+            kept.input[0] = self._raised(node)
+        self._nodes.append(kept)
+
+    def result(self) -> onnx.ModelProto:
+        """Returns the model with the nodes so far."""
+        self._model.graph.node.extend(self._nodes)
+        return self._model
 
     def _raised(self, softmax: onnx.NodeProto) -> str:
         """Adds the nodes that raise the scores of a Softmax; returns the name of what it reads.
@@ -97,5 +104,5 @@ class _Raising:
 
     def _stored(self, stem: str, array: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> str:
         name = self._fresh.make(stem)
-        store_array(self._graph, self._nodes, self._place, name, array)
+        store_array(self._model.graph, self._nodes, self._place, name, array)
         return name

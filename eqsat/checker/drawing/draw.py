@@ -20,7 +20,7 @@ from eqsat.checker.drawing.bindings import Bindings, attribute, numbers_in
 from eqsat.checker.drawing.demands import beyond_runtimes, broken_law
 from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
-from eqsat.checker.drawing.elements import draw_elements, draw_uniform, number
+from eqsat.checker.drawing.elements import draw_doubled, draw_elements, draw_uniform, number
 from eqsat.checker.drawing.left_side import HALVES_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
@@ -316,8 +316,7 @@ class Drawing:
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
             if leaf.read == HALVES_EQUAL and shape and shape[-1] % 2 == 0 and self.random.random() < OBEDIENCE:
-                part = draw_elements(self.generator, dtype, (*shape[:-1], shape[-1] // 2), wanted.get(position))
-                arrays[name] = np.concatenate([part, part], axis=-1)
+                arrays[name] = draw_doubled(self.generator, dtype, shape, wanted.get(position))
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
             if leaf.read != VALUES or self.random.random() < 0.5:
