@@ -43,10 +43,10 @@ EXAMPLES = {
         "attention-condition-mask",
         (23,),
     ),
-    "guards of layers behind one mask become factors": Example(
+    "guards of layers become thresholds": Example(
         f"{_LAYERS} {_GUARDED}",
-        {"MatMul": 4, "Add": 2, "Softmax": 2, "Where": 1, "Cast": 1, "ReduceMax": 1, "Equal": 1, "Mul": 2},
-        "guard-factor",
+        {"MatMul": 4, "Add": 2, "Softmax": 2, "Where": 1, "ThresholdedRelu": 2},
+        "guard-threshold",
         (13, 17, 21),
         "onnxruntime-cpu",
     ),
@@ -68,6 +68,15 @@ EXAMPLES = {
             b = And(c, all)  e = Expand(b, l)  m = Where(e, z, n)  w = Where(b, z, n)  a = Add(s, m)  y = Exp(a)  d = Add(t, w)  x = Exp(d) }""",
         {"Where": 1, "Add": 2, "Exp": 2},
         "mask-condition mask-condition-expand mask-expand",
+    ),
+    "a condition that hides nothing, of sizes known at run time": Example(
+        """g (float[B, 4, S, S] s, bool[B, 1, 1, S] c) => (float[B, 4, S, S] y)
+        <int64 zero = {0}, int64 one = {1}, int64[3] axes = {0, 1, 3}, float z = {0}, float n = {-inf}, int64 two = {2}> {
+            t = Shape(s)  l = Gather<axis = 0>(t, two)  r = Range(zero, l, one)  q = Unsqueeze(r, axes)  all = GreaterOrEqual(q, zero)
+            b = And(all, c)  m = Where(b, z, n)  y = Add(s, m) }""",
+        {"Where": 1, "Add": 1},
+        "mask-condition mask-expand",
+        (13, 17),
     ),
     "a mask of a large number stays": Example(
         f"""g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] ks, float[1, 2, 7, 8] v, bool[5, 7] m) => (float[1, 2, 5, 8] y)

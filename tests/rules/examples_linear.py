@@ -334,7 +334,7 @@ EXAMPLES = {
         {"Softmax": 1, "MatMul": 1, "IsNaN": 1, "Where": 1},
         "guard-after-product",
         (13, 17, 21),
-        "onnxruntime-cpu",
+        "generic-gpu",
     ),
     "the guard of attention against NaN, for scores without a mask": Example(
         """g (float[1, 4, 128, 16] q, float[1, 4, 16, 128] k) => (float[1, 4, 128, 128] y) <float zero = {0}> {

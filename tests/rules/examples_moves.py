@@ -371,4 +371,28 @@ EXAMPLES = {
         "gathernd-grid gather-range",
         (13, 17),
     ),
+    "a mask read at places in a row": Example(
+        """g (bool[B, S] x) => (bool[B, 1, 1, S] y) <int64 zero = {0}, int64 one = {1}, int64[1] second = {1}, int64[3] front = {0, 1, 2},
+            int64[3] back = {1, 2, 3}> {
+            t = Shape(x)  b = Gather<axis = 0>(t, zero)  c = Gather<axis = 0>(t, one)  r = Range(zero, b, one)  q = Range(zero, c, one)
+            n = Gather<axis = 0>(t, second)  i = Unsqueeze(r, back)  k = Mul(i, n)  j = Unsqueeze(q, front)  p = Add(j, k)
+            f = Flatten<axis = 2>(x)  g = Gather(f, p)  s = Shape(p)  y = Reshape(g, s) }""",
+        {"Unsqueeze": 1},
+        "gather-flatten-ranges axes-restored[Unsqueeze]",
+        (13, 17),
+    ),
+    "a Reshape back to the sizes before axes were removed": Example(
+        """g (float[B, 1, S, 1] x) => (float[B, 1, S, 1] y) <int64[2] a = {1, 3}> {
+            v = Shape(x)  s = Squeeze(x, a)  y = Reshape(s, v) }""",
+        {"Identity": 1},
+        "axes-restored[Squeeze]",
+        (13, 17),
+    ),
+    "one of several sizes as a list": Example(
+        """g (float[B, S, 4] x) => (int64[1] y) <int64 i = {1}, int64[1] z = {0}> {
+            s = Shape(x)  g = Gather<axis = 0>(s, i)  y = Unsqueeze(g, z) }""",
+        {"Shape": 1},
+        "gather-shape",
+        (17,),
+    ),
 }

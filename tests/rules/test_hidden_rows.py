@@ -11,8 +11,8 @@ from tests.rules.examples_attention import EXAMPLES
 from tests.support.models import operators
 
 GUARDS = [
-    ("guards of layers behind one mask become factors", "Mul", 13),
-    ("guards of layers behind one mask become factors", "Mul", 21),
+    ("guards of layers become thresholds", "ThresholdedRelu", 13),
+    ("guards of layers become thresholds", "ThresholdedRelu", 21),
     ("guards of layers read the mask", "IsInf", 17),
     ("guards of layers read the condition of the mask", "ReduceMax", 21),
 ]

@@ -65,14 +65,17 @@ def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
     outer = Outer(main=True, arbitrary=arbitrary)
     encoding = encode(model.graph, terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, _no_bodies)
     egraph, record = saturate(encoding, Limits(), RuleSet((compiled,), trial=True))
-    by_roots: dict[tuple[int, ...], int] = {}
+    by_roots: dict[tuple[int, ...], list[int]] = {}
     for number, instance in enumerate(instances):
         roots = tuple(egraph.class_of[encoding.values[_renamed(number, info.name)]] for info in instance.model.graph.output)
-        by_roots.setdefault(roots, number)
+        by_roots.setdefault(roots, []).append(number)
     result = Trials(refusals=record.refusals.get(compiled.rule.name, Counter()))
     sides = _Sides(encoding, egraph)
     for _, left, right in egraph.trials:
-        number = by_roots.get(left)
+        # Instances whose values are known to have the same elements share a class. The right side
+        # belongs to the instance whose inputs it reads.
+        sources = sides.sources(right)
+        number = next((number for number in by_roots.get(left, ()) if not sources or sources == {number}), None)
         if number is None:
             continue
         try:
@@ -148,6 +151,21 @@ class _Sides:
         for term in egraph.terms:
             if term.head == PROJECTION:
                 self.outputs[term.children[0]] = max(self.outputs.get(term.children[0], 1), term.data[0] + 1)
+
+    def sources(self, roots: Sequence[int]) -> set[int]:
+        """The numbers of the instances whose inputs the classes are written of."""
+        found: set[int] = set()
+        seen: set[int] = set()
+        waiting = list(roots)
+        while waiting:
+            eclass = waiting.pop()
+            if eclass not in seen:
+                seen.add(eclass)
+                term = self.terms[eclass]
+                waiting += term.children
+                if term.head == INPUT:
+                    found.add(int(self.names[term.data[0]].partition(".")[0]))
+        return found
 
     def model(self, instance: Instance, number: int, roots: Sequence[int]) -> onnx.ModelProto:
         result = onnx.ModelProto()

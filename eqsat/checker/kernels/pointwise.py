@@ -227,7 +227,7 @@ def _parametric_relu(call: Call) -> list[Array]:
 
 def _thresholded_relu(call: Call) -> list[Array]:
     x = call.input(0)
-    return [np.where((x > call.number("alpha")) | (x != x), x, _constant(x, 0))]
+    return [np.where(x > call.number("alpha"), x, _constant(x, 0))]
 
 
 def _elu(call: Call) -> list[Array]:
