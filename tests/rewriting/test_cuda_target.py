@@ -8,7 +8,8 @@ import pytest
 import eqsat
 from eqsat.cost.target import load_target
 from eqsat.egraph.phases import load
-from tests.support.models import parse, weighted
+from tests.rules.examples_attention import EXAMPLES
+from tests.support.models import operators, parse, weighted
 
 CUDA = "onnxruntime-cuda"
 RANDOM = np.random.default_rng(0)
@@ -46,3 +47,9 @@ def test_convs_are_not_priced_in_the_blocked_layout() -> None:
     model = weighted(text, w=weight(32, 32, 1, 1), v=weight(32, 32, 1, 1))
     cost = eqsat.optimize(model, target=CUDA, verify=False, only=["nothing"]).report["cost"]
     assert cost["before"]["launches"] == 2  # no node changes the layout before them or behind them
+
+
+@pytest.mark.parametrize(("opset", "thresholds"), [(17, 2), (21, 2), (22, 0)])
+def test_a_guard_is_a_threshold_where_there_is_a_kernel_for_it(opset: int, thresholds: int) -> None:
+    model = EXAMPLES["guards of layers become thresholds"].model(opset)
+    assert operators(eqsat.optimize(model, target=CUDA).model)["ThresholdedRelu"] == thresholds
