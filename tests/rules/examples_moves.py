@@ -388,6 +388,15 @@ EXAMPLES = {
         "axes-restored[Squeeze]",
         (13, 17),
     ),
+    "rows of one index, of sizes known at run time": Example(
+        """g (float[B, S, 8] x) => (float[B, S, 8] y) <float[2, 8] w, int64[1, 16] i = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+            int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}> {
+            t = Shape(x)  n = Slice(t, one, two, zero)  s = Slice(i, zero, n, one)  p = Slice(t, zero, two, zero)  e = Expand(s, p)
+            r = Gather(w, e)  y = Add(x, r) }""",
+        {"Add": 1},
+        "gather-same",
+        (13, 17),
+    ),
     "one of several sizes as a list": Example(
         """g (float[B, S, 4] x) => (int64[1] y) <int64 i = {1}, int64[1] z = {0}> {
             s = Shape(x)  g = Gather<axis = 0>(s, i)  y = Unsqueeze(g, z) }""",
