@@ -44,7 +44,6 @@ from eqsat.rewriting.turns import attempt, needed_rules
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings
-from eqsat.shipped import SELDOM
 from eqsat.verification.passing import passing
 
 Options = ParamSpec("Options")
@@ -161,7 +160,7 @@ def _read_rules(this: Run) -> tuple[Library, Job]:
         raise InputError(f"--tune times models on this machine's processor, and target {target.name} is for another device")
     everything = load_rules(settings.rule_sources, built_in_for(settings.domains, target.takes_in))
     plan = load_plan(settings.effort, None if settings.phases is None else Path(settings.phases))
-    plan.check((*SELDOM, *(group.name for group in everything.groups)))
+    plan.check(group.name for group in everything.groups)
     for key, groups in (("leaves_out", target.leaves_out), ("hides_softmax", target.hides_softmax)):
         if strange := groups - {group.name for group in everything.groups}:
             raise InputError(f"target {target.name}: {key}: there is no group of rules '{min(strange)}'; `eqsat rules list` has all groups")

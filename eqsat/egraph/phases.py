@@ -15,7 +15,7 @@ from typing import Any, TypeGuard, cast
 from eqsat.errors import InputError
 from eqsat.frozen import frozen
 from eqsat.settings import EFFORTS
-from eqsat.shipped import RULES
+from eqsat.shipped import RULES, SELDOM
 
 BUILT_IN = RULES / "phases.toml"
 EVERYTHING = "*"
@@ -95,8 +95,10 @@ class Plan:
         return replace(self, phases=tuple(phases))
 
     def check(self, groups: Iterable[str]) -> None:
-        """Raises `InputError` if a phase names a group that is not among these."""
-        known = {*groups, EVERYTHING}
+        """Raises `InputError` if a phase names a group that is not among these, and not one of those
+        that only some targets take in.
+        """
+        known = {*groups, *SELDOM, EVERYTHING}
         for phase in self.phases:
             if strange := [group for group in (*phase.groups, *phase.settle) if group not in known]:
                 raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")

@@ -350,7 +350,7 @@ def test_a_guard_behind_its_product_still_guards_masked_rows() -> None:
         y = MatMul (w, v)
     }""")
     optimized = optimize(model)
-    (guard,) = (node for node in nodes(optimized) if node.op_type == "IsNaN")
+    (guard,) = (node for node in nodes(optimized) if node.op_type == "ThresholdedRelu")
     (product,) = (node for node in nodes(optimized) if node.op_type == "MatMul")
     assert guard.input[0] == product.output[0]
     generator = np.random.default_rng(0)
