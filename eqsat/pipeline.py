@@ -29,9 +29,11 @@ from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import model_bytes
+from eqsat.model.imports import standard_opset
 from eqsat.model.known_versions import newer_ir
 from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
+from eqsat.model.model import count_operators
 from eqsat.model.prepare import bake, check_dimensions, convert, inline
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
@@ -180,7 +182,8 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     check_dimensions(proto, settings.assume_dims)
     place = folder if weights is None else weights.folder
     model = normalize(proto, place, path)
-    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, target.latest)
+    latest = target.latest_for(count_operators(proto), standard_opset(proto.opset_import))
+    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, latest)
     model = model if wanted is proto else normalize(wanted, place, path)
     return Original(proto, model, folder, path, source, stripped, [note] if note else [], weights)
 

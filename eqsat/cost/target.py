@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -99,7 +99,8 @@ class Target:
     takes_in: frozenset[str] = frozenset()
     # Domains of operators that its runtime has beside the standard's, and that a run may use if asked
     domains: frozenset[str] = frozenset()
-    # The opset of `--opset latest`: later ones have operators without kernels in place of others
+    # The opset of `--opset latest`: later ones have operators without kernels in place of others. A
+    # model with an operator that loses its kernel before gets an earlier one
     latest: int | None = None
     # Seconds that one operation of the processor takes longer on a subnormal number
     subnormal: float = 0.0
@@ -164,6 +165,14 @@ class Target:
         declared = self.operators.get(key)
         found = None if declared is None else declared.expanded
         return found if found is not None and version >= found.version else None
+
+    def latest_for(self, keys: Iterable[str], opset: int) -> int | None:
+        """Returns the opset of `--opset latest` for a model of these operators at an opset; None if the
+        target names none. No operator loses its kernel by a newer version of it.
+        """
+        described = (self.operators[key].expanded for key in keys if key in self.operators)
+        lost = [found.version for found in described if found is not None and found.version > opset]
+        return min(*lost, self.latest + 1) - 1 if lost and self.latest is not None else self.latest
 
 
 def shipped_targets() -> tuple[str, ...]:

@@ -16,15 +16,24 @@ NEWEST = 26
 """An opset that every supported onnx and ONNX Runtime know."""
 
 
-def opset(at: int, wanted: str | int, target: str = "onnxruntime-cpu") -> int:
+def opset(at: int, wanted: str | int, target: str = "onnxruntime-cpu", text: str = TEXT) -> int:
     """Returns the opset of the result of a model at an opset."""
-    model = parse(TEXT, f'<ir_version: 10, opset_import: ["" : {at}]>')
+    model = parse(text, f'<ir_version: 10, opset_import: ["" : {at}]>')
     return standard_opset(eqsat.optimize(model, opset=wanted, target=target, verify=False).model.opset_import)
 
 
 def test_the_latest_opset_is_that_of_the_target() -> None:
     assert opset(17, "latest") == 24
     assert opset(17, "latest", "launches") >= NEWEST
+
+
+@pytest.mark.parametrize(("operator", "at", "latest"), [("Tanh", 17, 24), ("Elu", 17, 21), ("Elu", 22, 24)])
+def test_no_operator_loses_its_kernel(operator: str, at: int, latest: int) -> None:
+    """ONNX Runtime's CUDA provider has no kernel for an Elu of opset 22. A model of that opset has nothing to lose."""
+    plain = f"g (float[2, 3] x) => (float[2, 3] y) {{ y = {operator}(x) }}"
+    inside = f"""g (float[2, 3] x, bool c) => (float[2, 3] y) {{
+        y = If(c) <then_branch = t () => (float[2, 3] a) {{ a = {operator}(x) }}, else_branch = e () => (float[2, 3] b) {{ b = Neg(x) }}> }}"""
+    assert [opset(at, "latest", "onnxruntime-cuda", text) for text in (plain, inside)] == [latest, latest]
 
 
 def test_a_later_opset_stays() -> None:
