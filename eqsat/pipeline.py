@@ -29,7 +29,6 @@ from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import model_bytes
-from eqsat.model.imports import standard_opset
 from eqsat.model.known_versions import newer_ir
 from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
@@ -182,8 +181,7 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     check_dimensions(proto, settings.assume_dims)
     place = folder if weights is None else weights.folder
     model = normalize(proto, place, path)
-    latest = target.latest_for(count_operators(proto), standard_opset(proto.opset_import))
-    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, latest)
+    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, lambda opset: target.latest_for(count_operators(proto), opset))
     model = model if wanted is proto else normalize(wanted, place, path)
     return Original(proto, model, folder, path, source, stripped, [note] if note else [], weights)
 

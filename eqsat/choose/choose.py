@@ -26,7 +26,7 @@ from eqsat.facts.fact import UNKNOWN, Fact, byte_size
 from eqsat.frozen import frozen, mutable
 from eqsat.model.tensors import dense_bytes
 from eqsat.runtime.worker import Worker
-from eqsat.terms.reading import buildable
+from eqsat.terms.reading import buildable, reached
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 
 _WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
@@ -204,13 +204,13 @@ class Chooser:
         spent = 0.0
         portions: list[Portion] = []
         for number, group in enumerate(groups):
-            reached = _reached(group.roots, places_of, nodes, within, number)
-            initial = self._initial(group, reached)
+            needed = _needed(group.roots, places_of, nodes, within, number)
+            initial = self._initial(group, needed)
             hidden = twins.difference(initial.values())
-            places = sorted(place for eclass in reached for place in places_of.get(eclass, ()) if within[place] >> number & 1 and place not in hidden)
+            places = sorted(place for eclass in needed for place in places_of.get(eclass, ()) if within[place] >> number & 1 and place not in hidden)
             graph = Graph(classes, nodes, group.roots)
             before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
-            portions.append(Portion(graph, places, reached, initial, before))
+            portions.append(Portion(graph, places, needed, initial, before))
 
         def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
             nonlocal spent
@@ -365,16 +365,9 @@ def _sketched(portion: Portion) -> float:
     return extract(portion.excerpt()[0], method="tree").resources[0]
 
 
-def _reached(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:
+def _needed(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:
     """Returns the classes that the roots of a group may need, those without a way included."""
-    reached: set[int] = set()
-    stack = list(roots)
-    while stack:
-        eclass = stack.pop()
-        if eclass not in reached:
-            reached.add(eclass)
-            stack += [child for place in places_of.get(eclass, ()) if within[place] >> group & 1 for child in nodes[place].children]
-    return reached
+    return reached(roots, lambda eclass: [child for place in places_of.get(eclass, ()) if within[place] >> group & 1 for child in nodes[place].children])
 
 
 def _twins(nodes: Sequence[Node]) -> set[int]:

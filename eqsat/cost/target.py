@@ -42,7 +42,9 @@ class Rates:
 
 @frozen
 class Expanded:
-    """The versions of an operator that the runtime runs as the nodes of its definition."""
+    """The versions of an operator that the runtime runs as the nodes of its definition, or on another
+    device.
+    """
 
     version: int  # the first such version
     launches: int  # launches more than those of the kernel
@@ -170,9 +172,10 @@ class Target:
         """Returns the opset of `--opset latest` for a model of these operators at an opset; None if the
         target names none. No operator loses its kernel by a newer version of it.
         """
+        if self.latest is None:
+            return None
         described = (self.operators[key].expanded for key in keys if key in self.operators)
-        lost = [found.version for found in described if found is not None and found.version > opset]
-        return min(*lost, self.latest + 1) - 1 if lost and self.latest is not None else self.latest
+        return min([self.latest, *(found.version - 1 for found in described if found is not None and found.version > opset)])
 
 
 def shipped_targets() -> tuple[str, ...]:

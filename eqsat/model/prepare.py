@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import onnx
 from onnx import helper
@@ -66,18 +66,22 @@ def _without_adapter(failure: str) -> str:
     return f"onnx converts no {name} {direction.lower()} opset {version}; another --opset may do, and without it the model keeps its own"
 
 
-def convert(proto: onnx.ModelProto, opset: str | int, best: int | None = None) -> onnx.ModelProto:
+def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int | None]) -> onnx.ModelProto:
     """Convert `proto` to an opset of the default domain.
 
-    `opset` is "keep", "latest" or a number. The latest is the `best` one, or else the newest that
-    onnx and ONNX Runtime both know; a model of a later one keeps its own.
+    `opset` is "keep", "latest" or a number. The latest is the `best` one for a model of its opset,
+    or else the newest that onnx and ONNX Runtime both know; a model of a later one keeps its own.
     """
     if opset == "keep":
         return proto
     if opset != "latest" and not _OPSET.fullmatch(str(opset)):
         raise InputError(f"an opset is 'keep', 'latest' or a number, not '{opset}'")
     newest: int = shared().call("eqsat.runtime.onnx_passes:newest_opset")
-    wanted = max(standard_opset(proto.opset_import), min(newest, best or newest)) if opset == "latest" else int(opset)
+    if opset == "latest":
+        own = standard_opset(proto.opset_import)
+        wanted = max(own, min(newest, best(own) or newest))
+    else:
+        wanted = int(opset)
     if not 7 <= wanted <= newest:
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
     if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] == [wanted]:

@@ -16,6 +16,7 @@ from itertools import accumulate
 from eqsat.egraph.encode import Encoding
 from eqsat.facts.fact import Fact
 from eqsat.frozen import frozen
+from eqsat.terms.reading import reached
 from eqsat.terms.terms import CONS, INPUT, PROJECTION, Term
 
 _CONTRACTIONS = frozenset({"Conv", "ConvTranspose", "Einsum", "Gemm", "MatMul"})
@@ -144,7 +145,7 @@ class Cutter:
             for term in terms:
                 if term.head == PROJECTION and first(term.children[0]) in encoding.nodes:
                     self._node_of[reference] = first(term.children[0])
-        alive = self._reached(self._roots)
+        alive = reached(self._roots, self.definitions.children)
         self._values: dict[int, list[int]] = {}
         for reference, node in self._node_of.items():
             if reference in alive:
@@ -266,16 +267,6 @@ class Cutter:
                 if size <= _CONE:
                     cones[node] = size
         return set(cones)
-
-    def _reached(self, roots: Iterable[int]) -> set[int]:
-        reached: set[int] = set()
-        stack = list(roots)
-        while stack:
-            reference = stack.pop()
-            if reference not in reached:
-                reached.add(reference)
-                stack += self.definitions.children(reference)
-        return reached
 
     def _is_lawless(self, node: int) -> bool:
         """Tells whether no rule sees a node, or its results differ from call to call."""

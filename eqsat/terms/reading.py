@@ -48,6 +48,18 @@ def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]
     return tuple(facts)
 
 
+def reached(roots: Iterable[int], below: Callable[[int], Iterable[int]]) -> set[int]:
+    """Returns the roots and all that is below them; `below` gives what is right below one."""
+    found: set[int] = set()
+    waiting = list(roots)
+    while waiting:
+        current = waiting.pop()
+        if current not in found:
+            found.add(current)
+            waiting += below(current)
+    return found
+
+
 def buildable(terms: Iterable[Term], given: Container[int]) -> dict[int, Term]:
     """Returns, by class, a term whose children are all given or buildable.
 

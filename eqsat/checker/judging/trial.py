@@ -30,7 +30,7 @@ from eqsat.model.read import normalize
 from eqsat.model.tensors import ContentIndex, from_array
 from eqsat.operators import to_attributes
 from eqsat.terms.derivation import Derivation
-from eqsat.terms.reading import buildable, term_attributes, term_inputs, term_outputs
+from eqsat.terms.reading import buildable, reached, term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import CONSTANT, INPUT, LITERAL, PROJECTION, Literal, Term, Terms
 from eqsat.traits import NEWEST
 
@@ -154,18 +154,8 @@ class _Sides:
 
     def sources(self, roots: Sequence[int]) -> set[int]:
         """The numbers of the instances whose inputs the classes are written of."""
-        found: set[int] = set()
-        seen: set[int] = set()
-        waiting = list(roots)
-        while waiting:
-            eclass = waiting.pop()
-            if eclass not in seen:
-                seen.add(eclass)
-                term = self.terms[eclass]
-                waiting += term.children
-                if term.head == INPUT:
-                    found.add(int(self.names[term.data[0]].partition(".")[0]))
-        return found
+        terms = (self.terms[eclass] for eclass in reached(roots, lambda eclass: self.terms[eclass].children))
+        return {int(self.names[term.data[0]].partition(".")[0]) for term in terms if term.head == INPUT}
 
     def model(self, instance: Instance, number: int, roots: Sequence[int]) -> onnx.ModelProto:
         result = onnx.ModelProto()
