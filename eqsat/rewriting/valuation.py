@@ -26,7 +26,9 @@ from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
 from eqsat.garbage import MANY
+from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import written_bytes
+from eqsat.model.halves import half_of, has_halves, in_halves, in_single
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
 from eqsat.model.stand_ins import with_stand_ins
@@ -198,7 +200,7 @@ class Valuation:
         """Returns the price of each node that runs. The message has stand-ins for large weights."""
         if self.asks:
             try:
-                data = own_graph(message, zeros, *self._surroundings(model, folder), self.worker, self.target.layouts)
+                data = self._of_halves(model, folder, message, zeros) or self._asked(model, folder, message, zeros)
                 self._loads = True
                 return self._sized(data, faint)
             except (NoGraph, ValueError) as error:
@@ -206,6 +208,22 @@ class Valuation:
                     raise NoGraph(str(error)) from None
                 self.asks = False
         return self._as_written(model, faint)
+
+    def _asked(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> bytes:
+        """Returns the graph that the runtime makes of a model; the message is the model with stand-ins."""
+        return own_graph(message, zeros, *self._surroundings(model, folder), self.worker, self.target.layouts)
+
+    def _of_halves(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> bytes:
+        """Returns the graph that another device than a CPU makes of a model with 16-bit floats; empty if
+        there are none, if their elements are elsewhere, or if the runtime refuses the model in float32.
+        """
+        if self.target.layouts or not has_halves(model) or (not zeros and has_external_data(model)):
+            return b""
+        with suppress(NoGraph, NativeFailure):
+            typed = inferred(light(model))
+            if half := half_of(typed):
+                return in_halves(self._asked(model, folder, *in_single(message, zeros, typed, half)), half)
+        return b""
 
     def multiply_adds(self, model: onnx.ModelProto) -> float:
         """Returns the multiply-adds of a model's own nodes. Those of the runtime's graph count the

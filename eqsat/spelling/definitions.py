@@ -4,7 +4,8 @@
 spelled as ONNX Runtime recognizes them: it runs each definition as one kernel. So whoever chooses
 the operator gets that kernel at any opset.
 
-Each definition holds for float32. It computes the same as its operator in real arithmetic.
+Each definition holds for float32, that of RMSNormalization for 16 bits as well, where it rounds in the
+same places. It computes the same as its operator in real arithmetic.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def define(operator: Operator, attributes: Attributes, facts: Sequence[Fact | No
     The arguments are as in `write`.
     """
     rule = _DEFINITIONS.get(operator.name) if operator.standard else None
-    if rule is None or outputs != 1 or any(fact is None or fact.dtype != TensorProto.FLOAT for fact in facts):
+    dtypes = {0 if fact is None else fact.dtype for fact in facts}
+    if rule is None or outputs != 1 or len(dtypes) != 1 or not dtypes <= _DTYPES.get(operator.name, _SINGLE):
         return None
     draft = _Draft(facts, {**read_attributes(operator, ()), **attributes}, opset)
     try:
@@ -114,9 +116,13 @@ def _layer_normalization(draft: _Draft) -> None:
 
 
 def _rms_normalization(draft: _Draft) -> None:
-    """The tensor over the root of its mean square, times a scale."""
-    square = draft.node("ReduceMean", draft.node("Pow", 0, _number(2.0)), draft.last_axis())
-    draft.node("Mul", draft.node("Div", 0, draft.root(square)), 1)
+    """The tensor over the root of its mean square, in single precision, times a scale."""
+    x, scale = draft.facts
+    assert x is not None and scale is not None
+    wide = 0 if x.dtype == TensorProto.FLOAT else draft.node("Cast", 0, to=int(TensorProto.FLOAT))
+    square = draft.node("ReduceMean", draft.node("Pow", wide, _number(2.0)), draft.last_axis())
+    normal = draft.node("Div", wide, draft.root(square))
+    draft.node("Mul", normal if x.dtype == TensorProto.FLOAT else draft.node("Cast", normal, to=scale.dtype), 1)
 
 
 _DEFINITIONS: dict[str, Callable[[_Draft], None]] = {
@@ -124,6 +130,10 @@ _DEFINITIONS: dict[str, Callable[[_Draft], None]] = {
     "LayerNormalization": _layer_normalization,
     "RMSNormalization": _rms_normalization,
 }
+
+_SINGLE = frozenset({int(TensorProto.FLOAT)})
+_DTYPES = {"RMSNormalization": _SINGLE | {int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)}}
+"""The data types for which an operator has its definition, if not for float32 alone."""
 
 DEFINED = tuple(_DEFINITIONS)
 """The operators that have a definition."""

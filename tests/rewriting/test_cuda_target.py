@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import eqsat
 from eqsat.cost.target import load_target
 from eqsat.egraph.phases import load
+from eqsat.rewriting.valuation import Valuation
+from eqsat.runtime.worker import shared
 from tests.rules.examples_attention import EXAMPLES
 from tests.support.models import operators, parse, weighted
 
@@ -53,3 +57,37 @@ def test_convs_are_not_priced_in_the_blocked_layout() -> None:
 def test_a_guard_is_a_threshold_where_there_is_a_kernel_for_it(opset: int, thresholds: int) -> None:
     model = EXAMPLES["guards of layers become thresholds"].model(opset)
     assert operators(eqsat.optimize(model, target=CUDA).model)["ThresholdedRelu"] == thresholds
+
+
+@pytest.mark.parametrize("half", [TensorProto.FLOAT16, TensorProto.BFLOAT16])
+def test_halves_run_as_float32_does(half: int) -> None:
+    """The CPU provider has no kernels for them, puts Casts around nodes, and fuses less."""
+    text = """g (float[1, 16, 64] x, float[1, 16, 64] r) => (float[1, 16, 64] y)
+    {
+        a = Add (x, r)  n = LayerNormalization <axis = -1> (a, s, t)  m = MatMul (n, w)  b = Softmax <axis = -1> (m)  y = Neg (b)
+    }"""
+    single = weighted(text, s=weight(64), t=weight(64), w=weight(64, 64))
+    other = onnx.ModelProto.FromString(single.SerializeToString())
+    for info in (*other.graph.input, *other.graph.output):
+        info.type.tensor_type.elem_type = half
+    for tensor in other.graph.initializer:
+        halves = numpy_helper.to_array(tensor).astype(helper.tensor_dtype_to_np_dtype(half))
+        tensor.CopyFrom(numpy_helper.from_array(halves, tensor.name))
+    first, second = (Valuation(load_target(CUDA), "time", {}, None, shared()).figures(model, None).totals for model in (single, other))
+    assert second.launches == first.launches == 4
+    assert second.bytes == first.bytes / 2 and second.seconds <= first.seconds
+
+
+@pytest.mark.parametrize(("opset", "kept"), [(23, {"RMSNormalization": 1}), (17, None)])
+def test_a_norm_of_halves_in_single_precision_is_one_kernel(opset: int, kept: dict[str, int] | None) -> None:
+    text = f"""<ir_version: 8, opset_import: ["": {opset}]>
+    g (float16[2, 16, 64] x) => (float16[2, 16, 64] y) <float two = {{2}}, float tiny = {{0.00001}}, int64[1] last = {{-1}}>
+    {{
+        w = Cast <to = 1> (x)  p = Pow (w, two)  m = {"ReduceMean (p, last)" if opset > 17 else "ReduceMean <axes = [-1]> (p)"}
+        e = Add (m, tiny)  r = Sqrt (e)  i = Reciprocal (r)  n = Mul (w, i)  h = Cast <to = 10> (n)  y = Mul (s, h)
+    }}"""
+    model = weighted(text)
+    model.graph.initializer.append(numpy_helper.from_array(weight(64).astype(np.float16), "s"))
+    result = eqsat.optimize(model, target=CUDA)
+    assert result.report["cost"]["after"]["launches"] == 1 < result.report["cost"]["before"]["launches"]
+    assert kept is None or operators(result.model) == kept

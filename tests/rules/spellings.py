@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import numpy_helper
@@ -22,7 +23,7 @@ from tests.support.models import parse
 _HEADING = re.compile(r"\[(.+): (\w+)(?:, (.+))?\]")
 _LINE = re.compile(r"(\d+) ([^:;>]+?)(?: -> ([^:;]+?))?((?:; [^:;]+)*): (.*?)(?: \| (.*))?")
 _CONSTANT = re.compile(r"\{(?:(\w+): )?([^}]*)\}|\?\[([^\]]*)\]")
-_TYPES = {"float": np.float32, "float16": np.float16, "double": np.float64, "int64": np.int64}
+_TYPES = {"float": np.float32, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "double": np.float64, "int64": np.int64}
 
 
 @dataclass(frozen=True)

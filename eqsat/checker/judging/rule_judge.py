@@ -19,6 +19,11 @@ Values decide nothing if some step may have underflowed.
 `real`: as `finite`. Then NaN and infinities are put into the values, one and two at a time
 (eqsat/checker/judging/specials.py).
 
+A Cast of one side may round a float, as the definition of an operator on the other side does, such as
+LayerNormalization with its `stash_type`. Computed in double precision, that operator does not round.
+Then the sides may differ as reals, but are equal all the same if our kernels, which follow the
+definitions step by step, compute equal bits in the declared types.
+
 Integers and truth values are compared by bits under each label.
 """
 
@@ -88,6 +93,15 @@ def _judged(case: Case, label: Label, seed: int, share: int | None) -> Verdict:
         return Verdict(Outcome.DIFFERENT, Kind.FAILS, f"the right side is illegal: {error}")
     except Unsupported as error:
         return Verdict(Outcome.UNDECIDED, reason=str(error))
+    found = _compared(case, left, right, seed, share, label)
+    if label is not Label.EXACT and found.kind is Kind.VALUE and (left.narrows or right.narrows):
+        bits = _compared(case, left, right, seed, share, None)
+        return bits if bits.outcome is Outcome.EQUAL else found
+    return found
+
+
+def _compared(case: Case, left: Program, right: Program, seed: int, share: int | None, label: Label | None) -> Verdict:
+    """The verdict on the sides; without a label, on the bits that our own kernels compute."""
     try:
         return _Comparison(case, left, right, seed, share).verdict(label)
     except _Refuted as refuted:
@@ -125,11 +139,11 @@ class _Comparison:
         self._plain = is_plain((left, right), case.free)
         self._finite = is_finite((left, right), case.free)
 
-    def verdict(self, label: Label) -> Verdict:
-        """The verdict; raises `_Refuted` for a difference."""
+    def verdict(self, label: Label | None) -> Verdict:
+        """The verdict as in `_compared`; raises `_Refuted` for a difference."""
         self._compare_types()
-        if label is Label.EXACT:
-            self._judge_bits()
+        if label in (Label.EXACT, None):
+            self._judge_bits(by_runtimes=label is Label.EXACT)
         else:
             self._judge_reals(label)
         if not self._rounds:
@@ -138,12 +152,12 @@ class _Comparison:
             return Verdict(Outcome.UNDECIDED, reason=f"no values decide anything of {', '.join(sorted(self._undecided))}", rounds=self._rounds)
         return Verdict(Outcome.EQUAL, rounds=self._rounds)
 
-    def _judge_bits(self) -> None:
-        runtimes = Runtimes(self._case, self._sides.left, self._sides.right)
+    def _judge_bits(self, by_runtimes: bool) -> None:
+        runtimes = Runtimes(self._case, self._sides.left, self._sides.right) if by_runtimes else None
         ran: set[Style] = set()
         for feeds, run, style in self._draws(_EXACT_STYLES, Mode.BITS):
             self._compare_bits(feeds, run, style)
-            if style in _RUN - ran:
+            if runtimes is not None and style in _RUN - ran:
                 ran.add(style)
                 self._compare_runtimes(runtimes, feeds, run, style)
 

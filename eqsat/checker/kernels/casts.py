@@ -35,6 +35,11 @@ _PLAIN = frozenset(_HOLDERS) | frozenset(
 )
 
 
+def rounds_floats(source: int, target: int) -> bool:
+    """Whether a cast between two floating-point types rounds."""
+    return source in _HOLDERS and target in _HOLDERS and target not in _HOLDERS[source]
+
+
 def _cast(call: Call) -> list[Array]:
     x, source, target = call.input(0), call.dtype(0), call.results[0]
     if source not in _PLAIN or target not in _PLAIN:

@@ -23,6 +23,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 
 from eqsat.checker.kernels import foreign, reference
 from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float, some
+from eqsat.checker.kernels.casts import rounds_floats
 from eqsat.checker.kernels.noise import Noise
 from eqsat.contributed import DOMAINS, register
 from eqsat.model.model import BODY_TYPES
@@ -148,6 +149,11 @@ class Program:
         """The floating-point attributes of all nodes."""
         for step in self._steps:
             yield from (value for value in step.attributes.values() if isinstance(value, float))
+
+    @property
+    def narrows(self) -> bool:
+        """Whether a Cast rounds floats to another floating-point type."""
+        return any(step.operator.name == "Cast" and rounds_floats(step.dtypes[0], step.results[0]) for step in self._steps)
 
     def run(self, feeds: Feeds, mode: Mode, noise: Noise | None = None) -> Run:
         """The outputs for `feeds`, which may redefine constants.
