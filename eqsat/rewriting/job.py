@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,6 +11,7 @@ import onnx
 
 from eqsat.deadline import Deadline
 from eqsat.egraph.phases import Plan
+from eqsat.egraph.schedule import UNFINISHED
 from eqsat.frozen import frozen
 from eqsat.language.library import Library
 from eqsat.language.syntax import Label
@@ -78,6 +80,16 @@ class Job:
     def cuts(self, model: onnx.ModelProto) -> bool:
         """Tells whether a model is so large that it is cut into regions."""
         return self.regions is not None and sum(node.op_type != "Constant" for node in model.graph.node) > self.regions.most
+
+    def unfinished(self, model: onnx.ModelProto) -> Collection[str | None]:
+        """Returns the limits after which a new turn from a model is worth its time. None stands for a turn
+        that no limit ended.
+        """
+        if self.greedy:
+            return (None,)  # it ends at a fixed point, but sees the constants of its result only when they are folded
+        # In regions, rounds end a turn on purpose: more of them would find little for their time, unless each
+        # launch that is left is dear.
+        return UNFINISHED if not self.cuts(model) or self.valuation.target.launch_bound else ("growth",)
 
     @property
     def greedy(self) -> bool:

@@ -22,7 +22,6 @@ from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
 from eqsat.egraph.phases import Phase, Plan
-from eqsat.egraph.schedule import UNFINISHED
 from eqsat.frozen import mutable
 from eqsat.garbage import MANY, give_back
 from eqsat.language.library import Library
@@ -99,10 +98,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         now = frozenset(found.trace.became.get(name, name) for name in kept)
         opens = not found.closed and found.hit not in _STOPS and may_open(found.model)
         opens = opens and _opened(normalize(found.model, model.folder, None), job, most, now) is not found.model
-        # In regions, rounds end a turn on purpose: more of them would find little for their time. The
-        # greedy engine ends at a fixed point, but it sees the constants of its result only when they
-        # are folded.
-        unfinished = (None,) if job.greedy else UNFINISHED if not job.cuts(found.model) else ("growth",)
+        unfinished = job.unfinished(found.model)
         # Rules that hide a Softmax had to wait until it makes no subnormal numbers.
         waited = found.raised and found.hit not in _STOPS and bool(job.valuation.target.hides_softmax)
         if not opens and not ((waited or found.hit in unfinished) and turn < job.plan.turns):

@@ -28,9 +28,9 @@ from eqsat.frozen import frozen, mutable
 from eqsat.garbage import MANY
 from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import written_bytes
-from eqsat.model.halves import half_of, has_halves, in_halves, in_single
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
+from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.raising import raised

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import onnx
 import pytest
@@ -9,9 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 import eqsat
 from eqsat.cost.target import load_target
+from eqsat.deadline import Deadline
 from eqsat.egraph.phases import load
+from eqsat.rewriting.job import Job
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
+from eqsat.settings import Settings
 from tests.rules.examples_attention import EXAMPLES
 from tests.support.models import operators, parse, weighted
 
@@ -44,6 +49,17 @@ def test_a_norm_and_the_sum_before_it_stay_one_kernel() -> None:
 @pytest.mark.parametrize(("target", "rounds"), [(CUDA, 4), ("generic-gpu", 4), ("onnxruntime-cpu", 2)])
 def test_regions_get_more_rounds_where_launches_are_dear(target: str, rounds: int) -> None:
     assert load().in_regions(load_target(target).launch_bound).phases[-1].rounds == rounds
+
+
+@pytest.mark.parametrize(("target", "again"), [(CUDA, {"growth", "rounds"}), ("onnxruntime-cpu", {"growth"})])
+def test_a_cut_model_gets_a_new_turn_after_the_rounds_where_launches_are_dear(target: str, again: set[str]) -> None:
+    job = Job(Settings(), load(), Valuation(load_target(target), "time", {}, None, shared()), Deadline())
+    small = parse("g (float[4] x) => (float[4] y) { y = Neg (x) }")
+    large = onnx.ModelProto.FromString(small.SerializeToString())
+    large.graph.node.extend(helper.make_node("Neg", ["x"], [f"z{place}"]) for place in range(100))
+    assert set(job.unfinished(large)) == again and set(job.unfinished(small)) == {"growth", "rounds"}
+    greedy = replace(job, settings=Settings(engine="greedy"))
+    assert set(greedy.unfinished(large)) == {None}
 
 
 def test_convs_are_not_priced_in_the_blocked_layout() -> None:

@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 
 import eqsat
 from eqsat.facts.fact import Fact
-from eqsat.model.halves import half_of, in_single
+from eqsat.model.single_precision import half_of, in_single
 from eqsat.operators import find_operator, to_attributes
 from eqsat.runtime.onnx_passes import inferred
 from eqsat.runtime.own_graph import own_graph

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
 
-from eqsat.model.halves import half_of, has_halves, in_halves, in_single
+from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.runtime.onnx_passes import inferred
 from eqsat.runtime.own_graph import ZEROS, own_graph
