@@ -291,6 +291,19 @@ EXAMPLES = {
         "shape-cast",
         BOTH,
     ),
+    "Cast before IsInf and IsNaN": Example(
+        "g (float16[N, M] x) => (bool[N, M] y, bool[N, M] z) { a = Cast<to = 1>(x)  y = IsInf(a)  b = Cast<to = 11>(x)  z = IsNaN(b) }",
+        {"IsInf": 1, "IsNaN": 1},
+        "cast-condition[IsInf] cast-condition[IsNaN]",
+        (20, 21),
+    ),
+    "unary operators of a Where between two numbers": Example(
+        "g (bool[N, M] c) => (float16[N, M] y, float[N, M] z) <float a = {1.5}, float[1] b = {2.5}>"
+        " { w = Where(c, a, b)  n = Neg(w)  y = Cast<to = 10>(n)  z = Exp(w) }",
+        {"Where": 2},
+        "where-unary[Cast] where-unary[Exp] where-unary[Neg]",
+        BOTH,
+    ),
     "Cast(ConstantOfShape)": Example(
         "g (float[N, M] x) => (double[N, M] y) { s = Shape(x)  t = ConstantOfShape<value = float[1] {2}>(s)  y = Cast<to = 11>(t) }",
         {"Shape": 1, "Expand": 1},
