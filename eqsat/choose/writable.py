@@ -6,13 +6,15 @@ target must have a kernel for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+from onnx import TensorProto
 
 from eqsat.choose.available import alone, refused
 from eqsat.choose.prices import Prices
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.facts.fact import Fact
+from eqsat.facts.fact import HALVES, Fact
 from eqsat.frozen import frozen
 from eqsat.operators import read_attributes
 from eqsat.runtime.worker import Worker
@@ -89,7 +91,7 @@ def unwritable(prices: Prices, made: Iterable[Term], opset: int, worker: Worker)
             elif model:
                 models.setdefault(model, []).append(term)
     lacking = refused(models, worker)
-    if lacking and not refused(_own_nodes(encoding), worker):
+    if lacking and not refused(_own_nodes(prices), worker):
         found.update(term for model in lacking for term in models[model])
     return found
 
@@ -102,16 +104,28 @@ def _alone(prices: Prices, term: Term, opset: int) -> bytes | None:
     spelled = written(encoding, egraph, term, opset)
     if isinstance(spelled, Written):
         facts = _inputs(encoding, egraph, term)
-        return alone(spelled.operator, spelled.attributes, [source_fact(source, facts) for source in spelled.inputs], _outputs(encoding, term)) or b""
+        inputs = [source_fact(source, facts) for source in spelled.inputs]
+        return alone(spelled.operator, spelled.attributes, _asked(inputs, prices), _outputs(encoding, term)) or b""
     assembled = isinstance(spelled, Definition) and encoding.terms.signatures[term.head].operator.name in prices.target.assembles
     return b"" if assembled else None
 
 
-def _own_nodes(encoding: Encoding) -> Iterator[bytes]:
+def _asked(inputs: Sequence[Fact | None], prices: Prices) -> list[Fact | None]:
+    """Returns the inputs of a node about whose kernel ONNX Runtime's CPU provider is asked. That has few
+    for 16-bit floats, so it is asked about float32 if the target is another device: what that lacks, the
+    target itself tells.
+    """
+    if prices.target.layouts:
+        return list(inputs)
+    return [fact._replace(dtype=int(TensorProto.FLOAT)) if fact is not None and fact.dtype in HALVES else fact for fact in inputs]
+
+
+def _own_nodes(prices: Prices) -> Iterator[bytes]:
     """Yields the single-node models of the original's nodes."""
+    encoding = prices.encoding
     for node in encoding.nodes.values():
         facts = [encoding.fact(name) if name else None for name in node.inputs]
-        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), facts, len(node.outputs))
+        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), _asked(facts, prices), len(node.outputs))
         if model is not None:
             yield model
 

@@ -30,6 +30,7 @@ _INTEGER_KINDS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL INT4 UI
 INTEGERS = frozenset(int(TensorProto.DataType.Value(name)) for name in _INTEGER_KINDS.split())
 _FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
 NUMBERS = INTEGERS | _FLOATS
+HALVES = frozenset({int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 # The bits of one element, for types that pack several elements into a byte.
 PACKED_BITS = {
     int(TensorProto.DataType.Value(name)): bits

@@ -16,13 +16,13 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from eqsat.facts.fact import HALVES
 from eqsat.model.external_data import refer, tensors_of
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
 from eqsat.runtime.own_graph import ZEROS
 
 _FLOAT = int(TensorProto.FLOAT)
-_HALVES = frozenset({int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 _MARK = "eqsat: a Cast to "
 # Attributes whose integer is the data type of the result.
 _TYPED = frozenset({("Cast", "to"), ("EyeLike", "dtype"), ("RandomNormal", "dtype"), ("RandomUniform", "dtype"), ("SequenceEmpty", "dtype")})
@@ -36,9 +36,9 @@ def has_halves(model: onnx.ModelProto) -> bool:
     graphs = list(_graphs(model.graph))
     nodes = [*(node for graph in graphs for node in graph.node), *(node for function in model.functions for node in function.node)]
     return (
-        any(tensor.data_type in _HALVES for tensor in tensors_of(model))
-        or any(not _HALVES.isdisjoint(_types(graph).values()) for graph in graphs)
-        or any(attribute.i in _HALVES for node in nodes for attribute in node.attribute if (node.op_type, attribute.name) in _TYPED)
+        any(tensor.data_type in HALVES for tensor in tensors_of(model))
+        or any(not HALVES.isdisjoint(_types(graph).values()) for graph in graphs)
+        or any(attribute.i in HALVES for node in nodes for attribute in node.attribute if (node.op_type, attribute.name) in _TYPED)
     )
 
 
@@ -47,7 +47,7 @@ def half_of(model: onnx.ModelProto) -> int:
     of its values.
     """
     found = {tensor.data_type for tensor in tensors_of(model)} | {kind for graph in _graphs(model.graph) for kind in _types(graph).values()}
-    halves = found & _HALVES
+    halves = found & HALVES
     return halves.pop() if len(halves) == 1 else 0
 
 
