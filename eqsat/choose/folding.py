@@ -2,24 +2,32 @@
 
 The input is a graph and the names of constant values; the output is their elements. ONNX Runtime
 computes them in the worker process, with its optimizations off, node by node in the declared types.
-Values that it cannot evaluate are left out.
+Values that it cannot evaluate are left out, but for simple ones of bfloat16.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 
 from eqsat.model.model import Constant, Graph, Model, Node, attribute_graphs, function_key
 from eqsat.model.tensors import from_array
+from eqsat.operators import normal_domain
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
+
+if TYPE_CHECKING:
+    from eqsat.runtime.session import Session
 
 _SECONDS = 20.0  # for one call
 _ALL_SECONDS = 60.0  # for all values of a graph; constants are not worth a longer wait
+
+
+# Operators that move elements, or round the exact result of one operation to the nearest number.
+_NEAREST = frozenset("Abs Add Cast Concat Div Expand Identity Mul Neg Reciprocal Reshape Sqrt Squeeze Sub Transpose Unsqueeze".split())
 
 
 class Folding:
@@ -178,21 +186,33 @@ def compute(model: bytes, names: list[str], folder: str | None) -> list[Any]:
 
     ONNX Runtime computes them, so their bits are the runtime's.
     """
-    from eqsat.runtime.session import open_runtime
-
-    return open_runtime(model, folder).run({}, names)
+    return _session(model, folder).run({}, names)
 
 
 def compute_results(models: list[bytes], folder: str | None) -> list[Any]:
     """Returns the results of models without inputs, None for each that the runtime refuses. Their
     external data are in `folder`. Runs in the worker.
     """
-    from eqsat.runtime.session import open_runtime
-
     found: list[Any] = []
     for model in models:
         try:
-            found += open_runtime(model, folder).run({}, ["result"])
+            found += _session(model, folder).run({}, ["result"])
         except Exception:
             found.append(None)
     return found
+
+
+def _session(model: bytes, folder: str | None) -> Session:
+    """Returns a session of a model. Raises ONNX Runtime's exception if it refuses the model, except for
+    lack of kernels for bfloat16: then the reference computes what has no other result than the nearest one.
+    """
+    from eqsat.runtime.session import ReferenceSession, open_runtime
+
+    try:
+        return open_runtime(model, folder)
+    except Exception:
+        graph = onnx.ModelProto.FromString(model).graph
+        halves = any(tensor.data_type == onnx.TensorProto.BFLOAT16 for tensor in graph.initializer)
+        if not halves or not all(node.op_type in _NEAREST and normal_domain(node.domain) == "" for node in graph.node):
+            raise
+        return ReferenceSession(model, folder)

@@ -12,6 +12,7 @@ from onnx import TensorProto
 
 from eqsat.choose.available import alone, refused
 from eqsat.choose.prices import Prices
+from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.fact import HALVES, Fact
@@ -105,17 +106,17 @@ def _alone(prices: Prices, term: Term, opset: int) -> bytes | None:
     if isinstance(spelled, Written):
         facts = _inputs(encoding, egraph, term)
         inputs = [source_fact(source, facts) for source in spelled.inputs]
-        return alone(spelled.operator, spelled.attributes, _asked(inputs, prices), _outputs(encoding, term)) or b""
+        return alone(spelled.operator, spelled.attributes, asked(inputs, prices.target), _outputs(encoding, term)) or b""
     assembled = isinstance(spelled, Definition) and encoding.terms.signatures[term.head].operator.name in prices.target.assembles
     return b"" if assembled else None
 
 
-def _asked(inputs: Sequence[Fact | None], prices: Prices) -> list[Fact | None]:
+def asked(inputs: Sequence[Fact | None], target: Target) -> list[Fact | None]:
     """Returns the inputs of a node about whose kernel ONNX Runtime's CPU provider is asked. That has few
     for 16-bit floats, so it is asked about float32 if the target is another device: what that lacks, the
     target itself tells.
     """
-    if prices.target.layouts:
+    if target.layouts:
         return list(inputs)
     return [fact._replace(dtype=int(TensorProto.FLOAT)) if fact is not None and fact.dtype in HALVES else fact for fact in inputs]
 
@@ -125,7 +126,7 @@ def _own_nodes(prices: Prices) -> Iterator[bytes]:
     encoding = prices.encoding
     for node in encoding.nodes.values():
         facts = [encoding.fact(name) if name else None for name in node.inputs]
-        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), _asked(facts, prices), len(node.outputs))
+        model = alone(node.operator, read_attributes(node.operator, node.proto.attribute), asked(facts, prices.target), len(node.outputs))
         if model is not None:
             yield model
 

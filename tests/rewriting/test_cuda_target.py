@@ -10,9 +10,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import eqsat
+from eqsat.choose.writable import asked
 from eqsat.cost.target import load_target
 from eqsat.deadline import Deadline
 from eqsat.egraph.phases import load
+from eqsat.facts.fact import Fact
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
@@ -107,3 +109,27 @@ def test_a_norm_of_halves_in_single_precision_is_one_kernel(opset: int, kept: di
     result = eqsat.optimize(model, target=CUDA)
     assert result.report["cost"]["after"]["launches"] == 1 < result.report["cost"]["before"]["launches"]
     assert kept is None or operators(result.model) == kept
+
+
+def test_a_cpu_is_asked_about_the_kernels_of_a_gpu_in_float32() -> None:
+    halves = [Fact(dtype=TensorProto.BFLOAT16), None, Fact(dtype=TensorProto.FLOAT16), Fact(dtype=TensorProto.INT64)]
+    single = [Fact(dtype=TensorProto.FLOAT), None, Fact(dtype=TensorProto.FLOAT), Fact(dtype=TensorProto.INT64)]
+    assert asked(halves, load_target(CUDA)) == single
+    assert asked(halves, load_target("onnxruntime-cpu")) == halves
+
+
+def test_attention_of_bfloat16_is_one_kernel() -> None:
+    sizes = "[1, 2, 64, 64]"
+    model = parse(f"""<ir_version: 10, opset_import: ["": 23]>
+    g (bfloat16{sizes} q, bfloat16{sizes} k, bfloat16{sizes} v) => (bfloat16{sizes} y)
+    {{
+        t = Transpose <perm = [0, 1, 3, 2]> (k)  s = MatMul (q, t)  p = Softmax <axis = -1> (s)  y = MatMul (p, v)
+    }}""")
+    assert operators(eqsat.optimize(model, target=CUDA, verify=False).model) == {"Attention": 1}
+
+
+def test_silu_keeps_to_the_kernel_that_the_runtime_makes_of_it() -> None:
+    model = parse("""<ir_version: 10, opset_import: ["": 24]>
+    g (float[8, 64] x) => (float[8, 64] y) { a = Neg (x)  s = Sigmoid (a)  m = Mul (a, s)  y = Neg (m) }""")
+    result = eqsat.optimize(model, target=CUDA)
+    assert "Swish" not in operators(result.model) and result.report["cost"]["after"]["launches"] <= 3

@@ -291,6 +291,12 @@ EXAMPLES = {
         "shape-cast",
         BOTH,
     ),
+    "the largest of bfloat16 may be found in single precision": Example(
+        "g (bfloat16[N, 8] x) => (bfloat16[N, 1] y) <int64[1] a = {1}> { y = ReduceMax(x, a) }",
+        {"ReduceMax": 1},
+        "cast-extreme[ReduceMax]",
+        (18, 21),
+    ),
     "Cast before IsInf and IsNaN": Example(
         "g (float16[N, M] x) => (bool[N, M] y, bool[N, M] z) { a = Cast<to = 1>(x)  y = IsInf(a)  b = Cast<to = 11>(x)  z = IsNaN(b) }",
         {"IsInf": 1, "IsNaN": 1},
