@@ -20,6 +20,7 @@ from eqsat.facts.fact import HALVES
 from eqsat.model.external_data import refer, tensors_of
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
+from eqsat.operators import normal_domain
 from eqsat.runtime.own_graph import ZEROS
 
 _FLOAT = int(TensorProto.FLOAT)
@@ -116,10 +117,10 @@ def _mark_casts(graph: onnx.GraphProto, known: Mapping[str, int], half: int) -> 
     for node in graph.node:
         if node.op_type == "Constant":
             constants.update(node.output)
-        if node.op_type != "Cast" or node.domain not in ("", "ai.onnx") or node.input[0] in constants:
+        if node.op_type != "Cast" or normal_domain(node.domain) or len(node.input) != 1 or node.input[0] in constants:
             continue  # of a constant, another number would come of it
         target = next((attribute.i for attribute in node.attribute if attribute.name == "to"), 0)
-        if {known.get(node.input[0]), target} == {half, _FLOAT} and not _is_within(node, target, readers, makers):
+        if {known.get(node.input[0]), target} == {half, _FLOAT} and len(node.output) == 1 and not _is_within(node, target, readers, makers):
             node.op_type, node.name = "Atan", f"{_MARK}{target} for {node.output[0]}"
             del node.attribute[:]
 
