@@ -57,7 +57,7 @@ def in_single(message: bytes, zeros: int, typed: onnx.ModelProto, half: int) -> 
     `half`. `typed` is the same model with the types of its values.
     """
     model = onnx.ModelProto.FromString(message)
-    known = {name: kind for graph in _graphs(typed.graph) for name, kind in _types(graph).items()}
+    known = _known(typed)
     for graph in _graphs(model.graph):
         _mark_casts(graph, known, half)
         _retype_results(graph.node, half)
@@ -72,11 +72,12 @@ def in_single(message: bytes, zeros: int, typed: onnx.ModelProto, half: int) -> 
     return model.SerializeToString(), zeros
 
 
-def in_halves(message: bytes, half: int) -> bytes:
+def in_halves(message: bytes, typed: onnx.ModelProto, half: int) -> bytes:
     """Returns a runtime's graph of what `in_single` returned, with the data type `half` in place of
-    float32.
+    float32, but for values that are float32 in the model itself.
     """
     model = onnx.ModelProto.FromString(message)
+    single = {name for name, kind in _known(typed).items() if kind == _FLOAT}
     for graph in _graphs(model.graph):
         for node in graph.node:
             if node.op_type == "Atan" and node.name.startswith(_MARK):
@@ -84,9 +85,10 @@ def in_halves(message: bytes, half: int) -> bytes:
                 node.op_type = "Cast"
                 node.attribute.append(helper.make_attribute("to", target))
         for info in (*graph.input, *graph.output, *graph.value_info):
-            _retype(info.type, _FLOAT, half)
+            if info.name not in single:
+                _retype(info.type, _FLOAT, half)
         for tensor in graph.initializer:
-            if tensor.data_type == _FLOAT:
+            if tensor.data_type == _FLOAT and tensor.name not in single:
                 _narrow(tensor, half)
     return model.SerializeToString()
 
@@ -103,6 +105,11 @@ def _types(graph: onnx.GraphProto) -> dict[str, int]:
     """The data types that a graph declares, by value."""
     found = {info.name: info.type.tensor_type.elem_type for info in (*graph.input, *graph.output, *graph.value_info)}
     return found | {tensor.name: tensor.data_type for tensor in graph.initializer}
+
+
+def _known(typed: onnx.ModelProto) -> dict[str, int]:
+    """The data types of all values, by name."""
+    return {name: kind for graph in _graphs(typed.graph) for name, kind in _types(graph).items()}
 
 
 def _mark_casts(graph: onnx.GraphProto, known: Mapping[str, int], half: int) -> None:

@@ -222,7 +222,7 @@ class Valuation:
         with suppress(NoGraph, NativeFailure):
             typed = inferred(light(model))
             if half := half_of(typed):
-                return in_halves(self._asked(model, folder, *in_single(message, zeros, typed, half)), half)
+                return in_halves(self._asked(model, folder, *in_single(message, zeros, typed, half)), typed, half)
         return b""
 
     def multiply_adds(self, model: onnx.ModelProto) -> float:

@@ -58,7 +58,7 @@ def of_device(given: onnx.ModelProto) -> onnx.ModelProto:
     typed = inferred(given)
     half = half_of(typed)
     message, zeros = in_single(*with_stand_ins(given), typed, half)
-    return onnx.ModelProto.FromString(in_halves(own_graph(message, zeros, None, None, {}, 64, shared(), layouts=False), half))
+    return onnx.ModelProto.FromString(in_halves(own_graph(message, zeros, None, None, {}, 64, shared(), layouts=False), typed, half))
 
 
 @pytest.mark.parametrize("half", HALVES)
@@ -66,7 +66,8 @@ def test_nodes_are_fused_as_in_float32_and_casts_stay(half: str) -> None:
     found = of_device(model(LAYER, half, scale=np.ones(8), root=math.sqrt(2), one=1.0, half=0.5))
     assert [node.op_type for node in found.graph.node] == ["SimplifiedLayerNormalization", "Gelu", "Cast", "Add", "Softmax", "Cast"]
     assert [node.attribute[0].i for node in found.graph.node if node.op_type == "Cast"] == [TensorProto.FLOAT, HALVES[half]]
-    assert {info.type.tensor_type.elem_type for info in (*found.graph.input, *found.graph.output, *found.graph.value_info)} == {HALVES[half]}
+    types = {info.name: info.type.tensor_type.elem_type for info in (*found.graph.input, *found.graph.output, *found.graph.value_info)}
+    assert types == {"x": HALVES[half], "s": HALVES[half], "g": HALVES[half], "y": HALVES[half], **dict.fromkeys(["mask", "c", "d", "f"], TensorProto.FLOAT)}
 
 
 @pytest.mark.parametrize("half", HALVES)
