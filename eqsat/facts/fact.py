@@ -28,8 +28,8 @@ Part = TypeVar("Part")
 
 _INTEGER_KINDS = "INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64 BOOL INT4 UINT4 INT2 UINT2"
 INTEGERS = frozenset(int(TensorProto.DataType.Value(name)) for name in _INTEGER_KINDS.split())
-_FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
-NUMBERS = INTEGERS | _FLOATS
+FLOATS = frozenset(int(TensorProto.DataType.Value(name)) for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split())
+NUMBERS = INTEGERS | FLOATS
 HALVES = frozenset({int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 # The bits of one element, for types that pack several elements into a byte.
 PACKED_BITS = {
@@ -226,9 +226,9 @@ def from_array(array: Array) -> Fact:
     ints, floats, uniform = None, None, _uniform(array)
     if dtype in INTEGERS and array.size <= INT_LIMIT:
         ints = tuple(whole(int(element)) for element in array.ravel())
-    elif dtype in _FLOATS and array.size <= _FLOAT_LIMIT:
+    elif dtype in FLOATS and array.size <= _FLOAT_LIMIT:
         floats = _little_endian(array.ravel()).tobytes()
-    return Fact(dtype, array.shape, True, ints, uniform, None, floats, doubled=dtype in _FLOATS and uniform is None and _doubled(array))
+    return Fact(dtype, array.shape, True, ints, uniform, None, floats, doubled=dtype in FLOATS and uniform is None and _doubled(array))
 
 
 def from_tensor(tensor: TensorProto) -> Fact:

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from eqsat.facts.fact import HALVES
+from eqsat.facts.fact import FLOATS, HALVES
 from eqsat.model.external_data import refer, tensors_of
 from eqsat.model.model import attribute_graphs
 from eqsat.model.tensors import tensor_bytes
@@ -43,6 +43,12 @@ def has_halves(model: onnx.ModelProto) -> bool:
     )
 
 
+def needs_its_files(model: onnx.ModelProto) -> bool:
+    """Tells whether a model has external data that may decide sizes: those that are no floats."""
+    external = (tensor for tensor in tensors_of(model) if tensor.data_location == TensorProto.EXTERNAL)
+    return any(tensor.data_type not in FLOATS for tensor in external)
+
+
 def half_of(model: onnx.ModelProto) -> int:
     """Returns the data type of a model's halves; 0 if it has none, or both kinds. `model` has the types
     of its values.
@@ -54,7 +60,7 @@ def half_of(model: onnx.ModelProto) -> int:
 
 def in_single(message: bytes, zeros: int, typed: onnx.ModelProto, half: int) -> tuple[bytes, int]:
     """Returns a message of `with_stand_ins`, and its zeros, with float32 in place of the data type
-    `half`. `typed` is the same model with the types of its values.
+    `half`. `typed` is the same model with the types of its values. All external data become zeros.
     """
     model = onnx.ModelProto.FromString(message)
     known = _known(typed)
@@ -68,7 +74,9 @@ def in_single(message: bytes, zeros: int, typed: onnx.ModelProto, half: int) -> 
     for tensor in tensors_of(model):
         if tensor.data_type == half:
             _widen(tensor)
-            zeros = max(zeros, tensor_bytes(tensor)) if tensor.data_location == TensorProto.EXTERNAL else zeros
+        if tensor.data_location == TensorProto.EXTERNAL:
+            refer(tensor, ZEROS, 0, tensor_bytes(tensor))
+            zeros = max(zeros, tensor_bytes(tensor))
     return model.SerializeToString(), zeros
 
 
@@ -171,7 +179,6 @@ def _widen(tensor: TensorProto) -> None:
     """
     if tensor.data_location == TensorProto.EXTERNAL:
         tensor.data_type = _FLOAT
-        refer(tensor, ZEROS, 0, tensor_bytes(tensor))
         return
     halves = numpy_helper.to_array(tensor)
     array = halves.astype(np.float32)

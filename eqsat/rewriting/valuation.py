@@ -26,11 +26,10 @@ from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
 from eqsat.garbage import MANY
-from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
-from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single
+from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.raising import raised
@@ -215,9 +214,9 @@ class Valuation:
 
     def _of_halves(self, model: onnx.ModelProto, folder: Path | None, message: bytes, zeros: int) -> bytes:
         """Returns the graph that another device than a CPU makes of a model with 16-bit floats; empty if
-        there are none, if their elements are elsewhere, or if the runtime refuses the model in float32.
+        there are none, if files hold what may decide sizes, or if the runtime refuses the model in float32.
         """
-        if self.target.layouts or not has_halves(model) or (not zeros and has_external_data(model)):
+        if self.target.layouts or not has_halves(model) or needs_its_files(model):
             return b""
         with suppress(NoGraph, NativeFailure):
             typed = inferred(light(model))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, numpy_helper
+from onnx.external_data_helper import set_external_data
 
-from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single
+from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.runtime.onnx_passes import inferred
 from eqsat.runtime.own_graph import ZEROS, own_graph
@@ -116,6 +118,18 @@ def test_weights_stay_apart_and_take_more_zeros() -> None:
     assert more == 4 * 512 * 512 and weight.data_type == TensorProto.FLOAT
     assert entries == {"location": ZEROS, "offset": "0", "length": str(more)}
     assert [tensor.data_type for tensor in of_device(given).graph.initializer] == [TensorProto.FLOAT16]
+
+
+def test_external_data_become_zeros_but_for_integers(tmp_path: Path) -> None:
+    given = model("g (float16[2, 512] x) => (float16[2, 512] y) { a = MatMul(x, w)  y = Add(a, b) }", w=np.ones((512, 512)), b=np.ones(512))
+    onnx.save(given, tmp_path / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=100)
+    apart = onnx.load(tmp_path / "m.onnx", load_external_data=False)
+    assert with_stand_ins(apart)[1] == 0 and not needs_its_files(apart)
+    assert [node.op_type for node in of_device(apart).graph.node] == [node.op_type for node in of_device(given).graph.node]
+    numbers = numpy_helper.from_array(np.arange(64), "n")
+    set_external_data(numbers, "w.bin")
+    apart.graph.initializer.append(numbers)
+    assert needs_its_files(apart)
 
 
 @pytest.mark.parametrize(
