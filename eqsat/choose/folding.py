@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _SECONDS = 20.0  # for one call
 _ALL_SECONDS = 60.0  # for all values of a graph; constants are not worth a longer wait
-
-
 # Operators that move elements, or round the exact result of one operation to the nearest number.
 _NEAREST = frozenset("Abs Add Cast Concat Div Expand Identity Mul Neg Reciprocal Reshape Sqrt Squeeze Sub Transpose Unsqueeze".split())
 

@@ -53,8 +53,7 @@ def half_of(model: onnx.ModelProto) -> int:
     """Returns the data type of a model's halves; 0 if it has none, or both kinds. `model` has the types
     of its values.
     """
-    found = {tensor.data_type for tensor in tensors_of(model)} | {kind for graph in _graphs(model.graph) for kind in _types(graph).values()}
-    halves = found & HALVES
+    halves = {*(tensor.data_type for tensor in tensors_of(model)), *_known(model).values()} & HALVES
     return halves.pop() if len(halves) == 1 else 0
 
 

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto
 
 from eqsat.egraph.encode import Encoding, Outer, encode
-from eqsat.facts.fact import UNKNOWN, Contradiction, Fact
+from eqsat.facts.fact import HALVES, UNKNOWN, Contradiction, Fact
 from eqsat.model.model import Graph, Node
 from eqsat.model.tensors import ContentIndex
 from eqsat.terms.derivation import Derivation
@@ -49,7 +48,7 @@ def has_halves(encoding: Encoding) -> bool:
     a run of such nodes in 32 bits and rounds only at its ends.
     """
     known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
-    return any(isinstance(fact, Fact) and fact.dtype in (TensorProto.FLOAT16, TensorProto.BFLOAT16) for fact in known)
+    return any(isinstance(fact, Fact) and fact.dtype in HALVES for fact in known)
 
 
 def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from onnx import TensorProto
 
-from eqsat.facts.fact import Fact
+from eqsat.facts.fact import HALVES, Fact
 from eqsat.facts.inference import infer
 from eqsat.operators import Attributes, AttributeValue, Operator, find_operator, read_attributes
 from eqsat.spelling.opsets import write
@@ -132,7 +132,7 @@ _DEFINITIONS: dict[str, Callable[[_Draft], None]] = {
 }
 
 _SINGLE = frozenset({int(TensorProto.FLOAT)})
-_DTYPES = {"RMSNormalization": _SINGLE | {int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)}}
+_DTYPES = {"RMSNormalization": _SINGLE | HALVES}
 """The data types for which an operator has its definition, if not for float32 alone."""
 
 DEFINED = tuple(_DEFINITIONS)

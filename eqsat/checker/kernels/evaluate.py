@@ -19,13 +19,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper, shape_inference
+from onnx import helper, numpy_helper, shape_inference
 
 from eqsat.checker.kernels import foreign, reference
 from eqsat.checker.kernels.call import Array, Call, Illegal, Kernel, Unsupported, is_float, some
 from eqsat.checker.kernels.casts import rounds_floats
 from eqsat.checker.kernels.noise import Noise
 from eqsat.contributed import DOMAINS, register
+from eqsat.facts.fact import FLOATS
 from eqsat.model.model import BODY_TYPES
 from eqsat.operators import Attributes, Operator, contributed_operator, find_operator, read_attributes
 
@@ -34,7 +35,6 @@ Feeds: TypeAlias = Mapping[str, Array]
 _OBJECTION = re.compile(r"\(op_type:(\w+)[^)\n]*\): (?:\[\w+\] )?(.+)")
 
 _DOUBLE = np.dtype(np.float64)
-_FLOATS = frozenset({int(TensorProto.FLOAT), int(TensorProto.DOUBLE), int(TensorProto.FLOAT16), int(TensorProto.BFLOAT16)})
 
 
 class Mode(Enum):
@@ -261,7 +261,7 @@ def _in_double(call: Call) -> Call:
             return value
         # The last formal of a variadic operator stands for all that follow.
         admitted = formals[min(position, len(formals) - 1)].types
-        if "tensor(double)" in admitted and call.dtype(position) in _FLOATS:
+        if "tensor(double)" in admitted and call.dtype(position) in FLOATS:
             return value
         return value.astype(helper.tensor_dtype_to_np_dtype(call.dtype(position)))
 
