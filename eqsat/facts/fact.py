@@ -61,6 +61,8 @@ class Fact(NamedTuple):
     # Whether the second half of the last axis is known to equal the first, in real arithmetic. Only
     # floats that are not all equal have this.
     doubled: bool = False
+    # The same of neighbours: each element at an even place of the last axis and the next one.
+    paired: bool = False
 
 
 UNKNOWN = Fact()
@@ -84,6 +86,7 @@ def merge(a: Fact, b: Fact) -> Fact:
         _merge_bytes("elements", a.floats, b.floats),
         a.range if b.range is None else b.range if a.range is None else meet(a.range, b.range),
         a.doubled or b.doubled,
+        a.paired or b.paired,
     )
     if merged.other is not None and (merged.dtype or merged.shape is not None):
         raise Contradiction("one value can not be a tensor and no tensor")
@@ -228,7 +231,9 @@ def from_array(array: Array) -> Fact:
         ints = tuple(whole(int(element)) for element in array.ravel())
     elif dtype in FLOATS and array.size <= _FLOAT_LIMIT:
         floats = _little_endian(array.ravel()).tobytes()
-    return Fact(dtype, array.shape, True, ints, uniform, None, floats, doubled=dtype in FLOATS and uniform is None and _doubled(array))
+    varied = dtype in FLOATS and uniform is None
+    doubled, paired = varied and _twice(array, _halves), varied and _twice(array, _neighbours)
+    return Fact(dtype, array.shape, True, ints, uniform, None, floats, doubled=doubled, paired=paired)
 
 
 def from_tensor(tensor: TensorProto) -> Fact:
@@ -271,17 +276,26 @@ def _uniform(array: Array, piece: int = 1 << 16) -> bytes | None:
     return one.tobytes()
 
 
-def _doubled(array: Array, piece: int = 1 << 16) -> bool:
+def _twice(array: Array, parts: Callable[[Array], tuple[Array, Array]], piece: int = 1 << 16) -> bool:
+    """Tell whether both parts of each row are equal."""
     if array.size == 0 or array.ndim == 0 or array.shape[-1] % 2:
         return False
-    # The halves of the first row differ in nearly every tensor, so the others are not read.
-    if not _halves_equal(array[(0,) * (array.ndim - 1)]):
+    # The parts of the first row differ in nearly every tensor, so the others are not read.
+    if not _same_bits(*parts(array[(0,) * (array.ndim - 1)])):
         return False
     rows = array.reshape(-1, array.shape[-1])
     step = max(1, piece // array.shape[-1])
-    return all(_halves_equal(rows[start : start + step]) for start in range(0, len(rows), step))
+    return all(_same_bits(*parts(rows[start : start + step])) for start in range(0, len(rows), step))
 
 
-def _halves_equal(rows: Array) -> bool:
-    one, other = (np.ascontiguousarray(half).view(np.uint8) for half in np.split(rows, 2, axis=-1))
-    return np.array_equal(one, other)
+def _halves(rows: Array) -> tuple[Array, Array]:
+    middle = rows.shape[-1] // 2
+    return rows[..., :middle], rows[..., middle:]
+
+
+def _neighbours(rows: Array) -> tuple[Array, Array]:
+    return rows[..., ::2], rows[..., 1::2]
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    return np.array_equal(np.ascontiguousarray(one).view(np.uint8), np.ascontiguousarray(other).view(np.uint8))

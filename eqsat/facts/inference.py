@@ -61,8 +61,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
     facts = list(types)
     if operator.ruled:
         facts = with_doubled(node, _with_elements(node, facts))
-        if not const:
-            facts = with_ranges(node, facts)
+        facts = with_ranges(node, facts)
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
 
 

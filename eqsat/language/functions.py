@@ -102,6 +102,13 @@ _TABLE = (
     Function("uniform", (TENSOR,), None, "the value that all elements equal; unknown if they differ or there are none", tensors.uniform),
     Function("values", (TENSOR,), LIST, "the elements of a small tensor, in row-major order", tensors.values),
     Function("halves_equal", (TENSOR,), BOOLEAN, "whether the halves of the last axis are known to be equal; false if that is unknown", tensors.halves_equal),
+    Function(
+        "pairs_equal",
+        (TENSOR,),
+        BOOLEAN,
+        "whether each element at an even place of the last axis is known to equal the next one; false if that is unknown",
+        tensors.pairs_equal,
+    ),
     Function("low", (TENSOR,), None, "a number that no element is below in real arithmetic; NaN is not counted", tensors.low),
     Function("high", (TENSOR,), None, "a number that no element is above in real arithmetic; NaN is not counted", tensors.high),
     Function("rounded_low", (TENSOR,), None, "as `low`, of the elements that runtimes compute, with their rounding", tensors.rounded_low),

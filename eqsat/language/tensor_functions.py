@@ -85,6 +85,12 @@ def halves_equal(x: Tensor) -> bool:
     return x.fact.doubled or (x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0)
 
 
+def pairs_equal(x: Tensor) -> bool:
+    """`pairs_equal`."""
+    size = x.fact.shape[-1] if x.fact.shape else 1
+    return x.fact.paired or (x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0)
+
+
 def _bound(x: Tensor, field: str) -> Value | None:
     found = known_range(x.fact)
     end = None if found is None else getattr(found, field)

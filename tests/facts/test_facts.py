@@ -196,3 +196,14 @@ def test_doubled_compares_bits() -> None:
     assert not from_array(np.ones((2, 4), np.float32)).doubled  # all are equal, which says more
     assert merge(from_array(late), Fact(1, (3, 6))) == from_array(late)
     assert merge(Fact(1, (3, 6)), from_array(table)).doubled
+
+
+def test_paired_compares_bits() -> None:
+    table = np.repeat(np.array([[1.5, -2.0, np.nan], [3.0, 1.0, 0.0]], np.float32), 2, axis=-1)
+    assert from_array(table).paired and from_array(table[None]).paired and from_array(table[0]).paired and not from_array(table).doubled
+    late = table.copy()
+    late[-1, -1] = -0.0
+    assert not any(from_array(array).paired for array in (late, table[:, :5], table[:, 1:5], table.T, table[:, :0], np.array(1.5), table.astype(np.int32)[:0]))
+    assert not from_array(np.ones((2, 4), np.float32)).paired  # all are equal, which says more
+    assert merge(from_array(late), Fact(1, (2, 6))) == from_array(late)
+    assert merge(Fact(1, (2, 6)), from_array(table)).paired

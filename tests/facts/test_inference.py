@@ -84,6 +84,7 @@ def agrees(fact: Fact, array: np.ndarray[Any, Any], sizes: dict[str, int], name:
             assert all(dim is None or evaluate(dim, sizes) == value for dim, value in zip(dims, values, strict=True)), (name, dims, values)
     assert fact.uniform is None or fact.uniform == actual.uniform, name
     assert not fact.doubled or np.array_equal(*np.split(array, 2, axis=-1), equal_nan=True), name
+    assert not fact.paired or np.array_equal(array[..., ::2], array[..., 1::2], equal_nan=True), name
     return bool(fact.dtype) and fact.shape is not None and None not in fact.shape
 
 
@@ -399,3 +400,50 @@ def test_which_operators_keep_doubles(nodes: str, doubled: bool) -> None:
     (result,) = ReferenceEvaluator(model).run(None, feeds)
     if doubled:
         np.testing.assert_allclose(*np.split(result, 2, axis=-1), rtol=1e-6)
+
+
+PAIRS = np.repeat(np.random.default_rng(1).standard_normal((1, 3, 4)).astype(np.float32), 2, axis=-1)
+KEEPS_PAIRS = {
+    "c = Cos (t)": True,
+    "c = Mul (t, k)": True,
+    "c = Add (t, r)": False,
+    "c = Reshape (t, even)": True,
+    "c = Reshape (t, odd)": False,
+    "c = Gather <axis = 1> (t, i)": True,
+    "c = Gather <axis = 2> (t, i)": False,
+    "c = Transpose <perm = [0, 2, 1]> (t)": False,
+    "c = Softmax (t)": False,
+    "c = Slice (t, zero, five, two)": False,
+    "u = Unsqueeze (q, three) w = Expand (u, twice) c = Reshape (w, even)": True,
+    "u = Unsqueeze (q, three) w = Tile (u, ones) c = Reshape (w, even)": True,
+    "u = Unsqueeze (q, two) w = Tile (u, across) c = Reshape (w, even)": False,
+}
+
+
+@pytest.mark.parametrize(("nodes", "paired"), KEEPS_PAIRS.items())
+def test_which_operators_keep_and_make_pairs(nodes: str, paired: bool) -> None:
+    """Each that is said to do so does, as ONNX's reference shows."""
+    model = weighted(
+        f"g (float[3, 1] k, float[1, 3, 4] q, int64[2] i) => (float[A, B, C] c) {{ {nodes} }}",
+        t=PAIRS,
+        r=np.arange(8, dtype=np.float32),
+        zero=np.array([0]),
+        two=np.array([2]),
+        three=np.array([3]),
+        five=np.array([5]),
+        even=np.array([2, 2, 6]),
+        odd=np.array([8, 1, 3]),
+        twice=np.array([1, 3, 4, 2]),
+        ones=np.array([1, 1, 1, 2]),
+        across=np.array([1, 1, 2, 1]),
+    )
+    generator = np.random.default_rng(2)
+    feeds = {"k": np.array([[1], [2], [3]], np.float32), "q": generator.standard_normal((1, 3, 4)).astype(np.float32), "i": np.array([0, 2])}
+    known = {name: from_array(array)._replace(const=False, uniform=None, floats=None) for name, array in feeds.items()}
+    known |= {tensor.name: from_array(numpy_helper.to_array(tensor)) for tensor in model.graph.initializer}
+    facts = through(model, known)
+    assert facts["c"].paired is paired
+    (result,) = ReferenceEvaluator(model).run(None, feeds)
+    if paired:
+        array = np.asarray(result)
+        np.testing.assert_allclose(array[..., ::2], array[..., 1::2], rtol=1e-6)

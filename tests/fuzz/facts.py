@@ -119,6 +119,8 @@ def faults(fact: Fact, value: Any, sizes: Mapping[str, int]) -> Iterator[str]:
         yield f"elements {fact.floats!r}, but they are {value}"
     if fact.doubled and not np.allclose(*(side.astype(np.float64) for side in np.split(value, 2, axis=-1)), rtol=1e-2, equal_nan=True):
         yield f"equal halves, but they are {value}"
+    if fact.paired and not np.allclose(value[..., ::2].astype(np.float64), value[..., 1::2].astype(np.float64), rtol=1e-2, equal_nan=True):
+        yield f"equal neighbours, but they are {value}"
     if fact.range is not None and (outlier := _outlier(fact.range, value)) is not None:
         yield f"elements in {fact.range}, but one is {outlier}"
 
@@ -163,6 +165,7 @@ def count(fact: Fact) -> int:
         + (fact.uniform is not None)
         + (fact.floats is not None)
         + fact.doubled
+        + fact.paired
         + fact.const
         + (fact.other is not None)
         + (fact.range is not None)

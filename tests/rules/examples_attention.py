@@ -106,7 +106,7 @@ EXAMPLES = {
             a = Concat<axis = 2>(i, k)  b = Concat<axis = 2>(j, v)  au = Unsqueeze(a, two)  bu = Unsqueeze(b, two)
             ae = Expand(au, e)  be = Expand(bu, e)  ks = Reshape(ae, r)  vs = Reshape(be, r)
             {_WEIGHTS}  d = Add(c, m)  p = Softmax<axis = -1>(d)  y = MatMul(p, vs) }}""",
-        {"Attention": 1, "ReduceMax": 1, "Sub": 1},
+        {"Attention": 1, "ReduceMax": 1, "Mul": 1, "Sub": 1},
         "attention-groups attention-past",
         (23,),
     ),
@@ -153,21 +153,21 @@ EXAMPLES = {
     "groups of heads as an axis, and a mask": Example(
         f"""g ({_GROUPS}, float[1, 1, 1, 5, 7] m) => (float[1, 5, 48] y) <{_SIZES}> {{
             {_SCORES}  a = Add(c, m)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
-        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Mul": 1, "Sub": 1},
         "attention-axes-mask",
         (23,),
     ),
     "groups of heads as an axis, and a mask of their own": Example(
         f"""g ({_GROUPS}, float[2, 3, 1, 7] m) => (float[1, 5, 48] y) <{_SIZES}> {{
             {_SCORES}  a = Add(c, m)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
-        {"Attention": 1, "Expand": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        {"Attention": 1, "Expand": 1, "Reshape": 3, "ReduceMax": 1, "Mul": 1, "Sub": 1},
         "attention-axes-mask",
         (23,),
     ),
     "groups of heads as an axis, and a condition": Example(
         f"""g ({_GROUPS}, bool[5, 7] m) => (float[1, 5, 48] y) <{_SIZES}, float n = {{-inf}}> {{
             {_SCORES}  a = Where(m, n, c)  p = Softmax<axis = -1>(a)  {_RESULT} }}""",
-        {"Attention": 1, "Reshape": 2, "ReduceMax": 1, "Sub": 1, "Where": 1},
+        {"Attention": 1, "Reshape": 2, "ReduceMax": 1, "Mul": 1, "Sub": 1, "Where": 1},
         "attention-axes-mask where-infinity-not",
         (23,),
     ),
@@ -200,7 +200,7 @@ EXAMPLES = {
             t = Transpose<perm = [0, 2, 3, 1]>(ks)  v = Transpose<perm = [0, 2, 1, 3]>(vs)
             s = MatMul(q, t)  a = Reshape(s, five)  c = Add(a, m)  p = Softmax<axis = -1>(c)  r = Reshape(p, four)
             o = MatMul(r, v)  b = Reshape(o, back)  u = Transpose<perm = [0, 3, 1, 2, 4]>(b)  y = Reshape(u, joint) }""",
-        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Sub": 1},
+        {"Attention": 1, "Reshape": 3, "ReduceMax": 1, "Mul": 1, "Sub": 1},
         "attention-rows-apart attention-rows-together attention-axes-mask attention-heads",
         (23,),
     ),
@@ -262,8 +262,8 @@ EXAMPLES = {
             => (float[1, 4, 8, 16] y) {
             kt = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, kt)  a = Add(s, b)  c = Add(a, m)  p = Softmax<axis = -1>(c)  h = MatMul(p, v)
             t = MatMul(h, kt)  d = Add(t, b)  e = Add(m, d)  o = Softmax<axis = -1>(e)  y = MatMul(o, x) }""",
-        {"Attention": 2, "Add": 1, "ReduceMax": 1, "Sub": 1},
-        "mask-terms attention-mask",
+        {"Attention": 2, "Add": 1, "ReduceMax": 1, "Mul": 1, "Sub": 1},
+        "mask-terms attention-mask-raised",
         (23,),
     ),
     "cosines and sines that are stored twice": Example(
@@ -299,5 +299,74 @@ EXAMPLES = {
         {"RotaryEmbedding": 1},
         "rotary-embedding-heads",
         (23,),
+    ),
+    "neighbours rotate by cosines and sines that are stored twice": Example(
+        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
+            <float[1, 1, 2, 4] c = {0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 1}, float[1, 1, 2, 4] s = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4},
+             int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1},
+             int64[4] same = {2, 3, 2, 4}> {
+            a = Slice(x, zero, end, last, two)  b = Slice(x, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
+            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        {"RotaryEmbedding": 1},
+        "rotary-embedding-pairs",
+        (23,),
+    ),
+    "neighbours that rotate by other cosines each": Example(
+        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
+            <float[1, 1, 2, 4] c = {0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 0.75}, float[1, 1, 2, 4] s = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4},
+             int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1},
+             int64[4] same = {2, 3, 2, 4}> {
+            a = Slice(x, zero, end, last, two)  b = Slice(x, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
+            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        {"Slice": 2, "Neg": 1, "Unsqueeze": 2, "Concat": 1, "Reshape": 1, "Mul": 2, "Add": 1},
+        "",
+        (23,),
+    ),
+    # The table repeats each cosine when the model runs. A part of each head rotates, as in GPT-J.
+    "a part of each head rotates by neighbours, behind positions": Example(
+        """g (float[B, 5, 24] h, float[B, 5, 2] c, float[B, 5, 2] s) => (float[B, 3, 5, 8] y)
+            <int64[4] heads = {0, 5, 3, 8}, int64[2] parts = {4, 4}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2},
+             int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1}, int64[4] same = {0, 5, 3, 4},
+             int64[4] twice = {1, 1, 1, 2}, int64[4] table = {0, 5, 1, 4}> {
+            x = Reshape(h, heads)  z, o = Split<axis = -1>(x, parts)
+            cu = Unsqueeze(c, apart)  ce = Expand(cu, twice)  ct = Reshape(ce, table)  su = Unsqueeze(s, apart)  se = Expand(su, twice)  st = Reshape(se, table)
+            a = Slice(z, zero, end, last, two)  b = Slice(z, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
+            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(z, ct)  q = Mul(r, st)  w = Add(p, q)  j = Concat<axis = -1>(w, o)
+            y = Transpose<perm = [0, 2, 1, 3]>(j) }""",
+        {"RotaryEmbedding": 1, "Unsqueeze": 2, "Expand": 2, "Slice": 2, "Reshape": 3, "Transpose": 1},
+        "rotary-embedding-pairs-behind rotary-embedding-part-behind",
+        (23,),
+    ),
+    "a mask of numbers above the least one stays": Example(
+        """g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v, bool[5, 7] c) => (float[1, 2, 5, 8] y) <float z = {0}, float n = {-1e9}> {
+            m = Where(c, z, n)  t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  a = Add(s, m)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }""",
+        {"Attention": 1, "Where": 1},
+        "attention-mask",
+        (23,),
+    ),
+    "a divisor of scores is the scale": Example(
+        """g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v, bool[5, 7] c) => (float[1, 2, 5, 8] y)
+            <float d = {3}, float z = {0}, float n = {-1e9}> {
+            m = Where(c, z, n)  t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  e = Div(s, d)  a = Add(e, m)  p = Softmax<axis = -1>(a)
+            y = MatMul(p, v) }""",
+        {"Attention": 1, "Where": 1},
+        "attention-factor-mask[Div] attention-scale",
+        (23,),
+    ),
+    "a factor of scores is the scale": Example(
+        """g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v) => (float[1, 2, 5, 8] y) <float d = {0.25}> {
+            t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  e = Mul(s, d)  p = Softmax<axis = -1>(e)  y = MatMul(p, v) }""",
+        {"Attention": 1},
+        "attention-factor[Mul] attention-scale",
+        (23,),
+    ),
+    "a guard against NaN is not needed where a computed condition hides keys by numbers": Example(
+        """g (float[1, 2, 70, 8] q, float[1, 2, 8, 70] k, float[1, 2, 70, 8] v) => (float[1, 2, 70, 8] y)
+            <int64 first = {0}, int64 one = {1}, int64 all = {70}, int64[1] apart = {1}, float z = {0}, float n = {-3.4028235e38}> {
+            r = Range(first, all, one)  u = Unsqueeze(r, apart)  c = LessOrEqual(r, u)  m = Where(c, z, n)  s = MatMul(q, k)  a = Add(s, m)
+            p = Softmax<axis = -1>(a)  e = IsNaN(p)  w = Where(e, z, p)  y = MatMul(w, v) }""",
+        {"MatMul": 2, "Add": 1, "Softmax": 1},
+        "softmax-guard-masked",
+        (17,),
     ),
 }

@@ -41,13 +41,14 @@ EXAMPLES = {
         "quickgelu-swish",
     ),
     "attention without a mask and with one": _Own(
-        """g (float[1, 16, 32] x, float[1, 16, 32] k, float[1, 1, 16, 16] m) => (float[1, 16, 32] y, float[1, 16, 32] z)
+        """g (float[1, 16, 32] x, float[1, 16, 32] w, float[1, 16, 32] k, float[1, 1, 16, 16] m) => (float[1, 16, 32] y, float[1, 16, 32] z)
             <int64[4] s = {1, 16, 4, 8}, int64[3] r = {1, 16, 32}> {
             a = Reshape(x, s)  q = Transpose<perm = [0, 2, 1, 3]>(a)  b = Reshape(k, s)  t = Transpose<perm = [0, 2, 3, 1]>(b)
             v = Transpose<perm = [0, 2, 1, 3]>(b)  c = MatMul(q, t)  p = Softmax<axis = 3>(c)  d = MatMul(p, v)
             e = Transpose<perm = [0, 2, 1, 3]>(d)  y = Reshape(e, r)
-            f = Add(c, m)  g = Softmax<axis = 3>(f)  h = MatMul(g, v)  i = Transpose<perm = [0, 2, 1, 3]>(h)  z = Reshape(i, r) }""",
-        {"MultiHeadAttention": 2, "ReduceMax": 1, "Sub": 1},
+            o = Reshape(w, s)  u = Transpose<perm = [0, 2, 1, 3]>(o)  j = MatMul(u, t)
+            f = Add(j, m)  g = Softmax<axis = 3>(f)  h = MatMul(g, v)  i = Transpose<perm = [0, 2, 1, 3]>(h)  z = Reshape(i, r) }""",
+        {"MultiHeadAttention": 2, "ReduceMax": 1, "Mul": 1, "Sub": 1},
         "multiheadattention multiheadattention-mask",
         (17,),
     ),

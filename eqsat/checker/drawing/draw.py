@@ -20,8 +20,8 @@ from eqsat.checker.drawing.bindings import Bindings, attribute, numbers_in
 from eqsat.checker.drawing.demands import beyond_runtimes, broken_law
 from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
-from eqsat.checker.drawing.elements import draw_doubled, draw_elements, draw_uniform, number
-from eqsat.checker.drawing.left_side import HALVES_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
+from eqsat.checker.drawing.elements import draw_elements, draw_twice, draw_uniform, number
+from eqsat.checker.drawing.left_side import HALVES_EQUAL, PAIRS_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell
@@ -315,8 +315,8 @@ class Drawing:
                 rivals = numbers_in(rival for _, rival in bindings.rivals(read, (leaf.given,)))
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
-            if leaf.read == HALVES_EQUAL and shape and shape[-1] % 2 == 0 and self.random.random() < OBEDIENCE:
-                arrays[name] = draw_doubled(self.generator, dtype, shape, wanted.get(position))
+            if leaf.read in (HALVES_EQUAL, PAIRS_EQUAL) and shape and shape[-1] % 2 == 0 and self.random.random() < OBEDIENCE:
+                arrays[name] = draw_twice(self.generator, dtype, shape, wanted.get(position), neighbours=leaf.read == PAIRS_EQUAL)
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
             if leaf.read != VALUES or self.random.random() < 0.5:

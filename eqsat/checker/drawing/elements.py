@@ -59,10 +59,10 @@ def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array
     return found if domain.zero else np.where(found == 0, 1, found)
 
 
-def draw_doubled(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None) -> Array:
-    """An array whose last axis, of an even size, is one half twice."""
+def draw_twice(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None, neighbours: bool) -> Array:
+    """An array whose last axis, of an even size, is one half twice, or has each of its elements twice."""
     half = draw_elements(generator, dtype, (*shape[:-1], shape[-1] // 2), domain)
-    return np.concatenate([half, half], axis=-1)
+    return np.repeat(half, 2, axis=-1) if neighbours else np.concatenate([half, half], axis=-1)
 
 
 def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None, rivals: Sequence[float | None] = ()) -> Array:

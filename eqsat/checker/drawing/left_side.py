@@ -19,7 +19,7 @@ from eqsat.operators import Operator
 from eqsat.traits import PARAMETERS
 
 _TENSORS = frozenset({Sort.TENSOR, Sort.TENSORS})
-UNIFORM, VALUES, HALVES_EQUAL = "uniform", "values", "halves_equal"  # the functions of the language that read elements
+UNIFORM, VALUES, HALVES_EQUAL, PAIRS_EQUAL = "uniform", "values", "halves_equal", "pairs_equal"  # the functions of the language that read elements
 
 
 @frozen
@@ -135,7 +135,7 @@ def elements_read(rule: Resolved) -> dict[str, str]:
     """The tensors whose elements the rule reads, each with a function that reads it. The rule fires
     only if they are constants.
     """
-    found = [call for call in calls(rule.rule) if call.function in (UNIFORM, VALUES, HALVES_EQUAL)]
+    found = [call for call in calls(rule.rule) if call.function in (UNIFORM, VALUES, HALVES_EQUAL, PAIRS_EQUAL)]
     return {argument.name: call.function for call in found for argument in call.arguments if isinstance(argument, Name)}
 
 
