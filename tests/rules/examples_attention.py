@@ -350,14 +350,16 @@ EXAMPLES = {
             m = Where(c, z, n)  t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  e = Div(s, d)  a = Add(e, m)  p = Softmax<axis = -1>(a)
             y = MatMul(p, v) }""",
         {"Attention": 1, "Where": 1},
-        "attention-factor-mask[Div] attention-scale",
+        "attention-factor[Div] attention-scale",
         (23,),
     ),
-    "a factor of scores is the scale": Example(
-        """g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v) => (float[1, 2, 5, 8] y) <float d = {0.25}> {
-            t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  e = Mul(s, d)  p = Softmax<axis = -1>(e)  y = MatMul(p, v) }""",
-        {"Attention": 1},
-        "attention-factor[Mul] attention-scale",
+    "a factor of queries is the scale, of a mask of one row": Example(
+        """g (float[1, 2, 5, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v, bool[1, 1, 1, 7] c) => (float[1, 2, 5, 8] y)
+            <float d = {0.25}, float z = {0}, float n = {-3.4028235e38}> {
+            m = Where(c, z, n)  t = Transpose<perm = [0, 1, 3, 2]>(k)  f = Mul(q, d)  s = MatMul(f, t)  a = Add(s, m)  p = Softmax<axis = -1>(a)
+            y = MatMul(p, v) }""",
+        {"Attention": 1, "Where": 1, "ReduceMax": 1, "Mul": 1, "Sub": 1, "Expand": 1},
+        "attention-mask-raised-scale",
         (23,),
     ),
     "a guard against NaN is not needed where a computed condition hides keys by numbers": Example(
