@@ -134,6 +134,23 @@ EXAMPLES = {
         "scatternd-all scatterelements-all",
         (13, 21),
     ),
+    # As an exporter writes x[:, :, :, 2:5] = u.
+    "a ScatterND of a slice joins it with the rest": Example(
+        """g (float[2, 3, 4, 6] x, float[2, 3, 4, 3] u) => (float[2, 3, 4, 6] y) <int64[3, 1] i = {2, 3, 4}> {
+            t = Transpose<perm = [3, 1, 2, 0]>(x)  w = Transpose<perm = [3, 1, 2, 0]>(u)  s = ScatterND(t, i, w)
+            r = Transpose<perm = [3, 1, 2, 0]>(s)  y = Exp(r) }""",
+        {"Slice": 2, "Concat": 1, "Exp": 1},
+        "scatternd-slice",
+        (13, 21),
+    ),
+    "what a ScatterND of some places of an axis wrote is read again": Example(
+        """g (float[2, 5] x, float[2, 3] u) => (float[2, 3] y)
+            <int64[2, 3, 2] i = {0, 1, 0, 2, 0, 3, 1, 1, 1, 2, 1, 3}, int64[1] one = {1}, int64[1] end = {4}> {
+            s = ScatterND(x, i, u)  r = Slice(s, one, end, one)  y = Exp(r) }""",
+        {"Exp": 1},
+        "scatternd-slice",
+        (13, 21),
+    ),
     "Split into one part": Example(
         "g (float[N, 4] x) => (float[N, 4] y) { s = Split<axis = 1>(x)  y = Exp(s) }",
         {"Exp": 1},

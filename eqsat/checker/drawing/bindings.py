@@ -308,6 +308,13 @@ class Bindings:
                 found.extend([(symbol, self.evaluate(rival) if known else None) for symbol, rival in pairs])
         return found
 
+    def rivals_of(self, read: str, name: str, fact: Fact) -> list[tuple[str, Value | None]]:
+        """As `rivals`, once the tensor `name` has this fact, of which other names may follow."""
+        then = self.copy()
+        then.settle({name: fact})
+        pairs = [pair for _, needs, rivals, _ in self.pending if needs <= then.values.keys() for pair in (rivals or {}).get(read, ())]
+        return [(symbol, then.evaluate(rival)) for symbol, rival in pairs]
+
 
 def numbers_in(values: Iterable[Value | None]) -> list[float | None]:
     """The numbers among values, those in lists included, and None for each unknown value."""

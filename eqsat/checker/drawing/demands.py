@@ -6,10 +6,11 @@ words. A node that breaks a law runs in no implementation, or differs between im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
+from eqsat.facts.dims import Dim
 from eqsat.facts.fact import INTEGERS
 from eqsat.facts.node import Node
 
@@ -190,7 +191,15 @@ def _scattered(node: Node) -> bool:
     if not indices or not 0 < indices[-1] <= len(data) or (0 in data and 0 not in indices):
         return False
     few = all(size <= 1 for size in indices[:-1]) or node.text("reduction", "none") != "none"
-    return few and node.shape(2) == (*indices[:-1], *data[indices[-1] :])
+    return (few or _distinct(node.ints(1), indices[-1])) and node.shape(2) == (*indices[:-1], *data[indices[-1] :])
+
+
+def _distinct(places: Sequence[Dim] | None, depth: int) -> bool:
+    """Whether the places, of so many numbers each, are known to be different ones."""
+    if places is None or not all(isinstance(number, int) and number >= 0 for number in places):
+        return False
+    rows = [tuple(places[start : start + depth]) for start in range(0, len(places), depth)]
+    return len(set(rows)) == len(rows)
 
 
 def _permutation(node: Node) -> bool:

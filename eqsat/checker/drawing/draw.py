@@ -321,8 +321,10 @@ class Drawing:
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
             if leaf.read != VALUES or self.random.random() < 0.5:
                 continue
-            lists = [rival for symbol, rival in bindings.rivals(read, (leaf.given,)) if symbol == "==" and isinstance(rival, tuple)]
-            if lists and len(lists[0]) == arrays[name].size:
+            # A list may follow from elements of the tensor itself, as all that count on from the first one.
+            found = bindings.rivals(read, (leaf.given,)) + bindings.rivals_of(read, leaf.given, from_array(arrays[name]))
+            lists = [rival for symbol, rival in found if symbol == "==" and isinstance(rival, tuple)]
+            if lists and len(lists[0]) == arrays[name].size and all(isinstance(item, int | float) for item in lists[0]):
                 arrays[name] = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
         return arrays
 
