@@ -126,6 +126,12 @@ exact rule wildcards:
 exact rule where:
     Where(c, x, y) => Where(c, x, y)
     test c: bool[2, 1], x: T[2, 3], y: T[3]
+
+exact rule counted:
+    ScatterND(x, i, u) => ScatterND(x, i, u)
+    where i: _[n, 1], first = values(i)[0]
+          first >= 0, values(i) == range(first, first + n)
+    test x: T[5, 3], i: int64[3, 1], u: T[3, 3]
 """
 
 
@@ -322,6 +328,12 @@ def test_conditions_hold() -> None:
     for instance in drawn("matmul-matmul"):
         assert len(types(instance)["w1"][1]) == len(types(instance)["w2"][1]) == 2
         assert {"w1", "w2"} <= instance.free
+
+
+def test_a_list_may_count_on_from_an_element_of_its_own() -> None:
+    lists = [constants(instance)["i"].ravel().tolist() for instance in drawn("counted")]
+    assert all(items == list(range(items[0], items[0] + len(items))) for items in lists)
+    assert len({len(items) for items in lists}) > 3 and len({items[0] for items in lists}) > 3
 
 
 def test_numbers_are_constants_of_the_type() -> None:
