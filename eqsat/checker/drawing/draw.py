@@ -325,7 +325,9 @@ class Drawing:
             found = bindings.rivals(read, (leaf.given,)) + bindings.rivals_of(read, leaf.given, from_array(arrays[name]))
             lists = [rival for symbol, rival in found if symbol == "==" and isinstance(rival, tuple)]
             if lists and len(lists[0]) == arrays[name].size and all(isinstance(item, int | float) for item in lists[0]):
-                arrays[name] = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
+                array = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
+                if array.dtype == np.bool_ or wanted.get(position, Domain()).holds(array):
+                    arrays[name] = array
         return arrays
 
     def _spelled(self, step: Step, drawn: DrawnNode, settings: dict[str, Setting], node: Node, found: tuple[Fact, ...]) -> Placed:
