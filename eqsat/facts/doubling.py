@@ -24,6 +24,9 @@ _REPEAT = frozenset({"Expand", "Tile"})
 
 def with_doubled(node: Node, facts: list[Fact]) -> list[Fact]:
     """Return the facts of a node's results, with the knowledge that they are doubled or paired."""
+    known = any(fact is not None and (fact.doubled or fact.paired) for fact in node.inputs)
+    if not known and node.operator.name not in _REPEAT:  # nearly all nodes
+        return facts
     if not facts or not facts[0].shape or not is_floating(facts[0].dtype) or facts[0].uniform is not None:
         return facts
     last = facts[0].shape[-1]

@@ -1,8 +1,8 @@
 """The ranges of a node's results, from those of its inputs.
 
 A fact stores a range only if it says more than the data type and the known elements do, and none
-for a small constant, whose elements are known. So a graph without bounded values stores none. The tables
-have a function for each operator with a range; other operators have none.
+for a small constant, whose elements are known. So a graph without bounded values stores none. The
+tables have a function for each operator with a range; other operators have none.
 """
 
 from __future__ import annotations

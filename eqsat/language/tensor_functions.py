@@ -81,14 +81,18 @@ def values(x: Tensor) -> List | None:
 
 def halves_equal(x: Tensor) -> bool:
     """`halves_equal`."""
-    size = x.fact.shape[-1] if x.fact.shape else 1
-    return x.fact.doubled or (x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0)
+    return x.fact.doubled or _evenly_uniform(x)
 
 
 def pairs_equal(x: Tensor) -> bool:
     """`pairs_equal`."""
+    return x.fact.paired or _evenly_uniform(x)
+
+
+def _evenly_uniform(x: Tensor) -> bool:
+    """Whether all elements are equal, and even in number along the last axis."""
     size = x.fact.shape[-1] if x.fact.shape else 1
-    return x.fact.paired or (x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0)
+    return x.fact.uniform is not None and isinstance(size, int) and size % 2 == 0
 
 
 def _bound(x: Tensor, field: str) -> Value | None:

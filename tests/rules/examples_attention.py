@@ -17,6 +17,13 @@ _GUARDED = """<float z = {0}, float n = {-inf}> {
     m = Where(c, z, n)  s = MatMul(q, k)  a = Add(s, m)  p = Softmax<axis = -1>(a)  e = IsNaN(p)  g = Where(e, z, p)  h = MatMul(g, v)
     t = MatMul(h, k)  b = Add(t, m)  o = Softmax<axis = -1>(b)  f = IsNaN(o)  w = Where(f, z, o)  y = MatMul(w, x) }"""
 _RESULT = "o = MatMul(p, v)  u = Transpose<perm = [0, 3, 1, 2, 4]>(o)  y = Reshape(u, joint)"
+# Neighbours of each head that rotate by sines and by cosines, which follow.
+_NEIGHBOURS = """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
+            <float[1, 1, 2, 4] s = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4}, int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2},
+             int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1}, int64[4] same = {2, 3, 2, 4}, float[1, 1, 2, 4] c"""
+_ROTATED = """{
+            a = Slice(x, zero, end, last, two)  b = Slice(x, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
+            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }"""
 
 EXAMPLES = {
     "a condition of minus infinity is a mask": Example(
@@ -301,23 +308,13 @@ EXAMPLES = {
         (23,),
     ),
     "neighbours rotate by cosines and sines that are stored twice": Example(
-        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
-            <float[1, 1, 2, 4] c = {0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 1}, float[1, 1, 2, 4] s = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4},
-             int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1},
-             int64[4] same = {2, 3, 2, 4}> {
-            a = Slice(x, zero, end, last, two)  b = Slice(x, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
-            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        f"{_NEIGHBOURS} = {{0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 1}}> {_ROTATED}",
         {"RotaryEmbedding": 1},
         "rotary-embedding-pairs",
         (23,),
     ),
     "neighbours that rotate by other cosines each": Example(
-        """g (float[2, 3, 2, 4] x) => (float[2, 3, 2, 4] y)
-            <float[1, 1, 2, 4] c = {0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 0.75}, float[1, 1, 2, 4] s = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3, 0.4, 0.4},
-             int64[1] zero = {0}, int64[1] one = {1}, int64[1] two = {2}, int64[1] end = {9223372036854775807}, int64[1] last = {3}, int64[1] apart = {-1},
-             int64[4] same = {2, 3, 2, 4}> {
-            a = Slice(x, zero, end, last, two)  b = Slice(x, one, end, last, two)  n = Neg(b)  nu = Unsqueeze(n, apart)  au = Unsqueeze(a, apart)
-            k = Concat<axis = -1>(nu, au)  r = Reshape(k, same)  p = Mul(x, c)  q = Mul(r, s)  y = Add(p, q) }""",
+        f"{_NEIGHBOURS} = {{0.5, 0.5, 0.25, 0.25, -0.5, -0.5, 1, 0.75}}> {_ROTATED}",
         {"Slice": 2, "Neg": 1, "Unsqueeze": 2, "Concat": 1, "Reshape": 1, "Mul": 2, "Add": 1},
         "",
         (23,),

@@ -8,7 +8,7 @@ condition is known to be broken.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from random import Random
@@ -33,6 +33,7 @@ from eqsat.facts.node import Node
 from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal
 from eqsat.language.syntax import NOWHERE, Place
+from eqsat.language.values import Value
 from eqsat.operators import AttributeValue, with_defaults
 
 _TRIES = 5  # draws of one node before the whole graph is drawn again
@@ -322,8 +323,7 @@ class Drawing:
             if leaf.read != VALUES or self.random.random() < 0.5:
                 continue
             # A list may follow from elements of the tensor itself, as all that count on from the first one.
-            found = bindings.rivals(read, (leaf.given,)) + bindings.rivals_of(read, leaf.given, from_array(arrays[name]))
-            lists = [rival for symbol, rival in found if symbol == "==" and isinstance(rival, tuple)]
+            lists = _lists_in(bindings.rivals(read, (leaf.given,))) or _lists_in(bindings.rivals_of(read, leaf.given, from_array(arrays[name])))
             if lists and len(lists[0]) == arrays[name].size and all(isinstance(item, int | float) for item in lists[0]):
                 array = np.array(lists[0]).astype(arrays[name].dtype).reshape(shape)
                 if array.dtype == np.bool_ or wanted.get(position, Domain()).holds(array):
@@ -367,6 +367,11 @@ def parameter(value: Setting) -> Fact:
     """The fact of an integer parameter that is written as an initializer."""
     elements = value if isinstance(value, tuple) else (value,)
     return Fact(TensorProto.INT64, (len(value),) if isinstance(value, tuple) else (), True, tuple(int(element) for element in elements))
+
+
+def _lists_in(rivals: Iterable[tuple[str, Value | None]]) -> list[tuple[Value | None, ...]]:
+    """The lists that an expression has to equal."""
+    return [rival for symbol, rival in rivals if symbol == "==" and isinstance(rival, tuple)]
 
 
 def _answers(shape: Sizes, asked: Asked) -> bool:
