@@ -14,6 +14,7 @@ from typing import Final
 
 from eqsat.checker.drawing.left_side import calls, constants, elements_read, terms
 from eqsat.language.resolved import Resolved
+from eqsat.language.scope import names
 from eqsat.language.sorts import Sort
 from eqsat.language.syntax import Attribute, Expression, Line, Name, Number, Term, Text
 
@@ -27,12 +28,19 @@ _ENDS: Final = (-1, 0, 1, 3)
 
 
 def leaves_to_bound(rule: Resolved) -> tuple[str, ...]:
-    """The names of tensors from outside that may get bounds; none if the rule reads no ranges."""
-    if READERS.isdisjoint(call.function for call in calls(rule.rule)):
-        return ()
-    made = {target for line in rule.rule.left for target in line.targets}
+    """The names of tensors from outside that may get bounds: those whose range the rule reads, and
+    those of which such a tensor is made. An optional input gets none.
+    """
+    waiting = {name for call in calls(rule.rule) if call.function in READERS for argument in call.arguments for name in names(argument)}
+    lines = {target: line.value for line in rule.rule.left for target in line.targets}
+    read: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name not in read:
+            read.add(name)
+            waiting.update(names(lines.get(name)))
     inputs = {item.name for term in terms(rule) for item in term.inputs if isinstance(item, Name)}
-    tensors = (name for name in sorted(inputs - made) if rule.sorts.get(name) is Sort.TENSOR)
+    tensors = (name for name in sorted(inputs & read - lines.keys()) if rule.sorts.get(name) is Sort.TENSOR)
     return tuple(name for name in tensors if name not in constants(rule) and name not in elements_read(rule))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from eqsat.language.by_identity import ByIdentity
 from eqsat.language.printer import expression
 from eqsat.language.scope import names
 from eqsat.language.syntax import (
@@ -135,6 +136,9 @@ def whole_number(value: int) -> Number:
     return Number(value, str(value))
 
 
-def free_names(expression: Expression) -> frozenset[str]:
-    """The names that an expression mentions, without those of data types."""
+def _free_names(expression: Expression) -> frozenset[str]:
     return frozenset(name for name in names(expression) if name not in DTYPES)
+
+
+free_names = ByIdentity(_free_names, 1 << 12)
+"""The names that an expression mentions, without those of data types."""

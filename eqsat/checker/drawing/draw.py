@@ -17,6 +17,7 @@ import numpy as np
 from onnx import TensorProto
 
 from eqsat.checker.drawing.bindings import Bindings, attribute, numbers_in
+from eqsat.checker.drawing.bounded import owner
 from eqsat.checker.drawing.demands import beyond_runtimes, broken_law
 from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
@@ -104,7 +105,7 @@ class Drawing:
         # A tensor at two inputs has one shape, so no sampler may set it at one of them.
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
         dtype, lists, asked = self.dtypes[step.outputs[0]], self._lists(), self._asked(step.outputs[0])
-        demands = {name: None if self.plain else self.bindings.asked(self.leaves[name].given) for name in step.inputs if name and name not in self.facts}
+        demands = {name: None if self.plain else self.bindings.asked(owner(self.leaves[name].given)) for name in step.inputs if name and name not in self.facts}
         failed: set[Hashable] = set()
         for _ in range(_TRIES):
             inputs = [None if name is None else self.facts.get(name) or self._suggested(name, demands[name]) for name in step.inputs]
@@ -158,7 +159,7 @@ class Drawing:
     def _obey(self, step: Step, drawn: DrawnNode, bindings: Bindings) -> None:
         """Mostly gives new inputs the sizes that conditions ask, which random ones seldom are."""
         names = {position: step.inputs[position] or "" for position in sorted(drawn.fresh)}
-        given = {position: self.leaves[name].given for position, name in names.items()}
+        given = {position: owner(self.leaves[name].given) for position, name in names.items()}
         if not any(not needs.isdisjoint(given.values()) for _, needs, *_ in bindings.pending):
             return
         target = drawn.chosen.get("shape") if step.operator.name == "Reshape" else None

@@ -22,22 +22,20 @@ def sample_gather(node: DrawnNode) -> None:
 
 
 def sample_gather_elements(node: DrawnNode) -> None:
-    """GatherElements and ScatterElements: indices no larger than the data along the other axes;
-    updates shaped like the indices.
+    """GatherElements and ScatterElements: indices as large as the data, or no larger along the other
+    axes; updates shaped like the indices.
     """
     if not node.shape(0):
         node.fit(0, (draw_size(node.random, 1),))
     axis = axis_of(node)
     shape = node.shape(0)
-    scatter = node.operator.name == "ScatterElements"
-    if 1 in node.fresh:
-        node.fit(
-            1,
-            tuple(
-                node.random.randint(1, max(1, min(4, size))) if place == axis else node.random.randint(min(size, 1), size) for place, size in enumerate(shape)
-            ),
-        )
-    if scatter:
+    if 1 in node.fresh and node.chance(0.4):
+        node.fit(1, shape)
+    elif 1 in node.fresh:
+        drawn = [node.random.randint(min(size, 1), size) for size in shape]
+        drawn[axis] = node.random.randint(1, max(1, min(4, shape[axis])))
+        node.fit(1, tuple(drawn))
+    if node.operator.name == "ScatterElements":
         node.fit(2, node.shape(1))
 
 
