@@ -155,7 +155,8 @@ def sample_reshape(node: DrawnNode) -> None:
 
     def draw() -> Sizes:
         if node.asked is not None and length in (None, len(node.asked)) and node.chance(OBEDIENCE):
-            asked = _completed(node, node.asked, prod(shape))
+            kept = _kept(shape, node.asked)
+            asked = kept if kept is not None and node.chance(0.5) else _completed(node, node.asked, prod(shape))
             if asked is not None:
                 return asked
         alike = [other for other in node.lists if prod(other) == prod(shape) and len(other) == (length or len(other))]
@@ -181,6 +182,18 @@ def sample_reshape(node: DrawnNode) -> None:
         node.chosen["allowzero"] = 1
     if found is not None and 0 in node.fresh and all(size > 0 for size in found) and prod(found) != prod(shape):
         node.fit(0, found if node.chance(0.5) else (prod(found),))
+
+
+def _kept(shape: Sizes, asked: Asked) -> Sizes | None:
+    """Returns the sizes that are asked, with the present ones in all open places, as where axes next
+    to each other are joined or one is split; None if their number of elements is another one.
+    """
+    for front in (shape, shape[max(0, len(shape) - len(asked)) :]):
+        sizes = (*front, *(1,) * len(asked))
+        found = tuple(size if isinstance(size, int) else sizes[place] for place, size in enumerate(asked))
+        if prod(found) == prod(shape):
+            return found
+    return None
 
 
 def _completed(node: DrawnNode, asked: Asked, elements: int) -> Sizes | None:
