@@ -48,6 +48,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "softmax_swapped": ("elements",),
     "reduction": _ROWS,
     "reduction_outer": _ROWS,
+    "reduction_middle": _ROWS,
     "reduction_single": ("elements",),
     "copy": ("elements", "rows"),
     "gather": ("elements", "rows"),

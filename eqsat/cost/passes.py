@@ -66,8 +66,9 @@ def reduction(operations: float) -> Counter:
     """Counts operators that make one element of many: a number of operations for each element read.
 
     The class depends on the last axis. In "reduction" it is reduced, so joined elements lie
-    together. In "reduction_outer" it stays, and in "reduction_single" it stays as well, with all the
-    axes in front of the reduced ones, which have size 1.
+    together. In the others it stays. In front of the reduced axes lies nothing in "reduction_outer",
+    axes of size 1 alone in "reduction_single", and several blocks in "reduction_middle", each of
+    them a row.
     """
 
     def count(node: PricedNode) -> Work:
@@ -75,6 +76,7 @@ def reduction(operations: float) -> Counter:
         output = at(node.outputs, 0)
         elements = float(source.elements)
         results = float(output.elements) if output is not None else 1.0
+        written = results * element_size(source)
         axes = integers(node, "axes") or ()
         rank = len(source.shape) if source.shape is not None else 0
         kind = "reduction"
@@ -84,10 +86,20 @@ def reduction(operations: float) -> Counter:
             kind = "reduction_outer"
         if kind == "reduction_outer" and source.shape:
             first = _first_reduced(source.shape, axes, output)
-            kind = "reduction_single" if first and size_of(source.shape[:first]) == 1 else kind
-        return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, results)
+            blocks = size_of(source.shape[:first])
+            if blocks > 1 and _is_one_run(axes, rank):
+                kind, results = "reduction_middle", blocks
+            elif first and blocks == 1:
+                kind = "reduction_single"
+        return Work(kind, moved(node.inputs) + written, operations * elements, elements, results)
 
     return count
+
+
+def _is_one_run(axes: tuple[int, ...], rank: int) -> bool:
+    """Tells whether the axes follow each other. Axes that are not known do."""
+    places = {axis % rank for axis in axes}
+    return not places or max(places) - min(places) < len(places)
 
 
 def _first_reduced(shape: Shape, axes: tuple[int, ...], output: Shaped | None) -> int:
