@@ -95,6 +95,7 @@ def matrices() -> Iterator[Case]:
         yield Case("MatMul", (Given((rows, inner)), _weights(inner, columns)))
         yield Case("Gemm", (Given((rows, inner)), _weights(inner, columns), _weights(columns)))
     batches = [(12, 64, 64, 64), (12, 128, 64, 128), (3, 197, 64, 197), (3, 197, 197, 64), (64, 49, 16, 49), (64, 49, 49, 16), (1, 256, 256, 256)]
+    batches += [(1024, 8, 8, 8), (256, 16, 16, 16)]
     for batch, rows, inner, columns in batches:
         yield Case("MatMul", (Given((batch, rows, inner)), Given((batch, inner, columns))))
     yield Case("Einsum", (Given((4, 128, 64)), Given((4, 64, 128))), {"equation": "bij,bjk->bik"})

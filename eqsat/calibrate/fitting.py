@@ -28,7 +28,7 @@ _WINDOWS = ("operations", "elements", "rows")
 _COUNTS: dict[str, tuple[str, ...]] = {
     "matmul": ("operations", "elements", "weights"),
     "gemm": ("operations", "elements", "weights"),
-    "product": ("operations", "elements", "weights"),
+    "product": ("operations", "elements", "weights", "rows"),
     "elementwise": ("operations", "rows"),
     "einsum": _PRODUCT,
     "conv": _WINDOWS,
@@ -92,7 +92,7 @@ _solve: Any = np.linalg.lstsq  # pyright does not fully know its declared type
 
 def _least(shares: Array) -> list[float]:
     """Returns the rates x, none negative, for which shares * x is closest to 1 in each row. There
-    are at most three unknowns.
+    are at most four unknowns.
     """
     unknowns = shares.shape[1]
     best, least = [0.0] * unknowns, float("inf")
