@@ -46,6 +46,7 @@ from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings, described_settings
 from eqsat.verification.passing import passing
+from eqsat.verification.relations import with_fixed_sizes
 
 Options = ParamSpec("Options")
 
@@ -142,6 +143,7 @@ def begin(source: Source, settings: Settings, lean: bool = False) -> Run:
         this.library, this.job = _read_rules(this)
         this.original = _read_model(source, settings, this.job.valuation.target, lean)
         this.job = replace(this.job, weights=this.original.weights)
+        this.job.valuation.sizes = with_fixed_sizes(settings.assume_dims, this.original.lean)
     return this
 
 

@@ -161,6 +161,10 @@ def _cost(run: Run) -> dict[str, Any]:
     valuation, folder = run.job.valuation, run.original.model.folder
     models = run.original.lean, run.checked.found.model
     both = valuation.both(*models, folder)
+    if both[1].refused:
+        # ONNX Runtime refuses the result at the sizes that prices assume, so both are priced as written.
+        valuation.asks = False
+        both = valuation.both(*models, folder)
     before = _figures(valuation, models[0], both[0], folder)
     after = before if models[1] is models[0] else _figures(valuation, models[1], both[1], folder)
     sizes = valuation.assumed(models[0])

@@ -45,6 +45,7 @@ def _cost(options: argparse.Namespace) -> int:
     from eqsat.rewriting.valuation import Valuation
     from eqsat.runtime.worker import shared
     from eqsat.settings import Settings
+    from eqsat.verification.relations import with_fixed_sizes
 
     settings = Settings(**given_settings(options))
     target = load_target(settings.target)
@@ -53,6 +54,7 @@ def _cost(options: argparse.Namespace) -> int:
     valuation = Valuation(target, "time", settings.assume_dims, settings.custom_operators, shared())
     model = read(source_of(options.model))
     check_dimensions(model.proto, settings.assume_dims)
+    valuation.sizes = with_fixed_sizes(settings.assume_dims, model.proto)
     with shown_progress(options.json) as progress:
         progress("price")
         rows = _measured(valuation, model.proto, model.folder) if options.measure else valuation.rows(model.proto, model.folder)

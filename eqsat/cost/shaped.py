@@ -17,7 +17,7 @@ from eqsat.operators import Attributes, full_name
 USUAL_SIZE = 64
 """The size of a dimension that has no number and to which the caller gives none."""
 
-_BATCH = re.compile("(.*_)?batch(_.*)?|N|bs", re.IGNORECASE)
+_BATCH = re.compile("(.*_)?batch(_.*)?|N|B|bs", re.IGNORECASE)
 
 _ABSURD = 1 << 60  # models may declare sizes that no machine has
 

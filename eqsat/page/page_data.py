@@ -27,6 +27,7 @@ from eqsat.rewriting.valuation import Row, Valuation
 from eqsat.runtime.onnx_passes import NativeFailure, inferred
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
+from eqsat.verification.relations import with_fixed_sizes
 from eqsat.version import __version__
 
 _LONGEST = 300  # characters of a text that are kept
@@ -79,7 +80,8 @@ def page_data(result: Result, settings: Settings, lines: Sequence[str]) -> dict[
 
 
 def _valuation(settings: Settings, result: Result) -> Valuation:
-    found = Valuation(load_target(settings.target), settings.objective, settings.assume_dims, settings.custom_operators, shared(), settings.memory_bytes)
+    sizes = with_fixed_sizes(settings.assume_dims, result.original.lean)
+    found = Valuation(load_target(settings.target), settings.objective, sizes, settings.custom_operators, shared(), settings.memory_bytes)
     # The figures of the report and those of the nodes have one origin.
     found.asks = result.report["cost"]["asked"]
     return found

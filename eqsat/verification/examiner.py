@@ -136,7 +136,7 @@ class Examiner:
 
     def at_related_sizes(self, original: LoadedModel, request: Request) -> Request | None:
         """Returns the request at sizes that depend on one another, if the original runs at such."""
-        if len(request.plan.symbols) + len(request.plan.computed) < 2:
+        if not request.plan.symbols and not request.plan.computed:
             return None
         try:
             plans = list(related_plans(with_functions_inlined(original.proto), request.plan))

@@ -1,10 +1,12 @@
 """Relations: sizes of inputs that depend on others, as a model's own arithmetic wants them.
 
 The attention mask of a decoder has the sum of the past and the present tokens as its length, but
-its dimension has a name of its own. At arbitrary sizes such a model does not run. The input is a
-model and a `Plan`; the output is more plans, in which some symbols are computed from others. What a
-symbol may be is found among the sizes that the model computes. A plan promises nothing: the model
-itself decides whether it takes the draws.
+its dimension has a name of its own. A traced model may have a name for a size that it was traced
+with, and that its Reshapes want. At arbitrary sizes such models do not run. The input is a model and
+a `Plan`; the output is more plans, in which some symbols are computed from others, or have one size.
+What a symbol may be is found among the sizes that the model computes, and in Reshapes, whose result
+has as many elements as their input. A plan promises nothing: the model itself decides whether it
+takes the draws.
 """
 
 from __future__ import annotations
@@ -12,16 +14,20 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 import onnx
 
 from eqsat.facts.dims import Dim, Poly, symbol, symbols
 from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
+from eqsat.facts.polynomials import exact_divide, product
 from eqsat.operators import find_operator, normal_domain, read_attributes
-from eqsat.verification.samples import Plan, Spec, numpy_dtype
+from eqsat.verification.samples import Plan, Spec, make_plan, numpy_dtype, with_functions_inlined
+
+_Typed: TypeAlias = tuple[onnx.NodeProto, tuple[Fact | None, ...], tuple[Fact, ...]]
 
 _ALONE = 48  # plans with one relation
 _PAIRS = 64  # plans with two
@@ -44,16 +50,32 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
             yield _with(plan, {one: first, other: second})
 
 
+def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> Mapping[str, int]:
+    """Returns sizes of named dimensions, and those without which Reshapes of a model fail."""
+    if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
+        return sizes
+    try:
+        plan = make_plan(model)
+    except NotImplementedError:  # an input of a type that has no samples
+        return sizes
+    wanted = _most_wanted(_typed_nodes(with_functions_inlined(model), plan))
+    return {**{name: size for name, size in reversed(wanted) if isinstance(size, int)}, **sizes}
+
+
 def _with(plan: Plan, computed: dict[str, Dim]) -> Plan:
     return replace(plan, symbols=tuple(name for name in plan.symbols if name not in computed), computed={**plan.computed, **computed})
 
 
 def _relations(model: onnx.ModelProto, plan: Plan) -> Iterator[tuple[str, Dim]]:
-    """Yields a symbol and the size that it may be: sums of others first, then other symbols."""
+    """Yields a symbol and the size that it may be: what Reshapes want first, then sums of others, then
+    other symbols.
+    """
+    typed = list(_typed_nodes(model, plan))
+    yield from (relation for relation in _most_wanted(typed) if relation[0] in plan.symbols)
     uses = Counter(size for spec in plan.inputs.values() for size in set(_shape(spec)) if isinstance(size, str))
     # A name that few inputs have is the likelier one to depend on others.
     names = sorted(plan.symbols, key=lambda name: uses[name])
-    sizes = _computed_sizes(model, plan)
+    sizes = Counter(itertools.chain.from_iterable(_computed(outputs) for _, _, outputs in typed))
     sums = [size for size, _ in sizes.most_common() if len(size) > 1 and all(len(monomial) <= 1 for monomial, _ in size)]
     rest = [size for size, _ in sizes.most_common() if size not in sums and len(symbols(size)) > 0 and not _is_name(size)]
     for size in (*sums, *(symbol(name) for name in plan.symbols), *rest):
@@ -66,20 +88,44 @@ def _is_name(size: Poly) -> bool:
     return len(symbols(size)) == 1 and size == symbol(symbols(size)[0])
 
 
-def _computed_sizes(model: onnx.ModelProto, plan: Plan) -> Counter[Poly]:
-    """Counts the symbolic sizes, and the symbolic integers, of the values of the main graph."""
+def _typed_nodes(model: onnx.ModelProto, plan: Plan) -> Iterator[_Typed]:
+    """Yields the nodes of the main graph with the facts of their inputs and outputs."""
     facts = {name: _given(spec, plan.computed) for name, spec in plan.inputs.items() if spec.kind == "tensor"}
     facts |= {tensor.name: _stored(tensor) for tensor in model.graph.initializer}
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    found: Counter[Poly] = Counter()
     for node in model.graph.node:
         domain = normal_domain(node.domain)
         operator = find_operator(domain, node.op_type, opsets.get(domain, 1))
         inputs = tuple(facts.get(name, UNKNOWN) if name else None for name in node.input)
-        for name, fact in zip(node.output, infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output)), strict=True):
-            facts[name] = fact
-            found.update({size for size in (*(fact.shape or ()), *(fact.ints or ())) if isinstance(size, Poly)})
-    return found
+        outputs = infer(operator, read_attributes(operator, node.attribute), inputs, len(node.output))
+        facts.update(zip(node.output, outputs, strict=True))
+        yield node, inputs, outputs
+
+
+def _computed(outputs: Iterable[Fact]) -> set[Poly]:
+    """Returns the symbolic sizes, and the symbolic integers, of a node's results."""
+    return {size for fact in outputs for size in (*(fact.shape or ()), *(fact.ints or ())) if isinstance(size, Poly)}
+
+
+def _most_wanted(typed: Iterable[_Typed]) -> list[tuple[str, Dim]]:
+    """Returns the sizes that Reshapes want, each with its symbol, the most frequent first."""
+    wanted = (relation for node, inputs, outputs in typed if node.op_type == "Reshape" for relation in _wanted(inputs, outputs))
+    return [relation for relation, _ in Counter(wanted).most_common()]
+
+
+def _wanted(inputs: Sequence[Fact | None], outputs: Sequence[Fact]) -> Iterator[tuple[str, Dim]]:
+    """Yields the symbols in the number of elements of a Reshape's input, each with the size with which
+    the result has as many.
+    """
+    before, after = (product(fact.shape) if fact is not None and fact.shape is not None else None for fact in (inputs[0], outputs[0]))
+    if before is None or after is None or before == after:
+        return
+    for name in symbols(before):
+        others = exact_divide(before, symbol(name))
+        if others is not None and name not in symbols(others) and name not in symbols(after):
+            size = exact_divide(after, others)
+            if size is not None and size != 0:
+                yield name, size
 
 
 def _given(spec: Spec, computed: Mapping[str, Dim]) -> Fact:

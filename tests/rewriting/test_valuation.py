@@ -13,7 +13,7 @@ import eqsat
 from eqsat.cost.target import load_target
 from eqsat.model.file_bytes import written_bytes
 from eqsat.rewriting.valuation import Valuation
-from eqsat.runtime.own_graph import own_graph
+from eqsat.runtime.own_graph import NoGraph, own_graph
 from eqsat.runtime.worker import shared
 from tests.support.models import operators, parse, weighted
 
@@ -136,6 +136,19 @@ def test_a_model_that_the_runtime_does_not_take_is_worse_than_one_that_it_takes(
     assert of.asks and of.figures(STRANGE, None).refused
     of.verified = True
     assert of.is_better(STRANGE, PLAIN, None) and not of.is_worse(STRANGE, PLAIN, None), "verification will mend it"
+
+
+def test_the_report_prices_both_as_written_where_the_runtime_refuses_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    def of_the_original(message: bytes, *rest: Any) -> bytes:
+        if len(onnx.ModelProto.FromString(message).graph.node) < 3:
+            raise NoGraph("sizes do not fit")
+        return own_graph(message, *rest)
+
+    monkeypatch.setattr("eqsat.rewriting.valuation.own_graph", of_the_original)
+    result = eqsat.optimize(parse("g (float[64, 64] x) => (float[64, 64] y) { t = Transpose (x)  u = Transpose (t)  y = Relu (u) }"))
+    cost = result.report["cost"]
+    assert operators(result.model) == {"Relu": 1} and not cost["asked"]
+    assert 0 < cost["after"]["seconds"] < cost["before"]["seconds"]
 
 
 def test_of_an_if_the_dearest_branch_counts() -> None:

@@ -220,6 +220,37 @@ EXAMPLES = {
         "attention-rows-apart attention-rows-together attention-axes",
         (23,),
     ),
+    "heads in the batch of matrices": Example(
+        """g (float[2, 3, 5, 8] x, float[2, 3, 7, 8] k, float[2, 3, 7, 8] w) => (float[2, 3, 5, 8] y)
+            <float f = {0.35}, int64[3] many = {6, -1, 8}, int64[4] heads = {2, 3, 5, 8}> {
+            q = Reshape(x, many)  ks = Reshape(k, many)  v = Reshape(w, many)  t = Transpose<perm = [0, 2, 1]>(ks)
+            s = MatMul(q, t)  c = Mul(s, f)  p = Softmax<axis = -1>(c)  o = MatMul(p, v)  y = Reshape(o, heads) }""",
+        {"Attention": 1, "Reshape": 4},
+        "attention-axes attention-scale-reshape",
+        (23,),
+    ),
+    "heads in the batch of matrices, and a mask": Example(
+        """g (float[2, 3, 5, 8] x, float[2, 3, 7, 8] k, float[2, 3, 7, 8] w, float[6, 5, 7] m) => (float[2, 3, 5, 8] y)
+            <float f = {0.35}, int64[3] many = {6, -1, 8}, int64[4] heads = {2, 3, 5, 8}> {
+            q = Reshape(x, many)  ks = Reshape(k, many)  v = Reshape(w, many)  t = Transpose<perm = [0, 2, 1]>(ks)
+            u = Mul(q, f)  s = MatMul(u, t)  a = Add(s, m)  p = Softmax<axis = -1>(a)  o = MatMul(p, v)  y = Reshape(o, heads) }""",
+        {"Attention": 1, "Reshape": 5, "ReduceMax": 1, "Mul": 1, "Sub": 1},
+        "attention-axes-mask",
+        (23,),
+    ),
+    "heads in the batch of matrices, and apart beside the mask": Example(
+        """g (float[2, 5, 24] x, float[2, 7, 24] k, float[2, 7, 24] w, float[2, 1, 5, 7] m) => (float[2, 5, 24] y)
+            <int64[4] queries = {2, 5, 3, 8}, int64[4] keys = {2, 7, 3, 8}, int64[3] many = {6, -1, 8}, int64[4] apart = {2, 3, 5, 7},
+             int64[3] scores = {6, 5, 7}, int64[4] heads = {2, 3, 5, 8}, int64[3] joint = {2, 5, 24}> {
+            xa = Reshape(x, queries)  xt = Transpose<perm = [0, 2, 1, 3]>(xa)  q = Reshape(xt, many)
+            ka = Reshape(k, keys)  kt = Transpose<perm = [0, 2, 1, 3]>(ka)  ks = Reshape(kt, many)
+            wa = Reshape(w, keys)  wt = Transpose<perm = [0, 2, 1, 3]>(wa)  v = Reshape(wt, many)
+            t = Transpose<perm = [0, 2, 1]>(ks)  s = MatMul(q, t)  a = Reshape(s, apart)  b = Add(a, m)  c = Reshape(b, scores)
+            p = Softmax<axis = -1>(c)  o = MatMul(p, v)  oa = Reshape(o, heads)  ot = Transpose<perm = [0, 2, 1, 3]>(oa)  y = Reshape(ot, joint) }""",
+        {"Attention": 1, "ReduceMax": 1, "Mul": 1, "Sub": 1},
+        "attention-batch-mask attention-heads",
+        (23,),
+    ),
     "groups of heads by Einsum": Example(
         f"""g ({_GROUPS}) => (float[1, 5, 48] y) <{_SIZES}> {{
             q = Reshape(x, apart)  s = Einsum<equation = "bngrd,blgd->bgrnl">(q, k)  p = Softmax<axis = -1>(s)

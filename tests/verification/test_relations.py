@@ -8,7 +8,7 @@ import pytest
 
 import eqsat
 from eqsat.facts.dims import render
-from eqsat.verification.relations import related_plans
+from eqsat.verification.relations import related_plans, with_fixed_sizes
 from eqsat.verification.samples import make_plan, size_choices
 from tests.support.models import parse
 
@@ -60,3 +60,27 @@ def test_a_model_that_runs_at_no_sizes_stays_unverified() -> None:
         z = Shape(a)  n = ReduceProd<keepdims = 1>(z)  y = Reshape(q, n) }"""
     verdict = eqsat.verify(parse(text, HEAD), parse(text.replace("(r, t)", "(t, r)"), HEAD))
     assert verdict.status == "unverified" and verdict.reason.startswith("the original model does not run")
+
+
+TRACED = """g (float[B, S, 8] x) => (float[B, 10, 4, 2] y) {{
+    shape = Shape(x)  first = Constant<value = int64 {{0}}>()  b = Gather(shape, first)  axis = Constant<value = int64[1] {{0}}>()
+    b1 = Unsqueeze(b, axis)  rest = Constant<value = int64[3] {{10, 4, 2}}>()  sizes = Concat<axis = 0>(b1, rest)
+    twice = {twice}  y = Reshape(twice, sizes) }}"""
+
+
+def traced(twice: str = "Add(x, x)") -> onnx.ModelProto:
+    return parse(TRACED.format(twice=twice), HEAD)
+
+
+def test_a_size_of_the_trace_is_the_one_that_a_reshape_wants() -> None:
+    assert relations(traced())[0] == {"S": "10"}
+    verdict = eqsat.verify(traced(), traced("Sum(x, x)"))
+    assert verdict.status == "equal" and "ran where S is 10" in verdict.notes and len(set(verdict.sizes["B"])) > 1
+    assert eqsat.verify(traced(), traced("Mul(x, x)")).status == "different"
+
+
+def test_prices_assume_the_size_of_the_trace() -> None:
+    assert with_fixed_sizes({}, traced()) == {"S": 10}
+    assert with_fixed_sizes({"S": 7, "B": 2}, traced()) == {"S": 7, "B": 2}, "but not where the user knows better"
+    result = eqsat.optimize(traced())
+    assert result.report["cost"]["sizes"] == {"B": 1, "S": 10} and result.report["verify"]["status"] == "equal"
