@@ -25,7 +25,7 @@ from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
 from eqsat.facts.polynomials import exact_divide, product
 from eqsat.operators import find_operator, normal_domain, read_attributes
-from eqsat.verification.samples import Plan, Spec, make_plan, numpy_dtype, with_functions_inlined
+from eqsat.verification.samples import MOST_ELEMENTS, Plan, Spec, make_plan, numpy_dtype, with_functions_inlined
 
 _Typed: TypeAlias = tuple[onnx.NodeProto, tuple[Fact | None, ...], tuple[Fact, ...]]
 
@@ -124,7 +124,7 @@ def _wanted(inputs: Sequence[Fact | None], outputs: Sequence[Fact]) -> Iterator[
         others = exact_divide(before, symbol(name))
         if others is not None and name not in symbols(others) and name not in symbols(after):
             size = exact_divide(after, others)
-            if size is not None and size != 0:
+            if size is not None and (isinstance(size, Poly) or 0 < size <= MOST_ELEMENTS):
                 yield name, size
 
 
