@@ -40,15 +40,22 @@ def test_a_hidden_row_is_zero(name: str, sign: str, opset: int, hidden: list[int
     assert not after[..., hidden, :].any()
 
 
+HEADS_APART = "t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  a = Add(s, m)  p = Softmax<axis = -1>(a)  y = MatMul(p, v)"
+HEADS_IN_THE_BATCH = """q3 = Reshape(q, many)  k3 = Reshape(k, many)  v3 = Reshape(v, many)  t = Transpose<perm = [0, 2, 1]>(k3)
+    s3 = MatMul(q3, t)  s = Reshape(s3, apart)  a = Add(s, m)  a3 = Reshape(a, scores)  p = Softmax<axis = -1>(a3)  y3 = MatMul(p, v3)
+    y = Reshape(y3, heads)"""
+
+
 @pytest.mark.parametrize("hidden", [[0], [3, 6], list(range(7))])
+@pytest.mark.parametrize("scores", [HEADS_APART, HEADS_IN_THE_BATCH], ids=["apart", "in the batch"])
 @pytest.mark.parametrize("mask", ["m = Where(c, z, n)", "i = Cast<to = 1>(c)  j = Sub(o, i)  m = Mul(j, n)", "w = Where(c, z, n)  m = Add(b, w)"])
-def test_a_row_that_the_least_number_hides_is_the_mean(mask: str, hidden: list[int]) -> None:
+def test_a_row_that_the_least_number_hides_is_the_mean(mask: str, scores: str, hidden: list[int]) -> None:
     """As a part of a batch that is padding alone."""
     model = onnx.parser.parse_model(
         f"""<ir_version: 10, opset_import: ["": 23]>
         g (float[1, 2, 7, 8] q, float[1, 2, 7, 8] k, float[1, 2, 7, 8] v, float[1, 2, 7, 7] b, bool[7, 7] c) => (float[1, 2, 7, 8] y)
-        <float z = {{0}}, float o = {{1}}, float n = {{-3.4028235e38}}> {{
-            {mask}  t = Transpose<perm = [0, 1, 3, 2]>(k)  s = MatMul(q, t)  a = Add(s, m)  p = Softmax<axis = -1>(a)  y = MatMul(p, v) }}"""
+        <float z = {{0}}, float o = {{1}}, float n = {{-3.4028235e38}}, int64[3] many = {{2, 7, 8}}, int64[4] apart = {{1, 2, 7, 7}},
+         int64[3] scores = {{2, 7, 7}}, int64[4] heads = {{1, 2, 7, 8}}> {{ {mask}  {scores} }}"""
     )
     result = eqsat.optimize(model, target="onnxruntime-cpu").model
     assert "Attention" in operators(result)
