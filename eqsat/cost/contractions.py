@@ -1,7 +1,7 @@
 """Counters of sums of products: matrix products, Einsum, attention and recurrent layers.
 
 Each counts operations (a multiply-add is two), the elements of the result, and the elements and
-columns of the second factor. Each product of a batch is a row.
+columns of the second factor. Each product of a batch but the first is a row.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _product(
     weights = size_of(batch) * inner * columns
     count = 2.0 * results * inner
     size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
-    # One second factor for all makes one product of all rows.
-    products = 1.0 if size_of(batch) == 1 and not flips[0] else many
-    return Work(kind, size, count, results, products, weights, columns, count / 2)
+    # One second factor for all makes one product of all rows. A launch starts the first product.
+    starts = 0.0 if size_of(batch) == 1 and not flips[0] else max(many - 1.0, 0.0)
+    return Work(kind, size, count, results, starts, weights, columns, count / 2)
 
 
 def matmul(node: PricedNode) -> Work:

@@ -140,7 +140,7 @@ class Examiner:
             return None
         try:
             plans = list(related_plans(with_functions_inlined(original.proto), request.plan))
-            place: int | None = self.run("eqsat.verification.runs:runs_at", replace(request, optimized=None), plans)
+            place: int | None = self.run("eqsat.verification.runs:runs_at", replace(request, optimized=None), plans) if plans else None
         except (WorkerTimeout, WorkerDied, RemoteError):
             return None
         if place is None:

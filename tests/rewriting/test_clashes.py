@@ -53,11 +53,11 @@ def test_a_result_that_does_not_load_is_none(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_result_that_does_not_fit_assumed_sizes_may_load() -> None:
-    """Prices assume 64 for B. ONNX Runtime finds that this does not fit the MatMul that is left, but not
+    """Prices assume 64 for K. ONNX Runtime finds that this does not fit the MatMul that is left, but not
     that it does not fit a Gemm which it fuses with the Relu.
     """
     weights = {"v": np.zeros((5, 3), np.float32), "b": np.zeros(5, np.float32), "w": np.zeros((2, 5), np.float32), "c": np.zeros(2, np.float32)}
-    model = weighted("g (float[A, B] x) => (float[C, D] y) { a = Gemm <transB = 1> (x, v, b) r = Relu (a) y = Gemm <transB = 1> (r, w, c) }", **weights)
+    model = weighted("g (float[A, K] x) => (float[C, D] y) { a = Gemm <transB = 1> (x, v, b) r = Relu (a) y = Gemm <transB = 1> (r, w, c) }", **weights)
     result = eqsat.optimize(model)
     assert not any("ONNX Runtime loads the original" in note for note in result.report["notes"])
     assert operators(result.model) == {"MatMul": 1}
