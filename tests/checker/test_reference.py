@@ -264,3 +264,10 @@ def test_bounds_of_clip_are_scalars():
     assert call is not None
     with pytest.raises(Illegal, match="no scalar"):
         KERNELS["Clip"](call)
+
+
+def test_a_rotary_embedding_of_no_positions_has_none() -> None:
+    call = make_call("RotaryEmbedding", [np.zeros((1, 0, 4), np.float32), *(np.zeros((1, 0, 1), np.float32),) * 2], {"num_heads": 2}, 1)
+    assert call is not None
+    (found,) = KERNELS["RotaryEmbedding"](call)
+    assert found.shape == (1, 0, 4)

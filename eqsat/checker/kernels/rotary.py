@@ -18,7 +18,7 @@ def _rotary(call: Call) -> list[Array]:
     heads = call.integer("num_heads")
     if x.ndim == 3 and heads <= 0:
         raise Illegal("RotaryEmbedding of three axes without the number of heads")
-    split = x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3) if x.ndim == 3 else x
+    split = x.reshape(*x.shape[:2], heads, x.shape[2] // heads).transpose(0, 2, 1, 3) if x.ndim == 3 else x
     turned = call.integer("rotary_embedding_dim") or split.shape[-1]
     if places is not None:
         cos, sin = cos[places], sin[places]
