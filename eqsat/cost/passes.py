@@ -75,8 +75,7 @@ def reduction(operations: float) -> Counter:
         source = largest(node.inputs[:1])
         output = at(node.outputs, 0)
         elements = float(source.elements)
-        results = float(output.elements) if output is not None else 1.0
-        written = results * element_size(source)
+        results = rows = float(output.elements) if output is not None else 1.0
         axes = integers(node, "axes") or ()
         rank = len(source.shape) if source.shape is not None else 0
         kind = "reduction"
@@ -88,10 +87,10 @@ def reduction(operations: float) -> Counter:
             first = _first_reduced(source.shape, axes, output)
             blocks = size_of(source.shape[:first])
             if blocks > 1 and _is_one_run(axes, rank):
-                kind, results = "reduction_middle", blocks
+                kind, rows = "reduction_middle", blocks
             elif first and blocks == 1:
                 kind = "reduction_single"
-        return Work(kind, moved(node.inputs) + written, operations * elements, elements, results)
+        return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, rows)
 
     return count
 

@@ -54,11 +54,12 @@ def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> Mappin
     """Returns sizes of named dimensions, and those without which Reshapes of a model fail."""
     if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
         return sizes
+    flat = with_functions_inlined(model)  # once, also for the plan
     try:
-        plan = make_plan(model)
+        plan = make_plan(flat)
     except NotImplementedError:  # an input of a type that has no samples
         return sizes
-    wanted = _most_wanted(_typed_nodes(with_functions_inlined(model), plan))
+    wanted = _most_wanted(_typed_nodes(flat, plan))
     return {**{name: size for name, size in reversed(wanted) if isinstance(size, int)}, **sizes}
 
 
