@@ -137,6 +137,9 @@ class Settings:
         default_factory=dict[str, int],
         metadata=_option("assume a size when prices are compared; the model stays dynamic", "NAME=SIZE", "--assume-dim", repeats=True),
     )
+    no_empty_inputs: bool = field(
+        default=False, metadata=_option("promise that no size of an input is ever 0, which rules for Attention and some others need where sizes are not fixed")
+    )
     rules: Sequence[str | Path] | str | Path = field(default=(), metadata=_option("use the rules of this file as well", "FILE.rules", repeats=True))
     only: Sequence[str] | str = field(default=(), metadata=_option("use only this rule or group of rules", "NAME", repeats=True))
     skip: Sequence[str] | str = field(default=(), metadata=_option("do not use this rule or group of rules", "NAME", repeats=True))

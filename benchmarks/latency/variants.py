@@ -40,7 +40,7 @@ def kept_variant(model: Path, description: Description, optimizer: Optimizer, ca
         with tempfile.TemporaryDirectory() as place:
             inputs = Path(place) / "inputs.npz"
             np.savez(inputs, **description.draw())  # pyright: ignore[reportArgumentType]
-            made = make_variant(optimizer, model, part, limits, inputs)
+            made = make_variant(optimizer, model, part, limits, ["--inputs", str(inputs)])
         if made.path:
             part.replace(target)
             made = replace(made, path=str(target))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from eqsat.comparing.comparison import Comparison, Conditions
     from eqsat.comparing.optimizers import Optimizer
 
-_SETTINGS = ("dims", "assume_dims", "inputs", "target", "custom_op_library")
+_SETTINGS = ("dims", "assume_dims", "inputs", "no_empty_inputs", "target", "custom_op_library")
 _ONLY_OPTIMIZERS = {"against": "--against", "peer": "--peer", "eqsat": "--eqsat", "keep": "--keep", "dims": "--dim"}
 """The options that mean nothing for two given models."""
 
@@ -85,6 +85,7 @@ def _compare(options: argparse.Namespace) -> int:
         None if options.inputs is None else Path(options.inputs),
         given.get("target"),
         _library(given.get("custom_op_library")),
+        any(settings.get("no_empty_inputs", False) for settings in (given, _eqsat_settings(_eqsat_options(options.eqsat or "")))),
     )
     with shown_progress(options.json) as progress:
         progress("read")
@@ -130,7 +131,8 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
     from eqsat.comparing.making import warm_up
     from eqsat.comparing.optimizers import REMEDY, chosen_optimizers, left_out
 
-    optimizers = chosen_optimizers(options.against, _own_peers(options.peer or ()), _eqsat_options(options.eqsat or ""), conditions.library)
+    own, mine = _own_peers(options.peer or ()), _eqsat_options(options.eqsat or "")
+    optimizers = chosen_optimizers(options.against, own, mine, conditions.library, conditions.no_empty_inputs)
     found: list[Comparison] = []
     record: dict[str, Any] = {}
     with _folder(options.keep) as folder:

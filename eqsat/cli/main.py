@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = commands.add_parser("verify", help="tell whether two models compute the same")
     verify.add_argument("a", metavar="A", help="the original; - reads it from standard input")
     verify.add_argument("b", metavar="B", help="the model to compare with it, or -")
-    add_settings(verify, ("inputs", "memory_limit", "custom_op_library"))
+    add_settings(verify, ("inputs", "no_empty_inputs", "memory_limit", "custom_op_library"))
     verify.add_argument("--json", action="store_true", help="print the verdict as one JSON object")
     verify.set_defaults(command=_verify)
     add_compare(commands)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eqsat.cli.options import count, prints_help
+from eqsat.cli.options import add_settings, count, prints_help
 from eqsat.cli.progress import shown_progress
 from eqsat.cli.streams import source_of
 from eqsat.errors import InputError
@@ -64,6 +64,7 @@ def add_rules(commands: Any) -> None:
     why.add_argument("name", metavar="NAME", help="a rule, a family of rules, or a member of one")
     why.add_argument("model", metavar="MODEL", help="an ONNX file; - reads it from standard input")
     _add_sources(why)
+    add_settings(why, ("no_empty_inputs",))
     why.set_defaults(command=_why)
 
 
@@ -206,7 +207,7 @@ def _why(options: argparse.Namespace) -> int:
         progress("matching")
         library = _library(options)
         found = library.members(options.name)
-        answers = [why(resolved, source, library) for resolved in _present(found, source, library)]
+        answers = [why(resolved, source, library, options.no_empty_inputs) for resolved in _present(found, source, library)]
     if options.json:
         records = [answer.to_json() for answer in answers]
         print(json.dumps(records[0] if len(found) == 1 else {"rule": options.name, "members": records}))

@@ -14,7 +14,7 @@ import numpy as np
 
 from eqsat.comparing.child import Limits
 from eqsat.comparing.making import as_it_is, make_variant, verified
-from eqsat.comparing.optimizers import Optimizer
+from eqsat.comparing.optimizers import Optimizer, library_option, promise_option
 from eqsat.comparing.prediction import predicted
 from eqsat.comparing.stopwatch import Measured, Measurement, Request, launches, measure, own_worker
 from eqsat.comparing.variant import Variant
@@ -63,7 +63,8 @@ class Conditions:
 
     `clock` is one of the stopwatch's, and `assumed` are sizes of named dimensions. `inputs` are
     the caller's, from the file `inputs_path`; without them, inputs are drawn. `target` prices the
-    models. `library` is the file of their custom operators.
+    models. `library` is the file of their custom operators. Under `no_empty_inputs` eqsat may rely on
+    it that no input is empty, and verification draws none.
     """
 
     limits: Limits
@@ -76,6 +77,13 @@ class Conditions:
     inputs_path: Path | None = None
     target: str | None = None
     library: Path | None = None
+    no_empty_inputs: bool = False
+
+    @property
+    def of_verification(self) -> list[str]:
+        """The options of `eqsat verify` that say the same."""
+        inputs = [] if self.inputs_path is None else ["--inputs", str(self.inputs_path)]
+        return [*inputs, *library_option(self.library), *promise_option(self.no_empty_inputs)]
 
 
 def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Path, conditions: Conditions, progress: Callable[[str], None]) -> Comparison:
@@ -90,7 +98,7 @@ def compare(name: str, model: Path, optimizers: Sequence[Optimizer], folder: Pat
         variants = [original]
         for optimizer in optimizers:
             progress(optimizer.name)
-            variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.inputs_path, conditions.library))
+            variants.append(make_variant(optimizer, model, folder / f"{optimizer.name}.onnx", conditions.limits, conditions.of_verification))
         return trial.comparison(name, variants)
 
 
@@ -103,7 +111,7 @@ def compare_as_is(first: Path, second: Path, conditions: Conditions, progress: C
     with own_worker() as worker:
         trial = _Trial(first, conditions, worker, progress)
         progress("verify")
-        return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.inputs_path, conditions.library)])
+        return trial.comparison(str(first), [original, verified(other, first, conditions.limits, conditions.of_verification)])
 
 
 class _Trial:

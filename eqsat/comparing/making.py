@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import onnx
 
 from eqsat.comparing.child import Done, Limits, module, one_line, run
-from eqsat.comparing.optimizers import EQSAT, ORIGINAL, REMEDY, Optimizer, library_option, report_path
+from eqsat.comparing.optimizers import EQSAT, ORIGINAL, REMEDY, Optimizer, report_path
 from eqsat.comparing.variant import FAILED, MISSING, STOPPED, UNCHECKED, Variant
 from eqsat.errors import InputError
 from eqsat.model.external_data import has_external_data
@@ -36,11 +36,10 @@ def as_it_is(model: Path, name: str = ORIGINAL) -> Variant:
     return _described(Variant(name, str(model)), model)
 
 
-def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limits, inputs: Path | None = None, library: Path | None = None) -> Variant:
+def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limits, verification: Sequence[str] = ()) -> Variant:
     """Returns what an optimizer makes of a model, in the file `target`, and whether it is right.
 
-    `inputs` is a file of arrays for verification; without it, verification draws them. `library` has
-    the custom operators of the model. A result that cannot be read is removed.
+    `verification` is options of `eqsat verify`. A result that cannot be read is removed.
     """
     if not optimizer.version:
         return Variant(optimizer.name, status=MISSING, reason=REMEDY)
@@ -51,7 +50,7 @@ def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limit
     if not target.is_file():
         return replace(made, status=FAILED, reason="it wrote no file")
     try:
-        made = verified(_described(replace(made, path=str(target), stages=_stages(optimizer, target)), target), source, limits, inputs, library)
+        made = verified(_described(replace(made, path=str(target), stages=_stages(optimizer, target)), target), source, limits, verification)
     except InputError as error:
         made = _unreadable(replace(made, path=str(target)), str(error))
     if not made.path:
@@ -59,10 +58,9 @@ def make_variant(optimizer: Optimizer, source: Path, target: Path, limits: Limit
     return made
 
 
-def verified(made: Variant, original: Path, limits: Limits, inputs: Path | None = None, library: Path | None = None) -> Variant:
-    """Returns the variant with the verdict of `eqsat verify`."""
-    given = [] if inputs is None else ["--inputs", str(inputs)]
-    done = run(module("eqsat", "verify", str(original), made.path, "--json", *given, *library_option(library)), limits)
+def verified(made: Variant, original: Path, limits: Limits, verification: Sequence[str] = ()) -> Variant:
+    """Returns the variant with the verdict of `eqsat verify` under the options `verification`."""
+    done = run(module("eqsat", "verify", str(original), made.path, "--json", *verification), limits)
     if done.code == _CALLERS_FAULT:
         return _unreadable(made, done.failure.removeprefix(_COMPLAINT))
     try:

@@ -63,6 +63,11 @@ def library_option(library: Path | None) -> list[str]:
     return [] if library is None else ["--custom-op-library", str(library.absolute())]
 
 
+def promise_option(no_empty_inputs: bool) -> list[str]:
+    """Returns the option of eqsat's commands that promises inputs which are not empty."""
+    return ["--no-empty-inputs"] if no_empty_inputs else []
+
+
 def report_path(target: Path) -> Path:
     """Returns the path of eqsat's report of a result."""
     return target.with_suffix(".report")
@@ -76,9 +81,12 @@ def installed_version(package: str) -> str:
         return ""
 
 
-def chosen_optimizers(names: str | None, own: Mapping[str, str], options: Sequence[str], library: Path | None = None) -> list[Optimizer]:
+def chosen_optimizers(
+    names: str | None, own: Mapping[str, str], options: Sequence[str], library: Path | None = None, no_empty_inputs: bool = False
+) -> list[Optimizer]:
     """Returns the optimizers of a list of names, in its order. By default these are the installed
-    ones and the user's `own`, whose commands have `{input}` and `{output}`.
+    ones and the user's `own`, whose commands have `{input}` and `{output}`. eqsat may rely on
+    `no_empty_inputs`.
 
     Raises `InputError` for an unknown name or a wrong command.
     """
@@ -88,7 +96,7 @@ def chosen_optimizers(names: str | None, own: Mapping[str, str], options: Sequen
     for name in wanted:
         if name not in known:
             raise InputError(f"no optimizer is called '{name}'; there are {', '.join(known)}")
-    found = [mine[name] if name in mine else make_optimizer(name, options, library) for name in dict.fromkeys(wanted)]
+    found = [mine[name] if name in mine else make_optimizer(name, [*options, *promise_option(no_empty_inputs)], library) for name in dict.fromkeys(wanted)]
     if options and EQSAT not in wanted:
         raise InputError("--eqsat has options, but eqsat is not compared")
     return [optimizer for optimizer in found if names is not None or optimizer.version]

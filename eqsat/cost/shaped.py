@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from eqsat.facts.dims import Dim, evaluate, symbols
+from eqsat.facts.dims import Dim, evaluate, plain, symbols
 from eqsat.facts.fact import Fact
 from eqsat.frozen import frozen
 from eqsat.operators import Attributes, full_name
@@ -80,7 +80,7 @@ def _size(size: Dim, sizes: Mapping[str, int]) -> int:
     if isinstance(size, int):
         # A model may declare a negative size. It fails when the model runs, not here.
         return max(size, 0)
-    return _known_size(size, tuple([assumed_size(name, sizes) for name in symbols(size)]))
+    return _known_size(size, tuple([assumed_size(plain(name), sizes) for name in symbols(size)]))
 
 
 @functools.lru_cache(1 << 12)

@@ -17,6 +17,7 @@ import numpy as np
 from onnx import TensorProto, defs
 
 from eqsat.egraph.training import is_training, keeps_statistics
+from eqsat.facts.dims import promised, symbol
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph, Node
@@ -48,6 +49,7 @@ class Outer:
     same: dict[str, str] = field(default_factory=dict[str, str])
     # Whether this is the model's main graph, whose callers must keep to its declared inputs.
     main: bool = False
+    filled: bool = False  # whether its callers promise that no size of an input is 0
     arbitrary: frozenset[str] = frozenset()  # inputs that stand for constants of arbitrary elements
     # Values whose nodes stay as written: they get no facts, and no rule sees them.
     kept: frozenset[str] = frozenset()
@@ -131,7 +133,7 @@ class _Encoder:
         out.facts += [self.terms.absent, self.terms.absent]
         declared = {info.name: info for info in graph.proto.input}
         for name in graph.inputs:
-            fact = from_type(declared[name].type, name) if name in declared else UNKNOWN
+            fact = from_type(declared[name].type, name, promised if self.outer.filled else symbol) if name in declared else UNKNOWN
             # The declared input shapes of a body are only claims: a Loop may feed other shapes in
             # each iteration.
             fact = fact if self.outer.main else Fact(fact.dtype)

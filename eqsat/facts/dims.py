@@ -1,7 +1,7 @@
 """Sizes: integers, polynomials over named dimensions, or unknown (None).
 
 The functions take integers, names and sizes and return a `Dim` in normal form, so equal polynomials
-compare equal quickly. Every named dimension is an integer >= 0. A `Dim` that is not None evaluates
+compare equal quickly. Every named dimension is an integer >= 0, or > 0 if it is `promised`. A `Dim` that is not None evaluates
 to the size it stands for, at all values of its names. A size that would grow past the limits below
 becomes None.
 
@@ -29,10 +29,13 @@ from eqsat.facts.polynomials import (
     add,
     alone,
     exact_divide,
+    is_promised,
     mul,
     negate,
     normal,
+    plain,
     product,
+    promised,
     render,
     structure,
     sub,
@@ -61,8 +64,10 @@ __all__ = [
     "mul",
     "negate",
     "nonnegative",
+    "plain",
     "precision",
     "product",
+    "promised",
     "render",
     "structure",
     "sub",
@@ -180,7 +185,7 @@ def _dominates(kind: Literal["max", "min"], a: Known, b: Known) -> bool:
 
 @functools.lru_cache(maxsize=1 << 14)
 def bounds(value: Dim) -> tuple[int | None, int | None]:
-    """Return an interval of `value` for all names >= 0; None stands for no bound."""
+    """Return an interval of `value` for all that its names may be; None stands for no bound."""
     if value is None or isinstance(value, int):
         return value, value
     below = _lower(negate(value), _REFINEMENTS)
@@ -229,7 +234,7 @@ def _refined_lower(value: Poly, functions: list[tuple[Opaque, int]], refinements
 def _monomial_bounds(monomial: Monomial) -> tuple[int | None, int | None]:
     low, high = 1, 1
     for atom in monomial:
-        least, most = (0, None) if isinstance(atom, str) else _opaque_bounds(atom)
+        least, most = (int(is_promised(atom)), None) if isinstance(atom, str) else _opaque_bounds(atom)
         if least is None or least < 0:
             return _opaque_bounds(atom) if len(monomial) == 1 and isinstance(atom, Opaque) else (None, None)
         low *= least
@@ -323,5 +328,5 @@ def precision(value: Dim) -> tuple[int, int, str]:
         return (3, 0, "")
     if isinstance(value, int):
         return (0, 0, str(value))
-    ours = any(name.startswith("?") for name in symbols(value))
+    ours = any(plain(name).startswith("?") for name in symbols(value))
     return (2 if ours else 1, len(value), structure(value))

@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, TypeProto, helper, numpy_helper
 
-from eqsat.facts.dims import Dim, precision, product, render, symbol, whole
+from eqsat.facts.dims import Dim, Poly, precision, product, render, symbol, whole
 from eqsat.facts.intervals import Range, meet
 
 # The facts of larger tensors carry no elements. A mask gathers its elements by as many indices as a
@@ -155,8 +155,11 @@ def own_name(prefix: str, axis: int) -> str:
     return f"?{prefix}.{axis}"
 
 
-def from_type(type_proto: TypeProto, prefix: str) -> Fact:
-    """Return the fact of a declared type. An unnamed size gets the name "?{prefix}.{axis}"."""
+def from_type(type_proto: TypeProto, prefix: str, name_of: Callable[[str], Poly] = symbol) -> Fact:
+    """Return the fact of a declared type. An unnamed size gets the name "?{prefix}.{axis}".
+
+    `name_of` makes the size of a name: `symbol`, or `promised` if it is not 0.
+    """
     kind = type_proto.WhichOneof("value")
     if kind is None:
         return UNKNOWN
@@ -165,15 +168,15 @@ def from_type(type_proto: TypeProto, prefix: str) -> Fact:
     tensor = type_proto.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    return Fact(tensor.elem_type, tuple(_from_dimension(dim, own_name(prefix, axis)) for axis, dim in enumerate(tensor.shape.dim)))
+    return Fact(tensor.elem_type, tuple(_from_dimension(dim, own_name(prefix, axis), name_of) for axis, dim in enumerate(tensor.shape.dim)))
 
 
-def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str) -> Dim:
+def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str, name_of: Callable[[str], Poly]) -> Dim:
     if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else symbol(fresh)
+        return dimension.dim_value if dimension.dim_value >= 0 else name_of(fresh)
     # Names that begin with "?" belong to eqsat, so such a name in a model is not kept.
     name = dimension.dim_param
-    return symbol(fresh) if name in _NAMELESS or name.startswith("?") else symbol(name)
+    return name_of(fresh if name in _NAMELESS or name.startswith("?") else name)
 
 
 def to_type(fact: Fact) -> TypeProto | None:

@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 TERM_LIMIT = 32
 DEGREE_LIMIT = 6
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
+_PROMISE = "+"  # no other name begins with "?" and ends so: made-up names end with a number
 
 
 class Opaque(NamedTuple):
@@ -47,6 +48,21 @@ def symbol(name: str) -> Poly:
     Names that begin with "?" belong to eqsat: it makes them up for unnamed sizes.
     """
     return alone(name)
+
+
+def promised(name: str) -> Poly:
+    """Return the size called `name`, which the user promises not to be 0."""
+    return alone(f"?{name}{_PROMISE}")
+
+
+def is_promised(atom: str) -> bool:
+    """Tell whether the name of a size carries the promise that the size is not 0."""
+    return atom.startswith("?") and atom.endswith(_PROMISE)
+
+
+def plain(atom: str) -> str:
+    """Return the name of a size without the promise that it may carry."""
+    return atom[1 : -len(_PROMISE)] if is_promised(atom) else atom
 
 
 def alone(atom: Atom) -> Poly:
@@ -204,7 +220,7 @@ def render(value: Dim) -> str:
 
 def _render_atom(atom: Atom) -> str:
     if isinstance(atom, str):
-        return atom
+        return plain(atom)
     if atom.kind != "//":
         return f"{atom.kind}({', '.join(map(render, atom.arguments))})"
     a, b = (f"({render(x)})" if isinstance(x, Poly) and (len(x) > 1 or x[0][1] != 1 or len(x[0][0]) > 1) else render(x) for x in atom.arguments)

@@ -301,7 +301,7 @@ def _rewrite(
     rewriter = Rewriter(model, options, FreshNames(name for graph in graphs for name in all_names(graph)), shared(), trace)
     try:
         place = Place(constant_nodes=proto.ir_version < 4, weights=job.weights)
-        decoded, _ = rewriter.graph(model.graph, Outer(main=True, kept=kept), place, proto.opset_import)
+        decoded, _ = rewriter.graph(model.graph, Outer(main=True, filled=settings.no_empty_inputs, kept=kept), place, proto.opset_import)
     except Unchanged:
         return proto, None
     called = any(calls(node.proto, model) for node in model.graph.nodes if not kept.isdisjoint(node.outputs))

@@ -58,6 +58,7 @@ class Examiner:
     seed: int = 0
     time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # the forms of regions found equal
+    filled: bool = False  # no size of a model's inputs is 0; regions are tried without such sizes too
     patience: float = math.inf  # seconds after which a judgement begins no further draw; at most an eighth of the limit
     _timeouts: int = 0  # of models that ran without edges
 
@@ -75,6 +76,7 @@ class Examiner:
         With `closed`, the inputs are those of a whole model, so that each may have any size. The
         values `inside` are compared too. Raises `ValueError` if a model is too large for one message.
         """
+        plan = replace(plan, filled=self.filled)
         proto, other = original.proto, optimized.proto
         steers = _steering(proto)
         compared = (*(value.name for value in proto.graph.output), *inside)

@@ -71,14 +71,18 @@ def _type_name(kind: onnx.TypeProto) -> str:
 def checked_inputs(inputs: Mapping[str, np.ndarray], plan: Plan) -> dict[str, np.ndarray]:
     """Returns the user's inputs in the types of the model.
 
-    Raises `InputError` for the first input that does not fit.
+    Raises `InputError` for the first input that does not fit, or that is empty where the plan is filled.
     """
     missing = [name for name in plan.inputs if name not in inputs]
     extra = [name for name in inputs if name not in plan.inputs]
     if missing or extra:
         parts = [f"{what} {', '.join(names)}" for what, names in (("missing:", missing), ("not an input of the model:", extra)) if names]
         raise InputError(f"the given inputs do not fit the model: {'; '.join(parts)}")
-    return {name: _checked_input(name, inputs[name], spec) for name, spec in plan.inputs.items()}
+    checked = {name: _checked_input(name, inputs[name], spec) for name, spec in plan.inputs.items()}
+    for name, spec in plan.inputs.items() if plan.filled else ():
+        if any(isinstance(want, str) and size == 0 for want, size in zip(spec.shape or (), checked[name].shape, strict=True)):
+            raise InputError(f"input '{name}' of shape [{', '.join(map(str, checked[name].shape))}] is empty, and --no-empty-inputs promises that none is")
+    return checked
 
 
 def _checked_input(name: str, array: np.ndarray, spec: Spec) -> np.ndarray:

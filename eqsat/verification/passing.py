@@ -50,6 +50,7 @@ def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | No
         LoadedModel(original, folder),
         LoadedModel(result, folder),
         inputs=settings.inputs,
+        no_empty_inputs=settings.no_empty_inputs,
         memory_limit=settings.memory_bytes,
         custom_op_library=settings.custom_op_library,
         worker=shared(),
@@ -59,7 +60,7 @@ def judged(original: onnx.ModelProto, result: onnx.ModelProto, folder: Path | No
 
 def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job: Job, library: Library, found: Attempt) -> Mended:
     settings = job.settings
-    examiner = Examiner(settings.memory_bytes, settings.custom_operators, shared())
+    examiner = Examiner(settings.memory_bytes, settings.custom_operators, shared(), filled=settings.no_empty_inputs)
 
     def verified(result: onnx.ModelProto) -> Verdict:
         verdict = judged(original, result, folder, settings)

@@ -58,6 +58,7 @@ class Plan:
     ranks: tuple[str, ...] = ()  # inputs of unknown rank
     counts: bool = False  # integers may be counts of loops, so none is negative
     computed: Mapping[str, Dim] = field(default_factory=dict[str, "Dim"])  # sizes that follow from the symbols
+    filled: bool = False  # no free or computed size is 0
 
 
 @frozen(slots=False)
@@ -86,13 +87,13 @@ class Edge:
 def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
     """Returns the edges of a plan.
 
-    Each free dimension becomes 0, 1 and, if there are any `bounds`, larger than all of them. Each
-    of the `arbitrary` inputs becomes extreme. The dimensions take turns, or all go `together`.
+    Each free dimension becomes 0 unless the plan is `filled`, 1 and, if there are any `bounds`, larger than all of
+    them. Each of the `arbitrary` inputs becomes extreme. The dimensions take turns, or all go `together`.
     """
     groups = [(name,) for name in plan.symbols]
     groups = [plan.symbols] if together and groups else [*groups[:_APART], *([plan.symbols[_APART:]] if len(groups) > _APART else [])]
     beyond = tuple(sorted({bound + 1 for bound in bounds}, reverse=True))
-    edges = [Edge(group, sizes) for sizes in ((0,), (1,), beyond) if sizes for group in groups]
+    edges = [Edge(group, sizes) for sizes in (() if plan.filled else (0,), (1,), beyond) if sizes for group in groups]
     wide = frozenset(name for name, spec in plan.inputs.items() if name in arbitrary and _has_ends(spec))
     return (*edges, *([Edge(extremes=wide)] if wide else []))
 
@@ -239,12 +240,13 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
 
 
 def with_computed(plan: Plan, sizes: Mapping[str, int]) -> dict[str, int] | None:
-    """Adds the computed sizes of a plan; None if one of them is unknown or negative."""
+    """Adds the computed sizes of a plan; None if one of them is unknown, negative, or 0 in a filled plan."""
     if not plan.computed:
         return dict(sizes)
     from eqsat.facts.dims import evaluate
 
-    known = {name: size for name, size in ((name, evaluate(size, sizes)) for name, size in plan.computed.items()) if size is not None and size >= 0}
+    found = ((name, evaluate(size, sizes)) for name, size in plan.computed.items())
+    known = {name: size for name, size in found if size is not None and size >= int(plan.filled)}
     return {**sizes, **known} if len(known) == len(plan.computed) else None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,7 @@ def verify_files(
     optimized: Source,
     *,
     inputs: Mapping[str, np.ndarray] | None = None,
+    no_empty_inputs: bool = False,
     seed: int = 0,
     memory_limit: int | str = 1 << 30,
     custom_op_library: str | Path | None = None,
@@ -51,6 +53,7 @@ def verify_files(
             `onnx_ir.Model` or a `torch.onnx.ONNXProgram`.
         optimized: the model that is compared with it, in any of these kinds.
         inputs: the arrays to compare on, by the names of inputs; random ones by default.
+        no_empty_inputs: draw no empty input; whether models agree there does not matter.
         seed: another seed draws other inputs.
         memory_limit: models whose weights need more bytes are judged region by region; an integer,
             or a text such as "2G".
@@ -75,6 +78,7 @@ def verify_files(
         load_model(original, "original"),
         load_model(optimized, "optimized"),
         inputs=None if inputs is None else value_types.arrays("inputs", inputs),
+        no_empty_inputs=value_types.flag("no_empty_inputs", no_empty_inputs),
         seed=value_types.whole_number("seed", seed),
         memory_limit=value_types.size_in_bytes("memory_limit", memory_limit),
         custom_op_library=None if custom_op_library is None else value_types.existing_file("custom_op_library", custom_op_library),
@@ -87,6 +91,7 @@ def verify(
     optimized: LoadedModel,
     *,
     inputs: Mapping[str, np.ndarray] | None = None,
+    no_empty_inputs: bool = False,
     seed: int = 0,
     memory_limit: int = 1 << 30,
     custom_op_library: str | Path | None = None,
@@ -96,8 +101,8 @@ def verify(
 ) -> Verdict:
     """Judges whether `optimized` computes the same as `original`, on random or given inputs.
 
-    Raises `InputError` if the original does not take `inputs`. Models whose weights need more than
-    `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
+    Raises `InputError` if the original does not take `inputs`, or if one of them is empty in spite of
+    `no_empty_inputs`. Models whose weights need more than `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
     call of the runtime.
 
     With `proved`, the regions that differ are judged first, whatever the `inputs`. The whole models
@@ -106,7 +111,7 @@ def verify(
     """
     started = time.perf_counter()
     library = str(custom_op_library) if custom_op_library is not None else None
-    examiner = Examiner(memory_limit, library, worker or shared(), seed, time_limit, set() if proved is None else proved)
+    examiner = Examiner(memory_limit, library, worker or shared(), seed, time_limit, set() if proved is None else proved, no_empty_inputs)
     verdict = _verify(original, optimized, inputs, examiner, proved is not None)
     verdict.seconds = time.perf_counter() - started
     return verdict
@@ -125,7 +130,7 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     except NotImplementedError as error:
         return _unchanged() if same else Verdict(UNVERIFIED, str(error))
     if inputs is not None:
-        inputs = checked_inputs(inputs, plan)
+        inputs = checked_inputs(inputs, replace(plan, filled=examiner.filled))
     if same:
         return _unchanged()
     if running_bytes(original.proto, optimized.proto) > examiner.memory_limit:

@@ -140,7 +140,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
     """Runs another trial that also feeds the inputs with a default value."""
-    judgement = examiner.ask(replace(request, plan=make_plan(original.proto, overridable=True), edges=()))
+    judgement = examiner.ask(replace(request, plan=replace(make_plan(original.proto, overridable=True), filled=examiner.filled), edges=()))
     if judgement.status == DIFFERENT:
         verdict.status = DIFFERENT
         verdict.reason = f"with other values for the inputs that have a default: {judgement.reason}"

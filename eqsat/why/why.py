@@ -175,16 +175,17 @@ def _looked(spots: Sequence[Spot]) -> str:
     return f"{_nodes(sum({(spot.graph, spot.output): 1 + spot.more for spot in spots}.values()))} looked at"
 
 
-def why(resolved: Resolved, source: Path, others: Library | None = None) -> Answer:
+def why(resolved: Resolved, source: Path, others: Library | None = None, no_empty_inputs: bool = False) -> Answer:
     """The places where the rule fires on the model in a file, and what stops it elsewhere. With
-    `others`, also how often it fires together with them.
+    `others`, also how often it fires together with them. `no_empty_inputs` is the promise that no
+    size of an input is 0.
 
     Raises `InputError` for a bad model.
     """
     directions = compile_rule(resolved)
     answer = Answer(resolved.rule, tuple(_root(compiled) for compiled in directions))
     rules = None if others is None else RuleSet(others.directions, groups=others.group_of, phases=load_plan().phases)
-    _Survey(read(source), directions, rules, answer).model()
+    _Survey(read(source), directions, rules, answer, no_empty_inputs).model()
     return answer
 
 
@@ -195,8 +196,9 @@ def _root(compiled: Compiled) -> str:
 class _Survey:
     """All graphs of one model."""
 
-    def __init__(self, model: Model, directions: Sequence[Compiled], rules: RuleSet | None, answer: Answer) -> None:
+    def __init__(self, model: Model, directions: Sequence[Compiled], rules: RuleSet | None, answer: Answer, filled: bool) -> None:
         self.proto = model.proto
+        self.filled = filled
         self.source = model
         self.directions = directions
         self.rules = rules
@@ -213,7 +215,7 @@ class _Survey:
         """Looks at the main graph, its bodies, and the functions that a run would look at."""
         if self.proto.training_info:
             self.answer.notes.append("the model holds training information: a run leaves it as it is")
-        self.graph(self.source.graph, Outer(main=True), "", list(self.proto.opset_import))
+        self.graph(self.source.graph, Outer(main=True, filled=self.filled), "", list(self.proto.opset_import))
         for function in self.source.functions.values():
             name = f"function {function.proto.domain}.{function.proto.name}"
             if speaks_as_model(function.proto, self.proto):

@@ -56,7 +56,7 @@ def model(tmp_path: Path) -> Path:
 def test_whatever_an_optimizer_does_is_one_result(kind: str, status: str, reason: str, limits: Limits, model: Path, tmp_path: Path) -> None:
     target = tmp_path / "result.onnx"
     before = model.read_bytes()
-    made = make_variant(fake(kind), model, target, replace(limits), None)
+    made = make_variant(fake(kind), model, target, replace(limits))
     assert made.status == status and reason in made.reason and "\n" not in made.reason, made
     assert made.right == (status == EQUAL) and target.is_file() == bool(made.path) == (status in (EQUAL, DIFFERENT))
     assert made.wall_seconds > 0 and model.read_bytes() == before
@@ -65,7 +65,7 @@ def test_whatever_an_optimizer_does_is_one_result(kind: str, status: str, reason
 
 
 def test_verification_that_does_not_end_is_no_verdict(model: Path, tmp_path: Path) -> None:
-    made = make_variant(fake("copies"), model, tmp_path / "result.onnx", Limits(60), tmp_path / "no.npz")
+    made = make_variant(fake("copies"), model, tmp_path / "result.onnx", Limits(60), ["--inputs", str(tmp_path / "no.npz")])
     assert (made.status, made.path) == (FAILED, "") and "no.npz" in made.reason
 
 
@@ -149,6 +149,12 @@ def test_optimizers_are_chosen_by_name() -> None:
     assert {each.name for each in by_default} == {*installed, "eqsat", "mine"}
     assert set(left_out(by_default, None)) == PACKAGES.keys() - installed
     assert by_default[-1].command(Path("a b"), Path("c")) == ["tool", "a b", "c"]
+
+
+def test_a_promise_goes_to_eqsat_and_to_verification() -> None:
+    peer, own = chosen_optimizers("ort-basic,eqsat", {}, ("--exact",), no_empty_inputs=True)
+    assert "--no-empty-inputs" in own.command(Path("a"), Path("b")) and "--no-empty-inputs" not in peer.command(Path("a"), Path("b"))
+    assert replace(QUICK, no_empty_inputs=True).of_verification == ["--no-empty-inputs"] and QUICK.of_verification == []
 
 
 @pytest.mark.parametrize(

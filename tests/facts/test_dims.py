@@ -26,8 +26,10 @@ from eqsat.facts.dims import (
     mul,
     negate,
     nonnegative,
+    plain,
     precision,
     product,
+    promised,
     render,
     structure,
     sub,
@@ -103,6 +105,14 @@ def test_quotients_by_sizes(a: Dim, b: Dim, sizes: dict[str, int]) -> None:
         assert result is None or result == expected
     exact = exact_divide(mul(a, b), b)
     assert exact is None or at(exact, sizes) == at(a, sizes)
+
+
+def test_a_promised_size_is_a_size_above_0() -> None:
+    size, made_up = promised("N"), promised("?x.0")
+    assert bounds(size) == (1, None) and bounds(mul(size, M)) == (0, None) and bounds(sub(mul(size, made_up), 1)) == (0, None)
+    assert minimum(size, 1) == 1 and equal(size, 0) is False and equal(size, 1) is None and minimum(N, 1) != 1
+    assert render(add(mul(size, 64), M)) == "N*64 + M" and [plain(name) for name in symbols(add(made_up, size, N))] == ["?x.0", "N", "N"]
+    assert precision(size)[0] == precision(N)[0] < precision(made_up)[0] == precision(symbol("?x.0"))[0]
 
 
 @given(DIMS, SIZES)

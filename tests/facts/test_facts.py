@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, TypeProto, helper
 
-from eqsat.facts.dims import Dim, add, mul, symbol
+from eqsat.facts.dims import Dim, add, mul, promised, symbol
 from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Contradiction, Fact, byte_size, element_count, from_array, from_tensor, from_type, merge, to_type, with_symbols
 from eqsat.facts.intervals import Range
 
@@ -28,7 +28,10 @@ TENSORS = st.builds(
     const=st.booleans(),
     ints=SHAPES,
     uniform=st.sampled_from([None, b"\0", b"\1"]),
+    other=st.none(),
     floats=st.sampled_from([None, b"\0", b"\1"]),
+    doubled=st.booleans(),
+    paired=st.booleans(),
     range=st.sampled_from([None, Range(0.0, 1.0, 0.0, 1.5, True), Range(-1.0, 0.5, -1.0, 0.5, False), Range(2.0, 3.0, 2.0, 3.0, True)]),
 )
 FACTS = TENSORS | st.sampled_from(SEQUENCES).map(lambda text: Fact(other=text)) | st.just(UNKNOWN)
@@ -90,6 +93,13 @@ def test_the_more_precise_wins() -> None:
 def test_contradictions_are_errors(a: Fact, b: Fact, text: str) -> None:
     with pytest.raises(Contradiction, match=text):
         merge(a, b)
+
+
+def test_promised_sizes() -> None:
+    """No name that a model may have carries a promise by itself."""
+    proto = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", None, 4, "?N+"])
+    assert from_type(proto, "x", promised) == Fact(1, (promised("N"), promised("?x.1"), 4, promised("?x.3")))
+    assert from_type(proto, "x") == Fact(1, (N, symbol("?x.1"), 4, symbol("?x.3")))
 
 
 @pytest.mark.parametrize("name", ["", "?", "None", "-1", "?x.0"])

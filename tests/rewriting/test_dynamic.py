@@ -93,6 +93,22 @@ def test_attention_loses_its_shape_arithmetic_and_stays_dynamic() -> None:
     assert_same(model, result.model, *[random_feeds(model, sizes) for sizes in SIZES])
 
 
+def test_attention_is_found_where_no_input_is_empty() -> None:
+    """ONNX Runtime refuses an empty Attention, so the promise is needed, and the result keeps it."""
+    import eqsat
+
+    model = attention()
+    assert "Softmax" in operators(eqsat.optimize(model, opset="latest").model)
+    result = eqsat.optimize(model, opset="latest", no_empty_inputs=True)
+    found = operators(result.model)
+    assert found["Attention"] == 1 and "Softmax" not in found and found["Expand"] == 1
+    assert signature(result.model.graph.input) == signature(model.graph.input)
+    assert result.report["verify"]["status"] == "equal" and 0 not in result.report["verify"]["sizes"]["batch"]
+    verdict = eqsat.verify(model, result.model)
+    assert verdict.status == "different" and "=0" in verdict.reason
+    assert eqsat.verify(model, result.model, no_empty_inputs=True).status == "equal"
+
+
 def test_attention_with_empty_batch_stays_equal() -> None:
     import eqsat
 

@@ -12,6 +12,7 @@ import numpy as np
 import onnx
 import pytest
 
+from eqsat.errors import InputError
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 from eqsat.verification import judge as judging
 from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
@@ -65,14 +66,44 @@ def test_a_size_of_0_and_of_1_is_drawn_for_each_free_dimension() -> None:
     assert drawn >= {(0, first[1]), (1, first[1]), (first[0], 0), (first[0], 1)}
 
 
+def row_where_empty(least: int) -> onnx.ModelProto:
+    """Returns a model that adds a row to an empty tensor, if `least` is 1."""
+    return weighted(
+        "g (float[N, 4] x) => (float[M, 4] y) { s = Shape (x) t = Max (s, k) d = Sub (t, s) e = Add (d, u)"
+        " r = ConstantOfShape (e) y = Concat <axis = 0> (x, r) }",
+        k=np.array([least, 4]),
+        u=np.array([0, 4]),
+    )
+
+
 def test_what_goes_wrong_at_0_alone_is_found() -> None:
-    """The optimized model adds a row to an empty tensor."""
     a = weighted("g (float[N, 4] x) => (float[M, 4] y) { y = Identity (x) }")
-    text = "g (float[N, 4] x) => (float[M, 4] y) {{ s = Shape (x) t = Max (s, k) d = Sub (t, s) {0} r = ConstantOfShape (e) y = Concat <axis = 0> (x, r) }}"
-    b = weighted(text.format("e = Add (d, u)"), k=np.array([1, 4]), u=np.array([0, 4]))
-    verdict = check(a, b)
+    verdict = check(a, row_where_empty(1))
     assert verdict.status == DIFFERENT and "N=0" in verdict.reason
-    assert check(a, weighted(text.format("e = Add (d, u)"), k=np.array([0, 4]), u=np.array([0, 4]))).status == EQUAL
+    assert check(a, row_where_empty(0)).status == EQUAL
+    verdict = check(a, row_where_empty(1), no_empty_inputs=True)
+    assert verdict.status == EQUAL and 0 not in verdict.sizes["N"] and 1 in verdict.sizes["N"]
+
+
+def test_a_computed_size_is_not_0_where_none_is_promised() -> None:
+    a, b = (
+        weighted(f"g (float[N] x, float[M] z) => (float[K] y) {{ c = Concat <axis = 0> (x, z) {body} }}")
+        for body in ("y = Neg (c)", "d = Abs (c) e = Neg (c) y = Identity (e)")
+    )
+    for model in (a, b):
+        model.graph.input[1].type.tensor_type.shape.dim[0].dim_param = "N - 1"
+    assert 0 in check(a, b).sizes["N - 1"]
+    verdict = check(a, b, no_empty_inputs=True)
+    assert verdict.status == EQUAL and min(verdict.sizes["N - 1"]) > 0
+
+
+def test_given_inputs_keep_the_promise() -> None:
+    model = weighted("g (float[N, 0] x, float[N] z) => (float[N, 0] a, float[N] b) { a = Neg (x) b = Neg (z) }")
+    other = weighted("g (float[N, 0] x, float[N] z) => (float[N, 0] a, float[N] b) { c = Abs (x) a = Neg (c) d = Neg (z) b = Identity (d) }")
+    full, empty = ({"x": np.zeros((size, 0), np.float32), "z": np.zeros(size, np.float32)} for size in (2, 0))
+    assert check(model, other, inputs=full, no_empty_inputs=True).status == EQUAL == check(model, other, inputs=empty).status
+    with pytest.raises(InputError, match=r"input 'x' of shape \[0, 0\] is empty, and --no-empty-inputs promises that none is"):
+        check(model, other, inputs=empty, no_empty_inputs=True)
 
 
 def test_broadcasting_at_1_alone_is_found() -> None:

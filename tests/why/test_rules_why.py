@@ -503,6 +503,13 @@ def test_long_answers_are_short_on_the_terminal_and_whole_in_json(tmp_path: Path
     assert len(json.loads(json.dumps(answer.to_json()))["places"]) == 20
 
 
+def test_a_promise_lets_a_rule_fire(tmp_path: Path) -> None:
+    some = "exact rule some:\n    Neg(x) => Mul(x, T(-1))\n    where x: T, min(shape(x)) > 0\n    test x: T[2]\n"
+    path = tmp_path / "model.onnx"
+    onnx.save(parse("g (float[N, 3] x) => (float[N, 3] y) { y = Neg(x) }"), path)
+    assert [why(rule(some), path, no_empty_inputs=promise).fires for promise in (False, True)] == [0, 1]
+
+
 def test_a_bad_model_is_an_input_error(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     path.write_bytes(b"no model")
