@@ -251,6 +251,26 @@ EXAMPLES = {
         "attention-batch-mask attention-heads",
         (23,),
     ),
+    "positions first": Example(
+        """g (float[5, 2, 24] x, float[7, 2, 24] k, float[7, 2, 24] w) => (float[5, 2, 24] y)
+            <float f = {0.35}, int64[3] queries = {5, 6, 8}, int64[3] keys = {7, 6, 8}, int64[4] apart = {2, 3, -1, 8}, int64[3] joint = {5, 2, 24}> {
+            xa = Reshape(x, queries)  xt = Transpose<perm = [1, 0, 2]>(xa)  q = Reshape(xt, apart)
+            ka = Reshape(k, keys)  kt = Transpose<perm = [1, 0, 2]>(ka)  ks = Reshape(kt, apart)
+            wa = Reshape(w, keys)  wt = Transpose<perm = [1, 0, 2]>(wa)  v = Reshape(wt, apart)
+            t = Transpose<perm = [0, 1, 3, 2]>(ks)  s = MatMul(q, t)  c = Mul(s, f)  p = Softmax<axis = -1>(c)  o = MatMul(p, v)
+            ot = Transpose<perm = [2, 0, 1, 3]>(o)  y = Reshape(ot, joint) }""",
+        {"Attention": 1, "Transpose": 4},
+        "attention-heads-positions",
+        (23,),
+    ),
+    "a factor of keys that a Reshape follows": Example(
+        """g (float[2, 3, 5, 8] x, float[2, 7, 24] k, float[2, 3, 7, 8] w) => (float[2, 3, 5, 8] y)
+            <float f = {0.35}, int64[4] heads = {2, 3, 7, 8}> {
+            u = Mul(k, f)  ks = Reshape(u, heads)  y = Attention(x, ks, w) }""",
+        {"Attention": 1, "Reshape": 1},
+        "attention-scale-keys-reshape",
+        (23,),
+    ),
     "groups of heads by Einsum": Example(
         f"""g ({_GROUPS}) => (float[1, 5, 48] y) <{_SIZES}> {{
             q = Reshape(x, apart)  s = Einsum<equation = "bngrd,blgd->bgrnl">(q, k)  p = Softmax<axis = -1>(s)
@@ -273,7 +293,7 @@ EXAMPLES = {
             <float f = {0.35}, int64[5] e = {1, 2, 2, 7, 8}, int64[4] r = {1, 4, 7, 8}, int64[4] rt = {1, 4, 8, 7}> {
             ke = Expand(k, e)  kf = Mul(ke, f)  kt = Transpose<perm = [0, 1, 2, 4, 3]>(kf)  t = Reshape(kt, rt)
             ve = Expand(v, e)  w = Reshape(ve, r)  s = MatMul(q, t)  p = Softmax<axis = -1>(s)  y = MatMul(p, w) }""",
-        {"Attention": 1, "Mul": 1, "Reshape": 2},
+        {"Attention": 1, "Reshape": 2},
         "attention-factor-expand attention-groups",
         (23,),
     ),
