@@ -8,7 +8,10 @@ from __future__ import annotations
 import pytest
 
 from eqsat.checker.check import OK, check_rule
-from eqsat.language.library import whole_library
+from eqsat.language.library import read_text, rule_files, whole_library
+from eqsat.language.parse import parse
+from eqsat.language.printer import show_file
+from eqsat.shipped import RULES
 from tests.support.parameters import spread
 
 INSTANCES = 3  # of a rule, or of all members of a family together
@@ -23,3 +26,10 @@ def test_a_rule_is_right(family: str) -> None:
     for member in members:
         verdict = check_rule(member, max(2, INSTANCES // len(members)), SEED, thorough=max(1, THOROUGH // len(members)))
         assert verdict.status == OK, f"{member.rule.name}: {verdict.status}: {verdict.reason}"
+
+
+def test_rule_files_are_laid_out_as_the_formatter_does() -> None:
+    files = rule_files([RULES])
+    assert len(files) > 40
+    texts = {path: read_text(path) for path in files}
+    assert [path.name for path, text in texts.items() if show_file(parse(text, str(path))) != text] == []
