@@ -85,7 +85,7 @@ def _compare(options: argparse.Namespace) -> int:
         None if options.inputs is None else Path(options.inputs),
         given.get("target"),
         _library(given.get("custom_op_library")),
-        any(settings.get("no_empty_inputs", False) for settings in (given, _eqsat_settings(_eqsat_options(options.eqsat or "")))),
+        {**_eqsat_settings(_eqsat_options(options.eqsat or "")), **given}.get("no_empty_inputs", False),
     )
     with shown_progress(options.json) as progress:
         progress("read")
@@ -131,8 +131,8 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
     from eqsat.comparing.making import warm_up
     from eqsat.comparing.optimizers import REMEDY, chosen_optimizers, left_out
 
-    own, mine = _own_peers(options.peer or ()), _eqsat_options(options.eqsat or "")
-    optimizers = chosen_optimizers(options.against, own, mine, conditions.library, conditions.no_empty_inputs)
+    peers, settings = _own_peers(options.peer or ()), _eqsat_options(options.eqsat or "")
+    optimizers = chosen_optimizers(options.against, peers, settings, conditions.library, conditions.no_empty_inputs)
     found: list[Comparison] = []
     record: dict[str, Any] = {}
     with _folder(options.keep) as folder:

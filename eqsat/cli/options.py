@@ -65,7 +65,7 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
             continue
         flag = flag_of(setting)
         if not option.form and not option.choices:
-            parser.add_argument(flag, dest=setting.name, action="store_true", help=option.help)
+            parser.add_argument(flag, dest=setting.name, action="store_true", default=None, help=option.help)
             continue
         parser.add_argument(
             flag,

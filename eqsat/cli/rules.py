@@ -207,7 +207,7 @@ def _why(options: argparse.Namespace) -> int:
         progress("matching")
         library = _library(options)
         found = library.members(options.name)
-        answers = [why(resolved, source, library, options.no_empty_inputs) for resolved in _present(found, source, library)]
+        answers = [why(resolved, source, library, bool(options.no_empty_inputs)) for resolved in _present(found, source, library)]
     if options.json:
         records = [answer.to_json() for answer in answers]
         print(json.dumps(records[0] if len(found) == 1 else {"rule": options.name, "members": records}))

@@ -216,3 +216,21 @@ def test_a_library_that_is_of_no_use_is_refused(
     assert main(["compare", str(model), *options, *QUICK]) == 2
     assert message in capsys.readouterr().err
     assert broken.read_text() == "no library"
+
+
+@pytest.mark.parametrize("given", [("--no-empty-inputs",), ("--eqsat=--no-empty-inputs",)])
+def test_the_promise_counts_wherever_it_is_given(given: tuple[str, ...], model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def engines(options: object, settings: dict[str, Any]) -> int:
+        seen.append(settings["no_empty_inputs"])
+        return 0
+
+    def optimizers(models: object, options: object, conditions: Any, dims: object) -> int:
+        seen.append(conditions.no_empty_inputs)
+        return 0
+
+    monkeypatch.setattr("eqsat.cli.engines.compare_engines", engines)
+    monkeypatch.setattr("eqsat.cli.compare._optimizers", optimizers)
+    assert main(["compare", str(model), "--engines", *given]) == main(["compare", str(model), *given]) == 0
+    assert seen == [True, True]
