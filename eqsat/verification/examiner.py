@@ -28,7 +28,7 @@ from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, rand
 from eqsat.verification.relations import related_plans
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import named
-from eqsat.verification.samples import Plan, make_edges, with_functions_inlined
+from eqsat.verification.samples import Plan, make_edges, make_plan, with_functions_inlined
 from eqsat.verification.steering import Steering, size_bounds, steering
 
 # Room for activations beside the weights. The limit only has to catch explosions.
@@ -58,9 +58,13 @@ class Examiner:
     seed: int = 0
     time_limit: float = 60.0
     proved: set[bytes] = field(default_factory=set[bytes])  # the forms of regions found equal
-    filled: bool = False  # no size of a model's inputs is 0; regions are tried without such sizes too
     patience: float = math.inf  # seconds after which a judgement begins no further draw; at most an eighth of the limit
+    filled: bool = False  # no size of a model's inputs is 0; regions are tried without such sizes too
     _timeouts: int = 0  # of models that ran without edges
+
+    def plan(self, model: onnx.ModelProto, overridable: bool = False) -> Plan:
+        """Returns the plan for a model's inputs, as `make_plan` does."""
+        return make_plan(model, overridable, self.filled)
 
     def request(
         self,
@@ -76,7 +80,6 @@ class Examiner:
         With `closed`, the inputs are those of a whole model, so that each may have any size. The
         values `inside` are compared too. Raises `ValueError` if a model is too large for one message.
         """
-        plan = replace(plan, filled=self.filled)
         proto, other = original.proto, optimized.proto
         steers = _steering(proto)
         compared = (*(value.name for value in proto.graph.output), *inside)

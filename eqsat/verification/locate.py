@@ -21,7 +21,7 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import COPIES, LoadedModel
 from eqsat.verification.regions import GIVEN, Cut
 from eqsat.verification.request import DIFFERENT
-from eqsat.verification.samples import Draw, make_plan
+from eqsat.verification.samples import Draw
 
 
 @frozen(slots=False)
@@ -48,7 +48,7 @@ def locate(
     given = {value.name for value in original.proto.graph.input}
     names = list(dict.fromkeys(name for border in borders for name in border if name not in given))
     try:
-        whole = replace(examiner.request(original, optimized, make_plan(original.proto), inputs), optimized=None)
+        whole = replace(examiner.request(original, optimized, examiner.plan(original.proto), inputs), optimized=None)
         values: dict[str, Any] = examiner.run("eqsat.verification.runs:observe", whole, names, draw)
     except (NotImplementedError, ValueError, RemoteError, WorkerDied, WorkerTimeout):
         return []
@@ -62,7 +62,7 @@ def _fault(cut: Cut, number: int, border: Collection[str], values: Mapping[str, 
     if isinstance(region, str) or not found:
         return None
     inputs = {value.name: values[value.name] for value in region.original.proto.graph.input}
-    judgement = examiner.ask(examiner.request(region.original, region.optimized, make_plan(region.original.proto), inputs))
+    judgement = examiner.ask(examiner.request(region.original, region.optimized, examiner.plan(region.original.proto), inputs))
     return Fault(found, cut.before(found), judgement.reason) if judgement.status == DIFFERENT else None
 
 

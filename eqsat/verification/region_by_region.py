@@ -18,7 +18,6 @@ from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
-from eqsat.verification.samples import make_plan
 from eqsat.verification.whole import TooMuch, whole
 
 _NAMES_GIVEN_UP = 64
@@ -98,7 +97,7 @@ def one_region(cut: Cut, number: int, examiner: Examiner, end: float, doubted: b
         if region.is_same() or (form is not None and form in examiner.proved):
             return Part(Verdict(EQUAL), False, depth)
         try:
-            part, closed = whole(region.original, region.optimized, None, make_plan(region.original.proto), examiner, region), region.closed
+            part, closed = whole(region.original, region.optimized, None, examiner.plan(region.original.proto), examiner, region), region.closed
         except (NotImplementedError, TooMuch) as reason:
             part, closed = Verdict(UNVERIFIED, str(reason)), False
         if part.status == EQUAL:

@@ -87,8 +87,9 @@ class Edge:
 def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], together: bool = False) -> tuple[Edge, ...]:
     """Returns the edges of a plan.
 
-    Each free dimension becomes 0 unless the plan is `filled`, 1 and, if there are any `bounds`, larger than all of
-    them. Each of the `arbitrary` inputs becomes extreme. The dimensions take turns, or all go `together`.
+    Each free dimension becomes 0 unless the plan is `filled`, 1 and, if there are any `bounds`, larger
+    than all of them. Each of the `arbitrary` inputs becomes extreme. The dimensions take turns, or all
+    go `together`.
     """
     groups = [(name,) for name in plan.symbols]
     groups = [plan.symbols] if together and groups else [*groups[:_APART], *([plan.symbols[_APART:]] if len(groups) > _APART else [])]
@@ -102,12 +103,12 @@ def _has_ends(spec: Spec) -> bool:
     return spec.kind == "tensor" and spec.want is None and spec.dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64")
 
 
-def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
-    """Returns the plan for the required inputs of `model`.
+def make_plan(model: onnx.ModelProto, overridable: bool = False, filled: bool = False) -> Plan:
+    """Returns the plan for the required inputs of `model`, without sizes of 0 if it is to be `filled`.
 
     A size whose name is arithmetic follows from the names within. With `overridable`, the plan has the
-    inputs with a default value too. Raises `NotImplementedError`
-    naming an input whose type has no samples.
+    inputs with a default value too. Raises `NotImplementedError` naming an input whose type has no
+    samples.
     """
     from eqsat.facts.dims import symbols
     from eqsat.model.names import stored_names
@@ -136,6 +137,7 @@ def make_plan(model: onnx.ModelProto, overridable: bool = False) -> Plan:
         frozenset(name for name, positions in seen.items() if positions == {0}),
         tuple(name for name, spec in specs.items() if spec.kind == "tensor" and spec.shape is None),
         any(node.op_type == "Loop" for node in nodes_in_order(model.graph.node)),
+        filled=filled,
     )
     computed = sizes_by_name(seen)
     free = dict.fromkeys(name for name in seen if name not in computed)
@@ -240,7 +242,9 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
 
 
 def with_computed(plan: Plan, sizes: Mapping[str, int]) -> dict[str, int] | None:
-    """Adds the computed sizes of a plan; None if one of them is unknown, negative, or 0 in a filled plan."""
+    """Adds the computed sizes of a plan; None if one of them is unknown or negative, or 0 although the
+    plan is filled.
+    """
     if not plan.computed:
         return dict(sizes)
     from eqsat.facts.dims import evaluate

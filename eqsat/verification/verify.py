@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,6 @@ from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region_by_region import by_regions
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED
-from eqsat.verification.samples import make_plan
 from eqsat.verification.whole import TooMuch, whole
 
 __all__ = ["DIFFERENT", "EQUAL", "UNVERIFIED", "LoadedModel", "Verdict", "verify", "verify_files"]
@@ -102,8 +100,8 @@ def verify(
     """Judges whether `optimized` computes the same as `original`, on random or given inputs.
 
     Raises `InputError` if the original does not take `inputs`, or if one of them is empty in spite of
-    `no_empty_inputs`. Models whose weights need more than `memory_limit` bytes are judged region by region. `time_limit` is in seconds and holds for each
-    call of the runtime.
+    `no_empty_inputs`. Models whose weights need more than `memory_limit` bytes are judged region by
+    region. `time_limit` is in seconds and holds for each call of the runtime.
 
     With `proved`, the regions that differ are judged first, whatever the `inputs`. The whole models
     run only if some region is not found equal. `proved` is the forms of regions that were found
@@ -111,7 +109,7 @@ def verify(
     """
     started = time.perf_counter()
     library = str(custom_op_library) if custom_op_library is not None else None
-    examiner = Examiner(memory_limit, library, worker or shared(), seed, time_limit, set() if proved is None else proved, no_empty_inputs)
+    examiner = Examiner(memory_limit, library, worker or shared(), seed, time_limit, set() if proved is None else proved, filled=no_empty_inputs)
     verdict = _verify(original, optimized, inputs, examiner, proved is not None)
     verdict.seconds = time.perf_counter() - started
     return verdict
@@ -126,11 +124,11 @@ def _verify(original: LoadedModel, optimized: LoadedModel, inputs: Mapping[str, 
     if same and inputs is None:
         return _unchanged()
     try:
-        plan = make_plan(original.proto)
+        plan = examiner.plan(original.proto)
     except NotImplementedError as error:
         return _unchanged() if same else Verdict(UNVERIFIED, str(error))
     if inputs is not None:
-        inputs = checked_inputs(inputs, replace(plan, filled=examiner.filled))
+        inputs = checked_inputs(inputs, plan)
     if same:
         return _unchanged()
     if running_bytes(original.proto, optimized.proto) > examiner.memory_limit:

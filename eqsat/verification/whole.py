@@ -21,7 +21,7 @@ from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import is_costly
-from eqsat.verification.samples import Edge, Plan, make_plan, with_computed
+from eqsat.verification.samples import Edge, Plan, with_computed
 
 _LONGER = 8  # times as long as at usual edges whole models may run where no region can tell
 
@@ -107,7 +107,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
             verdict.notes.append(f"{untried} everywhere: {region if isinstance(region, str) else 'running takes long'}")
             return
         try:
-            plan = make_plan(region.original.proto)
+            plan = examiner.plan(region.original.proto)
         except NotImplementedError as reason:
             verdict.notes.append(f"{untried} in region {region.name}: {reason}")
             continue
@@ -140,7 +140,7 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:
     """Runs another trial that also feeds the inputs with a default value."""
-    judgement = examiner.ask(replace(request, plan=replace(make_plan(original.proto, overridable=True), filled=examiner.filled), edges=()))
+    judgement = examiner.ask(replace(request, plan=examiner.plan(original.proto, overridable=True), edges=()))
     if judgement.status == DIFFERENT:
         verdict.status = DIFFERENT
         verdict.reason = f"with other values for the inputs that have a default: {judgement.reason}"
