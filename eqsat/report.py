@@ -124,6 +124,7 @@ def report_of(run: Run) -> Report:
     return {
         "input": run.original.path,
         "output": None,
+        "no_empty_inputs": run.settings.no_empty_inputs,
         "nodes": {"before": count_nodes(original), "after": count_nodes(found.model), "bound": _bound(run) if changed else 0.0},
         "operators": _operators(original, found.model),
         "cost": _cost(run),

@@ -43,6 +43,7 @@ def recorded(comparisons: Sequence[Comparison], conditions: Conditions, optimize
         "threads": conditions.threads,
         "clock": conditions.clock,
         "inputs": None if conditions.inputs_path is None else str(conditions.inputs_path),
+        "no_empty_inputs": conditions.no_empty_inputs,
         "limits": asdict(conditions.limits),
         "models": [comparison_record(each) for each in comparisons],
         "means": [asdict(each) for each in means(comparisons)],

@@ -85,6 +85,7 @@ def test_optimizers_are_compared_side_by_side(model: Path, tmp_path: Path) -> No
     assert set(found.predicted) == {"original", "copies", "lies", "eqsat"}
     assert found.variants["eqsat"].nodes == 3 and found.variants["eqsat"].stages["total"] > 0
     record = recorded([found], QUICK, chosen)
+    assert [recorded([found], replace(QUICK, no_empty_inputs=given), chosen)["no_empty_inputs"] for given in (False, True)] == [False, True]
     rows = {row["optimizer"]: row for row in record["models"][0]["results"]}
     assert rows["lies"]["median_ms"] > 0 and rows["crashes"]["median_ms"] is None and "pip install" in rows["nobody"]["reason"]
     assert [dict(zip(COLUMNS, cells, strict=True))["optimizer"] for cells in csv_rows(record)] == list(rows)

@@ -104,6 +104,7 @@ def test_attention_is_found_where_no_input_is_empty() -> None:
     assert found["Attention"] == 1 and "Softmax" not in found and found["Expand"] == 1
     assert signature(result.model.graph.input) == signature(model.graph.input)
     assert result.report["verify"]["status"] == "equal" and 0 not in result.report["verify"]["sizes"]["batch"]
+    assert result.report["no_empty_inputs"] is True
     verdict = eqsat.verify(model, result.model)
     assert verdict.status == "different" and "=0" in verdict.reason
     assert eqsat.verify(model, result.model, no_empty_inputs=True).status == "equal"
