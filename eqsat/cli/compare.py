@@ -85,7 +85,7 @@ def _compare(options: argparse.Namespace) -> int:
         None if options.inputs is None else Path(options.inputs),
         given.get("target"),
         _library(given.get("custom_op_library")),
-        {**_eqsat_settings(_eqsat_options(options.eqsat or "")), **given}.get("no_empty_inputs", False),
+        _settings(options).get("no_empty_inputs", False),
     )
     with shown_progress(options.json) as progress:
         progress("read")
@@ -102,7 +102,7 @@ def _engines(options: argparse.Namespace) -> int:
     for name, flag in _ONLY_RESULTS.items():
         if getattr(options, name) is not None:
             raise InputError(f"--engines prices results and runs no other optimizer, so {flag} has no meaning with it")
-    return compare_engines(options, {**_eqsat_settings(_eqsat_options(options.eqsat or "")), **given_settings(options)})
+    return compare_engines(options, _settings(options))
 
 
 def _as_is(models: Sequence[Path], options: argparse.Namespace, conditions: Conditions) -> int:
@@ -131,8 +131,8 @@ def _optimizers(models: Sequence[Path], options: argparse.Namespace, conditions:
     from eqsat.comparing.making import warm_up
     from eqsat.comparing.optimizers import REMEDY, chosen_optimizers, left_out
 
-    peers, settings = _own_peers(options.peer or ()), _eqsat_options(options.eqsat or "")
-    optimizers = chosen_optimizers(options.against, peers, settings, conditions.library, conditions.no_empty_inputs)
+    peers, own = _own_peers(options.peer or ()), _eqsat_options(options.eqsat or "")
+    optimizers = chosen_optimizers(options.against, peers, own, conditions.library, conditions.no_empty_inputs)
     found: list[Comparison] = []
     record: dict[str, Any] = {}
     with _folder(options.keep) as folder:
@@ -240,6 +240,11 @@ def _check_models(models: Sequence[Path], dims: Mapping[str, int]) -> None:
     unknown = sorted(set(dims) - known)
     if unknown:
         raise InputError(f"no model has a dimension named '{unknown[0]}'; they have: {', '.join(sorted(known)) or 'none with a name'}")
+
+
+def _settings(options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of eqsat: those given to `eqsat compare`, and else those in `--eqsat`."""
+    return {**_eqsat_settings(_eqsat_options(options.eqsat or "")), **given_settings(options)}
 
 
 class _EqsatOptions(argparse.ArgumentParser):
