@@ -36,6 +36,11 @@ _OWN_FIGURES = frozenset(
 )
 
 
+# Two times of the same work differ by less than this share of one, also while something else runs.
+# A processor that is slow with subnormal numbers takes tens of times as long.
+_NOISE = 0.5
+
+
 @dataclass(frozen=True)
 class Calibration:
     """The tables of a target's file, and the cases that they come from."""
@@ -79,8 +84,13 @@ def calibrate(progress: Callable[[str], None]) -> Calibration:
 
 
 def _slower(tiny: Timed, usual: Timed) -> float:
-    """Returns how much longer an operation on a subnormal number takes, from two products."""
-    return _rounded(max(tiny.seconds - usual.seconds, 0.0) / delay(tiny.node, 1.0, 1.0))
+    """Returns how much longer an operation on a subnormal number takes, from two products.
+
+    It is 0 where the processor takes them at full speed: any other cost tells the optimizer to keep
+    them out of a Softmax.
+    """
+    longer = tiny.seconds - usual.seconds
+    return _rounded(longer / delay(tiny.node, 1.0, 1.0)) if longer > _NOISE * usual.seconds else 0.0
 
 
 def _levels(timed: Sequence[Timed], launch: float) -> list[dict[str, float]]:
