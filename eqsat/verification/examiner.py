@@ -37,6 +37,7 @@ _RUNTIME_BYTES = 1 << 29  # memory for the runtime itself, with any model
 _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
+_JUDGE = "eqsat.verification.judge:judge"
 
 _SECONDS = 1.5  # for looking further than at whole models on usual draws, if these did not take as many
 
@@ -46,6 +47,17 @@ def patience_after(seconds: float, most: float) -> float:
     a few, but not more than `most`.
     """
     return min(max(_SECONDS, seconds / 2), most)
+
+
+class _SlowReference(WorkerTimeout):
+    """The runtime refuses the original, and onnx's reference took too long with it."""
+
+    def __init__(self, refusal: str, seconds: float) -> None:
+        super().__init__(seconds)
+        self.refusal = refusal
+
+    def __str__(self) -> str:
+        return f"refuses the original model ({self.refusal}), and the reference of onnx {super().__str__()}"
 
 
 @mutable(slots=False)
@@ -162,7 +174,18 @@ class Examiner:
         return self.worker.call(function, *arguments, timeout=self.time_limit, memory=max(self.memory_limit * _HEADROOM, _RUNTIME_BYTES))
 
     def _call(self, request: Request) -> Judgement:
-        return self.run("eqsat.verification.judge:judge", request)
+        """Returns the judgement of the runtime, or of the reference where the runtime refuses the original.
+
+        Each has the time limit for itself, so a slow reference does not hide the refusal.
+        """
+        judgement: Judgement = self.run(_JUDGE, request)
+        if not judgement.refusal:
+            return judgement
+        try:
+            found: Judgement = self.run(_JUDGE, replace(request, refusal=judgement.refusal))
+        except WorkerTimeout as failure:
+            raise _SlowReference(judgement.refusal, failure.seconds) from None
+        return found
 
     def _settled(self, request: Request) -> Judgement:
         """Returns the worker's judgement.

@@ -47,41 +47,45 @@ class _Different(Exception):
 
 
 def judge(request: Request) -> Judgement:
-    """Judges whether the optimized model of `request` computes the same as its original."""
+    """Judges whether the optimized model of `request` computes the same as its original.
+
+    If the runtime refuses the original, the judgement says why, and whether the reference may be
+    asked instead.
+    """
     judgement = Judgement(UNVERIFIED)
-    reasons: list[str] = []
     if request.inside:
         optimized = request.optimized and showing(request.optimized, request.inside)
         request = replace(request, original=showing(request.original, request.inside), optimized=optimized)
-    for opener in (_open_runtime, _open_reference):
-        try:
-            original = opener(request.original, request.original_folder, request)
-        except Exception as error:
-            reasons.append(one_line(error))
-            continue
-        judgement.engine = original.engine
-        comparison = _Comparison(request, judgement, original, opener)
-        try:
-            comparison.run()
-        except _Different as error:
-            judgement.status, judgement.reason, judgement.output, judgement.relative = DIFFERENT, str(error), error.output, error.relative
-            judgement.draw = comparison.draw
-            return judgement
-        except _OutOfMemory as error:
-            judgement.reason = str(error)
-            return judgement
-        except NoDraw as error:
-            reasons.append(str(error))
-            if request.brief:
-                break
-            continue
-        judgement.status = EQUAL
-        judgement.agreed = frozenset(comparison.agreement.names)
-        judgement.seconds_inside = comparison.agreement.seconds
+    opener = _open_reference if request.refusal else _open_runtime
+    try:
+        original = opener(request.original, request.original_folder, request)
+    except Exception as error:
+        return _refused(request, one_line(error), last=False)
+    judgement.engine = original.engine
+    comparison = _Comparison(request, judgement, original, opener)
+    try:
+        comparison.run()
+    except _Different as error:
+        judgement.status, judgement.reason, judgement.output, judgement.relative = DIFFERENT, str(error), error.output, error.relative
+        judgement.draw = comparison.draw
         return judgement
-    judgement.engine = ""
-    judgement.reason = f"the original model does not run: {reasons[0]}"
+    except _OutOfMemory as error:
+        judgement.reason = str(error)
+        return judgement
+    except NoDraw as error:
+        return _refused(request, str(error), last=request.brief)
+    judgement.status = EQUAL
+    judgement.agreed = frozenset(comparison.agreement.names)
+    judgement.seconds_inside = comparison.agreement.seconds
     return judgement
+
+
+def _refused(request: Request, reason: str, last: bool) -> Judgement:
+    """Returns the judgement where an engine refuses the original. The runtime's reason counts, which the
+    request of the reference has. No other engine follows the `last` one.
+    """
+    refusal = request.refusal or reason
+    return Judgement(UNVERIFIED, f"the original model does not run: {refusal}", refusal="" if last or request.refusal else refusal)
 
 
 class _OutOfMemory(Exception):

@@ -44,6 +44,7 @@ class Request:
     edges: tuple[Edge, ...] = ()
     only_edges: bool = False  # skip the usual draws, which another request has tried
     inside: tuple[str, ...] = ()  # values inside that both models name; they are compared, and decide nothing
+    refusal: str = ""  # why the runtime does not run the original; then onnx's reference runs the models
 
     def decided(self, place: int) -> Decided:
         """Returns the way in which floats decide the integers of an output."""
@@ -81,5 +82,6 @@ class Judgement:
     relative: float | None = None  # the error of the output that differs, as a share of its length
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
     late: bool = False  # running took too long, so there is no judgement
+    refusal: str = ""  # why the runtime does not run the original, if onnx's reference may
     agreed: frozenset[str] = frozenset()  # the values inside that were equal in all runs
     seconds_inside: float = 0.0  # spent on values inside

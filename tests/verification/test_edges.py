@@ -15,6 +15,7 @@ import pytest
 from eqsat.errors import InputError
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 from eqsat.verification import judge as judging
+from eqsat.verification.request import Judgement
 from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
 from eqsat.verification.steering import size_bounds, steering
 from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, LoadedModel, Verdict, verify
@@ -237,6 +238,19 @@ def test_models_that_take_too_long_are_not_run_again_and_again() -> None:
     )
     verdict = check(a, b, worker=late)
     assert verdict.status == UNVERIFIED and late.calls == 3
+
+
+def test_a_slow_reference_does_not_hide_why_the_runtime_refuses() -> None:
+    class Slow:
+        def call(self, function: str, request: Any, **limits: Any) -> Any:
+            if request.refusal:
+                raise WorkerTimeout(60)
+            return Judgement(UNVERIFIED, "the original model does not run: no kernel", refusal="no kernel")
+
+    a, b = map(weighted, NEGATION)
+    verdict = check(a, b, worker=Slow())
+    reason = "the runtime refuses the original model (no kernel), and the reference of onnx took longer than 60 s"
+    assert verdict.status == UNVERIFIED and verdict.reason.startswith(f"{reason}; ")
 
 
 LARGE = np.random.default_rng(0).standard_normal((1024, 512), dtype=np.float32)  # with 4,097 rows the whole model is too large to be tried at once
