@@ -182,10 +182,9 @@ class Examiner:
         if not judgement.refusal:
             return judgement
         try:
-            found: Judgement = self.run(_JUDGE, replace(request, refusal=judgement.refusal))
+            return self.run(_JUDGE, replace(request, refusal=judgement.refusal))
         except WorkerTimeout as failure:
             raise _SlowReference(judgement.refusal, failure.seconds) from None
-        return found
 
     def _settled(self, request: Request) -> Judgement:
         """Returns the worker's judgement.
