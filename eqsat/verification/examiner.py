@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import field, replace
 from typing import Any
 
@@ -125,17 +124,23 @@ class Examiner:
     def ask(self, request: Request) -> Judgement:
         """Returns the judgement of two models, edges included.
 
-        A model that took all of the time limit is likely to do so again, so after some timeouts no
-        model runs. Values inside decide nothing: unless both models run with them and are equal, they
-        run without.
+        A model that took all of the time limit is likely to do so again, so after a timeout each edge
+        has a call for itself, and after some timeouts no model runs. Values inside decide nothing:
+        unless both models run with them and are equal, they run without.
         """
-        if request.inside and not self._timeouts:
-            with suppress(WorkerTimeout, WorkerDied, RemoteError):
+        together = not self._timeouts
+        if request.inside and together:
+            try:
                 judgement = self._call(request)
+            except WorkerTimeout:
+                together = False
+            except (WorkerDied, RemoteError):
+                pass
+            else:
                 if judgement.status == EQUAL:
                     return judgement
         request = replace(request, inside=())
-        if request.edges and not self._timeouts:
+        if request.edges and together:
             try:
                 return self._call(request)
             except (WorkerTimeout, WorkerDied, RemoteError):

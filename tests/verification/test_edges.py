@@ -240,6 +240,28 @@ def test_models_that_take_too_long_are_not_run_again_and_again() -> None:
     assert verdict.status == UNVERIFIED and late.calls == 3
 
 
+def test_models_that_take_too_long_with_values_inside_run_without_edges_next() -> None:
+    """The models took the time limit up once more, with edges and without values inside."""
+
+    class Late:
+        def __init__(self) -> None:
+            self.asked: list[tuple[int, int]] = []
+
+        def call(self, function: str, request: Any, **limits: Any) -> Any:
+            self.asked.append((len(request.inside), len(request.edges)))
+            if request.inside:
+                raise WorkerTimeout(60)
+            return judging.judge(request)
+
+    late = Late()
+    head, tail = "g (float[N] x) => (float[N] y) {", "u = Exp (t) w = Identity (u) y = Sin (w) }"
+    a, b = (weighted(f"{head} {text}") for text in (f"t = Neg (x) {tail}", "s = Neg (x) t = Identity (s) u = Exp (t) y = Sin (u) }"))
+    verdict = check(a, b, worker=late)
+    (inside, edges), *others = late.asked
+    assert verdict.status == EQUAL and set(verdict.sizes["N"]) == {0, 1, 2, 3}
+    assert inside and edges > 1 and others[: 1 + edges] == [(0, 0), *[(0, 1)] * edges]
+
+
 def test_a_slow_reference_does_not_hide_why_the_runtime_refuses() -> None:
     class Slow:
         def call(self, function: str, request: Any, **limits: Any) -> Any:
