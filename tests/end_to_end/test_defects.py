@@ -93,6 +93,21 @@ def test_statistics_of_a_training_node_share_their_constants_with_nothing() -> N
     assert_same(model, result, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
 
 
+def test_weights_standardized_by_a_batchnormalization_in_training_mode_are_folded() -> None:
+    """As PyTorch's exporter writes those of BiT: statistics of constants are constants."""
+    model = parse(
+        """g (float[1, 2, 3] x) => (float[1, 2, 3] y)
+        <float[1, 2, 3] w = {1, 2, 3, 4, 6, 8}, float[2] scale = {1, 1}, float[2] bias = {0, 0}, float[2] mean = {2, 6}, float[2] variance = {1, 1}> {
+            s, m, v = BatchNormalization <training_mode = 1, momentum = 1.0> (w, scale, bias, mean, variance)
+            y = Mul (x, s)
+        }""",
+        header='<ir_version: 8, opset_import: ["": 15]>',
+    )
+    result = optimize(model)
+    assert operators(result) == {"Mul": 1}
+    assert_same(model, result, {"x": np.ones((1, 2, 3), np.float32)})
+
+
 def test_a_dropout_that_trained_by_default_once_is_not_merged() -> None:
     model = parse("g (float[4] x) => (float[4] y) { a = Dropout (x)  b = Dropout (x)  y = Sub (a, b) }", header='<ir_version: 8, opset_import: ["": 6]>')
     assert operators(optimize(model))["Dropout"] == 2
