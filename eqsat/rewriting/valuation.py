@@ -264,14 +264,17 @@ class Valuation:
         return found if found is not model and self.is_better(found, model, folder) else model
 
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns a model made of an original, or the same under other names if ONNX Runtime refuses it
-        for its names. Where the target does not ask it, names tell whether it may.
+        """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the
+        same under other names if it refuses it for its names. Where the target does not ask it, names
+        tell whether it may.
         """
         if model is original:
             return model
 
         from eqsat.rewriting.clashes import may_clash, with_other_names
+        from eqsat.rewriting.lost_outputs import with_outputs_kept
 
+        model = with_outputs_kept(model)
         if self.asks:
             self.figures(original, folder)  # if the runtime refuses this one, it is asked no more
         if not self.asks:
