@@ -35,30 +35,32 @@ class _Unusual(Exception):
     """The file is no usual message."""
 
 
-def load_lean(source: Source) -> tuple[ModelProto, Path | None, WeightFile | None]:
-    """Returns what `load` returns, and the file with the model's large weights if they are apart."""
+def load_lean(source: Source, name: str = "source", beside: WeightFile | None = None) -> tuple[ModelProto, Path | None, WeightFile | None]:
+    """Returns what `load` returns, and the file with the model's large weights if they are apart: the
+    file `beside` those of another model if it is given.
+    """
     path = path_of(source)
-    found = read_lean(Path(path)) if path and Path(path).suffix not in TEXT_FORMATS else None
+    found = read_lean(Path(path), beside) if path and Path(path).suffix not in TEXT_FORMATS else None
     if found is not None and path:
         return readable(found[0], path), Path(path).parent, found[1]
-    model, folder = load(source)
-    lean, weights = apart(model) or (model, None)
+    model, folder = load(source, name)
+    lean, weights = apart(model, beside) or (model, None)
     return lean, folder, weights
 
 
-def read_lean(path: Path) -> tuple[ModelProto, WeightFile] | None:
-    """Returns the model in a file without its large weights, and a file that has them. Returns None
-    where they are few, where others are in files already, where the disk has no room, and where the
-    file is no usual model.
+def read_lean(path: Path, beside: WeightFile | None = None) -> tuple[ModelProto, WeightFile] | None:
+    """Returns the model in a file without its large weights, and a file that has them: `beside` those of
+    another model, or a new one. Returns None where they are few, where others are in files already,
+    where the disk has no room, and where the file is no usual model.
     """
     try:
         with path.open("rb") as file:
-            return _read(file, path, file.seek(0, 2))
+            return _read(file, path, file.seek(0, 2), beside)
     except (OSError, ValueError, DecodeError, _Unusual):
         return None
 
 
-def _read(file: BinaryIO, path: Path, size: int) -> tuple[ModelProto, WeightFile] | None:
+def _read(file: BinaryIO, path: Path, size: int, beside: WeightFile | None) -> tuple[ModelProto, WeightFile] | None:
     graphs = [(begin, value, end) for number, begin, value, end in _fields(file, 0, size) if number == _GRAPH] if size >= WORTH else []
     if len(graphs) != 1:
         return None
@@ -71,7 +73,7 @@ def _read(file: BinaryIO, path: Path, size: int) -> tuple[ModelProto, WeightFile
             copied = last
     if sum(part[1].length for part in parts if isinstance(part, tuple)) < WORTH:
         return None
-    weights = WeightFile()
+    weights = beside or WeightFile()
     graph = bytearray()
     for part in (*parts, _bytes(file, copied, end)):
         if isinstance(part, tuple):

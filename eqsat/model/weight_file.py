@@ -68,14 +68,15 @@ class WeightFile:
         return None
 
 
-def apart(model: onnx.ModelProto) -> tuple[onnx.ModelProto, WeightFile] | None:
-    """Returns a model without its large weights, and the file that has them. Returns None where they
-    are few, where the model has external data, and where the disk has no room.
+def apart(model: onnx.ModelProto, beside: WeightFile | None = None) -> tuple[onnx.ModelProto, WeightFile] | None:
+    """Returns a model without its large weights, and the file that has them: `beside` those of another
+    model, or a new one. Returns None where they are few, where the model has external data, and where
+    the disk has no room.
     """
     if sum(tensor_bytes(tensor) for tensor in model.graph.initializer if is_plain(tensor)) < WORTH or not may_be_lean(model):
         return None
     try:
-        file, found = WeightFile(), without_weights(model)
+        file, found = beside or WeightFile(), without_weights(model)
         for tensor in model.graph.initializer:
             data = tensor.raw_data if is_plain(tensor) else b""
             if data and len(data) == tensor_bytes(tensor):

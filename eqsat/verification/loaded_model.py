@@ -15,10 +15,12 @@ import onnx.numpy_helper
 from onnx.external_data_helper import ExternalDataInfo
 
 from eqsat.frozen import frozen
+from eqsat.model.lean_file import load_lean
 from eqsat.model.names import stored_names
-from eqsat.model.read import read
-from eqsat.model.sources import Source
+from eqsat.model.read import normalize
+from eqsat.model.sources import Source, path_of
 from eqsat.model.tensors import is_apart, tensor_bytes
+from eqsat.model.weight_file import WeightFile
 from eqsat.operators import RANDOM
 from eqsat.verification.input_ranges import nodes_in_order
 
@@ -31,19 +33,38 @@ _PIECE = 1 << 22
 
 @frozen(slots=False)
 class LoadedModel:
-    """A model whose external data stay in files under `folder`."""
+    """A model whose external data stay in files under `folder`, perhaps in a file of `weights`."""
 
     proto: onnx.ModelProto
     folder: Path | None = None
+    weights: WeightFile | None = None
 
 
-def load_model(source: Source, name: str = "source") -> LoadedModel:
+def load_models(original: Source, optimized: Source) -> tuple[LoadedModel, LoadedModel]:
+    """Returns the models of two sources; raises `InputError` if one of them holds no readable model.
+
+    Large weights are apart in one file, where those of one name and content are one.
+    """
+    a = load_model(original, "original")
+    b = load_model(optimized, "optimized", a.weights)
+    if a.weights is not None and b.weights is not None:
+        known = {tensor.name: tensor for tensor in a.proto.graph.initializer if is_apart(tensor)}
+        for tensor in b.proto.graph.initializer:
+            twin = known.get(tensor.name)
+            if twin is not None and is_apart(tensor) and same_content(twin, a.folder, tensor, b.folder):
+                tensor.CopyFrom(twin)
+    return a, b
+
+
+def load_model(source: Source, name: str = "source", beside: WeightFile | None = None) -> LoadedModel:
     """Returns the model of a source; raises `InputError` if it holds no readable model.
 
-    `name` is the argument that the source was given for.
+    `name` is the argument that the source was given for. Large weights are apart, in the file `beside`
+    those of another model if it is given.
     """
-    model = read(source, name)
-    return LoadedModel(model.proto, model.folder)
+    proto, folder, weights = load_lean(source, name, beside)
+    folder = folder if weights is None else weights.folder
+    return LoadedModel(normalize(proto, folder, path_of(source)).proto, folder, weights)
 
 
 def weight_bytes(proto: onnx.ModelProto) -> int:

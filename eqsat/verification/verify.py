@@ -21,7 +21,7 @@ from eqsat.runtime.worker import Worker, shared
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.inside import difference_inside, values_inside
 from eqsat.verification.interface import checked_inputs, interface_change, same_graph
-from eqsat.verification.loaded_model import LoadedModel, load_model, running_bytes
+from eqsat.verification.loaded_model import LoadedModel, load_models, running_bytes
 from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region_by_region import by_regions
 from eqsat.verification.regions import Cut
@@ -73,8 +73,7 @@ def verify_files(
     ('different', 'y')
     """
     return verify(
-        load_model(original, "original"),
-        load_model(optimized, "optimized"),
+        *load_models(original, optimized),
         inputs=None if inputs is None else value_types.arrays("inputs", inputs),
         no_empty_inputs=value_types.flag("no_empty_inputs", no_empty_inputs),
         seed=value_types.whole_number("seed", seed),
