@@ -54,7 +54,8 @@ def verify_files(
         no_empty_inputs: draw no empty input; whether models agree there does not matter.
         seed: another seed draws other inputs.
         memory_limit: models whose weights need more bytes are judged region by region; an integer,
-            or a text such as "2G".
+            or a text such as "2G". Large weights inside of a model need none, for the run maps them
+            from a file.
         custom_op_library: the path of a library of custom operators for ONNX Runtime.
         time_limit: the seconds after which a call of the runtime is given up.
 
