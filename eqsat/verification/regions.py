@@ -34,7 +34,7 @@ class Cut:
     """The places where two models differ; `len` is the number of regions."""
 
     def __init__(self, original: LoadedModel, optimized: LoadedModel) -> None:
-        self._models = (original, optimized)
+        self.models = (original, optimized)
         self._sides = (TopLevel(original.proto), TopLevel(optimized.proto))
         self._types: dict[str, onnx.TypeProto] | None = None
         a, b = self._sides
@@ -127,7 +127,7 @@ class Cut:
         size = self._bytes(chosen, boundary, outputs)
         if size > most_bytes:
             return f"region of {outputs[0]}: its weights, {size} bytes, do not fit in the memory limit"
-        a, b = (LoadedModel(self._model(side, chosen[side], boundary, outputs), self._models[side].folder) for side in (0, 1))
+        a, b = (LoadedModel(self._model(side, chosen[side], boundary, outputs), self.models[side].folder) for side in (0, 1))
         return Region(outputs[0], a, b, self._sides[0].inputs_of_model.issuperset(value.name for value in a.proto.graph.input))
 
     def _chosen(self, number: int, depth: int) -> tuple[tuple[set[int], set[int]], list[str]]:
@@ -257,7 +257,7 @@ class Cut:
         return list(needed)
 
     def _model(self, side: int, chosen: set[int], boundary: Iterable[str], outputs: Iterable[str]) -> onnx.ModelProto:
-        names, proto = self._sides[side], self._models[side].proto
+        names, proto = self._sides[side], self.models[side].proto
         model = onnx.ModelProto(ir_version=max(proto.ir_version, 4), opset_import=proto.opset_import, functions=proto.functions)
         graph = model.graph
         graph.name = "region"
@@ -285,7 +285,7 @@ class Cut:
     def _known_types(self) -> Mapping[str, onnx.TypeProto]:
         if self._types is None:
             self._types = {}
-            proto = self._models[0].proto
+            proto = self.models[0].proto
             for value in _typed_values(proto):
                 self._types.setdefault(value.name, value.type)
             for tensor in proto.graph.initializer:
@@ -300,7 +300,7 @@ class Cut:
         assert self._types is not None
         computed = (name for name in self._sides[0].producer if name in self._common)
         if any(not _is_sized(self._types.get(name)) for name in computed):
-            for value in _typed_values(self._models[1].proto):
+            for value in _typed_values(self.models[1].proto):
                 if _is_sized(value.type) and not _is_sized(self._types.get(value.name)):
                     self._types[value.name] = value.type
 

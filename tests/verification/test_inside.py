@@ -104,6 +104,30 @@ def test_values_that_agree_in_the_runs_of_the_whole_models_need_no_region(before
     assert len(judged) == regions
 
 
+TIES = np.random.default_rng(1).uniform(1, 2, 2048).astype(np.float32)
+ROWS = np.repeat(np.where(np.random.default_rng(0).random((2048, 1)) < 0.03, 1.25, 1), 8, 1).astype(np.float32)
+
+
+@pytest.mark.parametrize(("other", "status"), [(ROWS, EQUAL), (ROWS + np.float32(0.001), DIFFERENT)])
+def test_a_choice_among_nearly_equal_elements_is_no_error(other: np.ndarray[Any, Any], status: str) -> None:
+    """As a detector chooses its queries: rounding of the scores decides which rows are read. What is done
+    with these is equal for them alone.
+    """
+
+    def chooses(scores: str, use: str, rows: np.ndarray[Any, Any], **factors: np.ndarray[Any, Any]) -> LoadedModel:
+        text = f"l = ReduceMean(x) {scores} v, i = TopK(s, many) flat = Reshape(i, all) r = Gather(rows, flat) {use} {HIDING}"
+        proto = parser.parse_model(f'<ir_version: 8, opset_import: ["": 18]> g (float[N, 8] x) => (float[512, 8] y) {{ {text} }}')
+        weights = {"many": np.array([512]), "all": np.array([-1]), "tiny": np.float32(1e-12), "one": np.float32(1), "rows": rows, **factors}
+        proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
+        return LoadedModel(proto)
+
+    one = chooses("a = Mul(l, p) s = Mul(a, q)", "h = Sin(r)", ROWS, p=TIES, q=1 / TIES)
+    two = chooses("s = Mul(l, p)", "u = Abs(r) h = Sin(u)", other, p=TIES * (1 / TIES))
+    verdict = verify(one, two)
+    assert verdict.status == status
+    assert status == DIFFERENT or any("rounding spreads inside" in note for note in verdict.notes)
+
+
 @pytest.mark.slow
 def test_errors_planted_in_a_transformer_are_found() -> None:
     """`python -m tests.benchmarks.sensitivity` does the same to any model."""
