@@ -63,6 +63,7 @@ class Declared:
     operations: float | None = None  # operations for each element of the first output
     missing: frozenset[int] = frozenset()  # data types without a kernel; `all_missing` has all types
     all_missing: bool = False
+    missing_from: int | None = None  # the first version without a kernel
     expanded: Expanded | None = None
 
 
@@ -174,8 +175,10 @@ class Target:
         """
         if self.latest is None:
             return None
-        described = (self.operators[key].expanded for key in keys if key in self.operators)
-        return min([self.latest, *(found.version - 1 for found in described if found is not None and found.version > opset)])
+        described = [self.operators[key] for key in keys if key in self.operators]
+        without = [declared.expanded.version for declared in described if declared.expanded is not None]
+        without += [declared.missing_from for declared in described if declared.missing_from is not None]
+        return min([self.latest, *(version - 1 for version in without if version > opset)])
 
 
 def shipped_targets() -> tuple[str, ...]:
@@ -303,5 +306,6 @@ def _declared(table: Mapping[str, Any]) -> Declared:
         table.get("operations"),
         frozenset(DTYPES[name] for name in names),
         missing is True,
+        table.get("missing_from"),
         Expanded(**table["expanded"]) if "expanded" in table else None,
     )

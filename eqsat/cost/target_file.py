@@ -140,6 +140,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "class": _one_of(KINDS, "a class"),
     "operations": _number("a number of operations for each element, 0 or more"),
     "missing": _missing,
+    "missing_from": _SIZE,
     "expanded": _table({"version": _SIZE, "launches": _COUNT, "relative": _POSITIVE}, ("version", "launches", "relative")),
     "classes": _tables(_table(RATES), KINDS),
 }
