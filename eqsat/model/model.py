@@ -9,7 +9,7 @@ touch.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import TypeAlias
@@ -110,6 +110,14 @@ def attribute_graphs(node: onnx.NodeProto) -> Iterable[tuple[str, onnx.GraphProt
         elif attribute.type == onnx.AttributeProto.GRAPHS:
             for index, graph in enumerate(attribute.graphs):
                 yield f"{attribute.name}.{index}", graph
+
+
+def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yield a graph and all bodies in it, each after the graph around it."""
+    yield graph
+    for node in graph.node:
+        for _, body in attribute_graphs(node):
+            yield from all_graphs(body)
 
 
 BODY_TYPES = frozenset({onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS})

@@ -10,7 +10,7 @@ includes the Cast.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import onnx
@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from eqsat.facts.fact import FLOATS, HALVES
 from eqsat.model.external_data import refer, tensors_of
-from eqsat.model.model import attribute_graphs
+from eqsat.model.model import all_graphs
 from eqsat.model.tensors import tensor_bytes
 from eqsat.operators import normal_domain
 from eqsat.runtime.own_graph import ZEROS
@@ -34,7 +34,7 @@ _SCALES = frozenset({"Div", "Mul"})
 
 def has_halves(model: onnx.ModelProto) -> bool:
     """Tells whether a model declares, holds, or casts to 16-bit floats."""
-    graphs = list(_graphs(model.graph))
+    graphs = list(all_graphs(model.graph))
     nodes = [*(node for graph in graphs for node in graph.node), *(node for function in model.functions for node in function.node)]
     return (
         any(tensor.data_type in HALVES for tensor in tensors_of(model))
@@ -63,7 +63,7 @@ def in_single(message: bytes, zeros: int, typed: onnx.ModelProto, half: int) -> 
     """
     model = onnx.ModelProto.FromString(message)
     known = _known(typed)
-    for graph in _graphs(model.graph):
+    for graph in all_graphs(model.graph):
         _mark_casts(graph, known, half)
         _retype_results(graph.node, half)
         for info in (*graph.input, *graph.output, *graph.value_info):
@@ -85,7 +85,7 @@ def in_halves(message: bytes, typed: onnx.ModelProto, half: int) -> bytes:
     """
     model = onnx.ModelProto.FromString(message)
     single = {name for name, kind in _known(typed).items() if kind == _FLOAT}
-    for graph in _graphs(model.graph):
+    for graph in all_graphs(model.graph):
         for node in graph.node:
             if node.op_type == "Atan" and node.name.startswith(_MARK):
                 target = int(node.name.removeprefix(_MARK).partition(" ")[0])
@@ -100,14 +100,6 @@ def in_halves(message: bytes, typed: onnx.ModelProto, half: int) -> bytes:
     return model.SerializeToString()
 
 
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """A graph and all bodies in it."""
-    yield graph
-    for node in graph.node:
-        for _, body in attribute_graphs(node):
-            yield from _graphs(body)
-
-
 def _types(graph: onnx.GraphProto) -> dict[str, int]:
     """The data types that a graph declares, by value."""
     found = {info.name: info.type.tensor_type.elem_type for info in (*graph.input, *graph.output, *graph.value_info)}
@@ -116,7 +108,7 @@ def _types(graph: onnx.GraphProto) -> dict[str, int]:
 
 def _known(typed: onnx.ModelProto) -> dict[str, int]:
     """The data types of all values, by name."""
-    return {name: kind for graph in _graphs(typed.graph) for name, kind in _types(graph).items()}
+    return {name: kind for graph in all_graphs(typed.graph) for name, kind in _types(graph).items()}
 
 
 def _mark_casts(graph: onnx.GraphProto, known: Mapping[str, int], half: int) -> None:

@@ -7,12 +7,10 @@ well.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import onnx
 from onnx import helper
 
-from eqsat.model.model import attribute_graphs
+from eqsat.model.model import all_graphs
 from eqsat.model.names import FreshNames, all_names
 
 
@@ -20,25 +18,17 @@ def with_outputs_kept(model: onnx.ModelProto) -> onnx.ModelProto:
     """Returns the model where an Identity makes each output that would be lost; the model itself if none
     would be.
     """
-    if not any(map(_lost, _graphs(model.graph))):
+    if not any(map(_lost, all_graphs(model.graph))):
         return model
     result = onnx.ModelProto()
     result.CopyFrom(model)
     fresh = FreshNames(all_names(result.graph))
-    for graph in _graphs(result.graph):
+    for graph in all_graphs(result.graph):
         for gemm, reader in _lost(graph):
             output = gemm.output[0]
             gemm.output[0] = reader.input[0] = fresh.make(output)
             graph.node.insert(list(graph.node).index(gemm) + 1, helper.make_node("Identity", [gemm.output[0]], [output]))
     return result
-
-
-def _graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yields a graph and all bodies in it."""
-    yield graph
-    for node in graph.node:
-        for _, body in attribute_graphs(node):
-            yield from _graphs(body)
 
 
 def _lost(graph: onnx.GraphProto) -> list[tuple[onnx.NodeProto, onnx.NodeProto]]:

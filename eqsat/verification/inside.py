@@ -23,10 +23,10 @@ from dataclasses import field, replace
 from eqsat.frozen import frozen
 from eqsat.verification.examiner import Examiner, patience_after
 from eqsat.verification.locate import is_carried
+from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region_by_region import one_region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL
-from eqsat.verification.samples import Draw
 
 _NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
 _PATIENCE = 1 / 4  # the most, of the time limit of a call
@@ -59,8 +59,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
     end = time.monotonic() + patience
     examiner = replace(examiner, patience=patience)
     late = 0
-    reasons: dict[str, str] = {}
-    draws: dict[str, Draw | None] = {}
+    differing: dict[str, Verdict] = {}
     judged: set[object] = set()
     number = 0
     while number < len(cut):
@@ -70,7 +69,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
         if cut.key(number) in judged:
             number += 1
             continue
-        given_up = [name for name in cut.computed(number) if name in reasons]
+        given_up = [name for name in cut.computed(number) if name in differing]
         if not given_up and known.issuperset(cut.outputs(number)):
             number += 1
             continue
@@ -82,14 +81,13 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
         part, closed, depth = one_region(cut, number, examiner, end, bool(agreed), () if given_up else known)
         judged.add(cut.key(number))
         if part.status == EQUAL and given_up and depth > _NEAR:
-            return _hidden(cut, reasons[given_up[0]], draws[given_up[0]], examiner)
+            return _hidden(cut, differing[given_up[0]], examiner)
         if part.status == DIFFERENT and closed and part.output and part.output not in results:
             if part.relative != math.inf:
-                reasons[part.output], draws[part.output] = part.reason, part.draw
+                differing[part.output] = part
                 almost = part.relative is not None and part.relative < _ALMOST
                 if almost or len(given_up) >= _NAMES_GIVEN_UP:
-                    name = given_up[0] if given_up else part.output
-                    return _hidden(cut, reasons[name], draws[name], examiner)
+                    return _hidden(cut, differing[given_up[0] if given_up else part.output], examiner)
             cut.uncut(part.output)
             number = 0
             continue
@@ -97,8 +95,8 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
     return Inside(notes=[f"{late} of {len(cut)} regions were not compared inside: running takes long"] if late else [])
 
 
-def _hidden(cut: Cut, reason: str, draw: Draw | None, examiner: Examiner) -> Inside:
-    """Returns what a value that differs in a draw tells, with the values of which regions are cut anew."""
-    if is_carried(Cut(*cut.models), draw, examiner, examiner.time_limit / 2):
-        return Inside(notes=[f"rounding spreads inside, where each region alone computes the same on real values: {reason}"])
-    return Inside(f"inside the models, which their outputs hide: {reason}")
+def _hidden(cut: Cut, part: Verdict, examiner: Examiner) -> Inside:
+    """Returns what a region that differs tells. The models are cut anew, at the values given up as well."""
+    if is_carried(*cut.models, part.draw, examiner, examiner.time_limit / 2):
+        return Inside(notes=[f"rounding spreads inside, where each region alone computes the same on real values: {part.reason}"])
+    return Inside(f"inside the models, which their outputs hide: {part.reason}")

@@ -58,12 +58,12 @@ def locate(
     return found
 
 
-def is_carried(cut: Cut, draw: Draw | None, examiner: Examiner, seconds: float) -> bool:
-    """Tells whether a difference between models that are cut spreads from rounding alone, as where TopK
-    chooses among nearly equal elements: each region computes the same on values that the original
-    really computes. False if a region does not, or if to find out takes longer than so many seconds.
+def is_carried(original: LoadedModel, optimized: LoadedModel, draw: Draw | None, examiner: Examiner, seconds: float) -> bool:
+    """Tells whether a difference spreads from rounding alone, as where TopK chooses among nearly equal
+    elements: each region computes the same on values that the original really computes. False if a
+    region does not, or if to find out takes longer than so many seconds.
     """
-    end = time.monotonic() + seconds
+    cut, end = Cut(original, optimized), time.monotonic() + seconds
     values = _observed(cut, draw, None, examiner)
     if values is None:
         return False

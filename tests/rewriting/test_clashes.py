@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 import eqsat
 from eqsat.rewriting.clashes import with_other_names
-from tests.support.models import assert_same, operators, weighted
+from tests.support.models import assert_same, loads, operators, weighted
 
 WEIGHTS: dict[str, Any] = {
     "w": np.eye(8, dtype=np.float32),
@@ -22,16 +21,6 @@ WEIGHTS: dict[str, Any] = {
 # The factor, which eqsat moves into the weights, keeps ONNX Runtime from making a Gemm, before and behind
 # which it would put a Reshape.
 MODEL = weighted("g (float[2, 4, 8] x) => (float[8, 8] y) { p = MatMul (x, w) m = Mul (p, twice) s = Add (m, b) y = Reshape (s, gemm_input_shape) }", **WEIGHTS)
-
-
-def loads(model: onnx.ModelProto) -> bool:
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    try:
-        onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    except Exception:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("target", ["onnxruntime-cpu", "launches"])

@@ -10,8 +10,7 @@ from onnx.reference import ReferenceEvaluator
 
 import eqsat
 from eqsat.rewriting.lost_outputs import with_outputs_kept
-from tests.rewriting.test_clashes import loads
-from tests.support.models import operators
+from tests.support.models import loads, operators
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'
 LOST = "t = Transpose (b) q = Gemm (a, t) p = Transpose (q)"

@@ -47,6 +47,17 @@ def session(model: onnx.ModelProto | str) -> Any:
     return runtime().InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
+def loads(model: onnx.ModelProto) -> bool:
+    """Tells whether ONNX Runtime loads the model as users do, with its optimizations."""
+    options = runtime().SessionOptions()
+    options.log_severity_level = 4
+    try:
+        runtime().InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    except Exception:
+        return False
+    return True
+
+
 def run(model: onnx.ModelProto | str, feeds: Mapping[str, Any] | None = None) -> list[Any]:
     """Returns the outputs of the model on ONNX Runtime."""
     return session(model).run(None, dict(feeds or {}))
