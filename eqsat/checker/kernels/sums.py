@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from eqsat.checker.kernels.call import Array
+from eqsat.checker.kernels.call import Array, some
 
 _WIDE = 32  # sums at once, from which on adding rows is faster than running sums
 
@@ -54,15 +54,14 @@ def minimum(a: Array, b: Array) -> Array:
 
 def largest(values: Array) -> Array:
     """The maximum over the first axis, which is not empty."""
-    result = values[0]
-    for value in values[1:]:
-        result = maximum(result, value)
-    return np.asarray(result)
+    top: Array = np.asarray(np.maximum.reduce(values, axis=0))
+    if top.dtype.kind in "biu" or not some(top == 0):
+        return top
+    # numpy gives either zero. The sum of zeros is +0 if one of them is.
+    zeros: Array = np.where(values == 0, values, np.asarray(-0.0).astype(values.dtype))
+    return np.where(top == 0, total(zeros), top).astype(top.dtype)
 
 
 def smallest(values: Array) -> Array:
     """The minimum over the first axis, which is not empty."""
-    result = values[0]
-    for value in values[1:]:
-        result = minimum(result, value)
-    return np.asarray(result)
+    return values.min(axis=0) if values.dtype.kind in "biu" else np.asarray(-largest(-values))
