@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import onnx
 import pytest
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
 import eqsat
+from eqsat.cost.target import load_target
 from eqsat.errors import InputError
 from eqsat.model.imports import standard_opset
 from tests.support.models import loads, parse
@@ -14,6 +17,7 @@ from tests.support.models import loads, parse
 TEXT = "g (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }"
 NEWEST = 26
 """An opset that every supported onnx and ONNX Runtime know."""
+_NO_LAST = 1 << 20  # more than any version
 
 
 def opset(at: int, wanted: str | int, target: str = "onnxruntime-cpu", text: str = TEXT) -> int:
@@ -36,26 +40,49 @@ def test_no_operator_loses_its_kernel(operator: str, at: int, latest: int) -> No
     assert [opset(at, "latest", "onnxruntime-cuda", text) for text in (plain, inside)] == [latest, latest]
 
 
-RANDOM = {
-    "Bernoulli": "Bernoulli (x)",
-    "Multinomial": "Multinomial <dtype = 6, sample_size = 3> (x)",
-    "RandomNormal": "RandomNormal <shape = [2, 3]> ()",
-    "RandomNormalLike": "RandomNormalLike (x)",
-    "RandomUniform": "RandomUniform <shape = [2, 3]> ()",
-    "RandomUniformLike": "RandomUniformLike (x)",
+WITHOUT = {
+    "Bernoulli": ("float[2, 3] x", "float[2, 3]", "Bernoulli (x)"),
+    "GlobalLpPool": ("float[1, 2, 4, 4] x", "float[1, 2, 1, 1]", "GlobalLpPool (x)"),
+    "MaxRoiPool": ("float[1, 2, 4, 4] x, float[3, 5] r", "float[3, 2, 2, 2]", "MaxRoiPool <pooled_shape = [2, 2]> (x, r)"),
+    "Multinomial": ("float[2, 3] x", "int32[2, 3]", "Multinomial <dtype = 6, sample_size = 3> (x)"),
+    "RandomNormal": ("float[2, 3] x", "float[2, 3]", "RandomNormal <shape = [2, 3]> ()"),
+    "RandomNormalLike": ("float[2, 3] x", "float[2, 3]", "RandomNormalLike (x)"),
+    "RandomUniform": ("float[2, 3] x", "float[2, 3]", "RandomUniform <shape = [2, 3]> ()"),
+    "RandomUniformLike": ("float[2, 3] x", "float[2, 3]", "RandomUniformLike (x)"),
+    "RoiAlign": ("float[1, 2, 4, 4] x, float[3, 4] r, int64[3] i", "float[3, 2, 2, 2]", "RoiAlign <output_height = 2, output_width = 2> (x, r, i)"),
 }
 
 
 @pytest.mark.parametrize("target", ["onnxruntime-cpu", "onnxruntime-cuda"])
-@pytest.mark.parametrize("operator", RANDOM)
-def test_random_operators_keep_their_kernels(operator: str, target: str) -> None:
+@pytest.mark.parametrize("operator", WITHOUT)
+def test_operators_keep_their_kernels(operator: str, target: str) -> None:
     """ONNX Runtime has none for those of opset 22. The result was refused, and the original was written."""
-    dtype = "int32" if operator == "Multinomial" else "float"
-    text = f"g (float[2, 3] x) => ({dtype}[2, 3] y) {{ y = {RANDOM[operator]} }}"
+    inputs, output, call = WITHOUT[operator]
+    text = f"g ({inputs}) => ({output} y) {{ y = {call} }}"
     assert opset(17, "latest", target, text) == 21
     newer = parse(text, '<ir_version: 10, opset_import: ["" : 22]>')
     older = parse(text, '<ir_version: 10, opset_import: ["" : 21]>')
     assert loads(older) and not loads(newer)  # should ONNX Runtime have them one day, the targets may say so
+
+
+def test_the_target_knows_all_operators_that_lose_their_kernel() -> None:
+    target = load_target("onnxruntime-cpu")
+    kernels: dict[str, list[tuple[int, int]]] = {}
+    for kernel in get_all_opkernel_def():
+        if kernel.provider == "CPUExecutionProvider" and not kernel.domain:
+            kernels.setdefault(kernel.op_name, []).append(kernel.version_range)
+    lost: dict[str, int] = {}
+    for schema in sorted(onnx.defs.get_all_schemas_with_history(), key=lambda schema: schema.since_version):
+        name, version = schema.name, schema.since_version
+        if schema.domain or schema.deprecated or version > (target.latest or 0) or name not in kernels:
+            continue
+        # A kernel without a last version runs its first one alone.
+        if any(first == version or first <= version <= last < _NO_LAST for first, last in kernels[name]):
+            lost.pop(name, None)
+        elif any(first < version for first, _ in kernels[name]):
+            lost.setdefault(name, version)
+    lost["Bernoulli"] = lost["RandomUniformLike"]  # which its definition has
+    assert lost == {name: declared.missing_from for name, declared in target.operators.items() if declared.missing_from is not None}
 
 
 def test_a_later_opset_stays() -> None:
