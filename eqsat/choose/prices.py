@@ -136,7 +136,8 @@ class Prices:
         made = terms.facts.get(facts[term.eclass])
         outputs = (made,) if isinstance(made, Fact) else made if isinstance(made, tuple) else ()
         operator = signature.operator
-        return PricedNode(operator.domain, operator.name, term_attributes(terms, term.head, term.data), inputs, [self._shaped(fact) for fact in outputs])
+        attributes, results = term_attributes(terms, term.head, term.data), [self._shaped(fact) for fact in outputs]
+        return PricedNode(operator.domain, operator.name, attributes, inputs, results, free_numbers=True)
 
     def _shaped(self, fact: Fact) -> Shaped:
         return shaped(fact, self.sizes)

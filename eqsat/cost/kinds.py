@@ -11,6 +11,7 @@ from typing import Final
 
 from eqsat.cost import contractions, movement, passes, sliding
 from eqsat.cost.workload import Counter
+from eqsat.families import members
 from eqsat.operators import full_name
 
 # Operations per element, in float32. A comparison, sum or product is one. A function approximated
@@ -27,6 +28,8 @@ _ELEMENTWISE: Final[dict[float, str]] = {
     20: """Acos Acosh Asin Asinh Atan Atanh Cosh Gelu Mish Sinh Tan com.microsoft.Gelu com.microsoft.BiasGelu com.microsoft.FastGelu
         com.microsoft.BiasSplitGelu""",
 }
+
+_BROADCASTING = members("binary") | {"PRelu", "Where"}
 
 _VIEWS = """BitCast Flatten Identity Optional OptionalGetElement OptionalHasElement Reshape Shape Size Squeeze Unsqueeze Dropout
     com.microsoft.ExpandDims"""
@@ -51,7 +54,7 @@ def _each(names: str, entry: Counter, domain: str = "") -> dict[str, Counter]:
 def _table() -> dict[str, Counter]:
     table: dict[str, Counter] = {}
     for operations, names in _ELEMENTWISE.items():
-        table |= _each(names, passes.elementwise(operations))
+        table |= {name: (passes.broadcasting if name in _BROADCASTING else passes.elementwise)(operations) for name in names.split()}
     table |= _each("Max Mean Min Sum", passes.variadic)
     table |= _each("Pow", passes.power)
     table |= _each("Constant", movement.nothing)

@@ -20,6 +20,7 @@ from eqsat.cost.workload import (
     length,
     moved,
     result,
+    single_steps,
     size_of,
     traffic,
 )
@@ -35,11 +36,22 @@ def elementwise(operations: float, kind: str = "elementwise") -> Counter:
     return count
 
 
+def broadcasting(operations: float) -> Counter:
+    """Counts as `elementwise`, with the steps of operands that broadcast."""
+
+    def count(node: PricedNode) -> Work:
+        elements = result(node)
+        rows = max(broadcast_runs(node.outputs, node.inputs, elements), single_steps(node, elements))
+        return Work("elementwise", traffic(node), operations * elements, elements, rows)
+
+    return count
+
+
 def variadic(node: PricedNode) -> Work:
     """Counts Sum, Max, Min and Mean: one operation per element for each input but the first."""
     elements = result(node)
     count = max(sum(tensor is not None for tensor in node.inputs) - 1, 1) * elements
-    return Work("elementwise", traffic(node), count, count)
+    return Work("elementwise", traffic(node), count, count, single_steps(node, elements))
 
 
 def power(node: PricedNode) -> Work:
@@ -47,9 +59,8 @@ def power(node: PricedNode) -> Work:
     a Log and an Exp.
     """
     exponent = at(node.inputs, 1)
-    elements = result(node)
     simple = exponent is not None and exponent.constant and exponent.elements == 1
-    return Work("elementwise", traffic(node), elements * (2.0 if simple else 25.0), elements, broadcast_runs(node.outputs, node.inputs, elements))
+    return broadcasting(2.0 if simple else 25.0)(node)
 
 
 def update(operations: float) -> Counter:

@@ -48,6 +48,7 @@ class PricedNode:
     inputs: Sequence[Shaped | None]
     outputs: Sequence[Shaped | None]
     trips: int = 1  # how often the body of the node runs, once where that is unknown
+    free_numbers: bool = False  # whether constants of one element will have the rank that suits the kernel
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from itertools import zip_longest
 from typing import NamedTuple, TypeAlias
 
 import onnx
@@ -157,7 +158,7 @@ def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | N
         # A run is the longest stretch of last axes that the input has in full, or along which it
         # repeats.
         run, repeated = 1, None
-        for have, want in zip(reversed(shape), reversed(output), strict=False):
+        for have, want in zip_longest(reversed(shape), reversed(output), fillvalue=1):
             if want != 1:
                 if repeated is None:
                     repeated = have != want
@@ -166,6 +167,20 @@ def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | N
                 run *= want
         runs = max(runs, elements / max(run, 1))
     return 0.0 if runs <= 1.0 else runs
+
+
+def single_steps(node: PricedNode, elements: float) -> float:
+    """Returns the steps of a kernel of operands that broadcast, if each step is one element.
+
+    Kernels put axes of size 1 together with those before them, but ONNX Runtime's look no further than
+    the rank of the operand that has fewer axes, or the last axis if that is a number.
+    """
+    output = shape_at(node.outputs, 0)
+    fixed = (tensor for tensor in node.inputs if tensor is not None and not (node.free_numbers and tensor.constant and tensor.elements == 1))
+    ranks = [len(tensor.shape) for tensor in fixed if tensor.shape is not None]
+    if output is None or not ranks or len(output) == min(ranks):
+        return 0.0
+    return elements if elements > 1.0 and all(size == 1 for size in output[-max(min(ranks), 1) :]) else 0.0
 
 
 def result(node: PricedNode) -> float:

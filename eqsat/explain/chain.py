@@ -89,7 +89,7 @@ class _Chain:
         like = self._keys.of(written)
         if not like.same(self._like):
             yield from () if last is None else (last,)
-            own = self._turn.source is None  # no rule ran, so the difference is a conversion or an order
+            own = self._turn.source is None  # no rule ran, so a stage without rules made the difference
             laws = of_preparation(self._model, written) if own else ()
             yield Change(LAWS if own else JOINT, (), laws, own, 1, *changes(self._model, self._like, written, like)), written
         elif last is not None:

@@ -25,6 +25,7 @@ FLOW = "control flow simplified"
 OPSET = "another opset"
 INLINED = "functions inlined"
 ORDER = "nodes in another order"
+RANKS = "numbers with other ranks"
 RAISING = "low scores raised"
 COPIES = "results copied"
 SPELLING = "nodes spelled otherwise"
@@ -34,8 +35,8 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     """Returns the laws between a model and the same as a run prepares or arranges it."""
     found = [OPSET] if list(before.opset_import) != list(after.opset_import) else []
     found += [INLINED] if len(after.functions) < len(before.functions) else []
-    found += [RAISING] if not found and len(after.graph.node) > len(before.graph.node) else []
-    return tuple(found) or (ORDER,)
+    old, new = ([node.output[0] for node in model.graph.node if node.op_type != "Constant"] for model in (before, after))
+    return tuple(found) or (RAISING if len(new) > len(old) else RANKS if new == old else ORDER,)
 
 
 def of_nodes(old: Likeness, new: Likeness, gone: Collection[str], came: Collection[str]) -> tuple[str, ...]:

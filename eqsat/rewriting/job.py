@@ -57,8 +57,9 @@ class Job:
     def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
         """Returns a model with the changes that no rule makes."""
         arranged = self.valuation.arranged(model, folder)
+        ranked = arranged if self.settings.only else self.valuation.ranked(arranged, folder)
         free = not self.settings.exact and not self.settings.only
-        return Finished(arranged, self.valuation.raised(arranged, folder) if free else arranged)
+        return Finished(arranged, ranked, self.valuation.raised(ranked, folder) if free else ranked)
 
     def allowed(self, library: Library, opset: int) -> Library:
         """Returns the rules without those that the target leaves out, and without those that make

@@ -196,7 +196,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
     proto, trace = model.proto, Trace()
     found = Attempt(proto, trace, None, [], closed)
     stayed = same = False
-    chosen = Finished(proto, proto)
+    chosen = Finished(proto, proto, proto)
     try:
         simple: tuple[onnx.ModelProto, Trace] | None = None
         if proto.training_info:
@@ -231,7 +231,7 @@ def _turn(model: Model, job: Job, most: float, library: Library, kept: frozenset
             found.notes.append(f"the rewritten model was no better than the original, {original.changes(proto)}")
             stayed = True
         found.model = chosen.model
-        found.raised = chosen.model is not chosen.arranged
+        found.raised = chosen.raised
         found.notes += [RAISED] if found.raised else []
     except KeyboardInterrupt:
         found.hit, found.model = INTERRUPTED, proto

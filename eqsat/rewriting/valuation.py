@@ -263,6 +263,19 @@ class Valuation:
         found = raised(model, faint)
         return found if found is not model and self.is_better(found, model, folder) else model
 
+    def ranked(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """Returns the model with numbers of full rank where that is faster, or else the model itself."""
+        if self.objective != "time" or not self.target.rates("elementwise", "Mul").per_row:
+            return model
+
+        from eqsat.rewriting.ranks import with_full_ranks
+
+        types = model
+        if not model.graph.value_info:
+            with suppress(NativeFailure):
+                types = inferred(light(model))
+        return with_full_ranks(model, types)
+
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the
         same under other names if it refuses it for its names. Where the target does not ask it, names
