@@ -110,9 +110,9 @@ def test_a_number_is_stored_once_for_each_rank_and_kept_where_it_is_read_as_it_w
 
 
 def test_bodies_read_numbers_of_the_graph_around_them_and_may_hide_them() -> None:
-    branch = "{} = {} () => (float[50, 1] {}) {} {{ {} }}"
-    model = parse(f"""g (float[50, 1] x, bool b) => (float[50, 1] z) <float c = {{2}}, float[1] d = {{3}}> {{
-        z = If (b) <{branch.format("then_branch", "t", "u", "", "u = Mul (x, c)")}, {branch.format("else_branch", "e", "v", "<float d = {5}>", "v = Mul (x, d)")}> }}""")
+    model = parse("""g (float[50, 1] x, bool b) => (float[50, 1] z) <float c = {2}, float[1] d = {3}> {
+        z = If (b) <then_branch = t () => (float[50, 1] u) { u = Mul (x, c) },
+            else_branch = e () => (float[50, 1] v) <float d = {5}> { v = Mul (x, d) }> }""")
     result = with_full_ranks(model, model)
     onnx.checker.check_model(result, full_check=True)
     inner = [[list(tensor.dims) for tensor in attribute.g.initializer] for attribute in result.graph.node[0].attribute]
