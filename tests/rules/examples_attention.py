@@ -271,6 +271,14 @@ EXAMPLES = {
         "attention-scale-keys-reshape",
         (23,),
     ),
+    "factors that Transposes follow": Example(
+        """g (float[2, 5, 3, 8] x, float[2, 7, 3, 8] k, float[2, 3, 7, 8] w) => (float[2, 3, 5, 8] y) <float f = {0.35}> {
+            u = Mul(x, f)  q = Transpose<perm = [0, 2, 1, 3]>(u)  v = Mul(k, f)  ks = Transpose<perm = [0, 2, 1, 3]>(v)
+            y = Attention(q, ks, w) }""",
+        {"Attention": 1, "Transpose": 2},
+        "attention-scale-transpose attention-scale-keys-transpose",
+        (23,),
+    ),
     "groups of heads by Einsum": Example(
         f"""g ({_GROUPS}) => (float[1, 5, 48] y) <{_SIZES}> {{
             q = Reshape(x, apart)  s = Einsum<equation = "bngrd,blgd->bgrnl">(q, k)  p = Softmax<axis = -1>(s)
