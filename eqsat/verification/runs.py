@@ -33,6 +33,7 @@ _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many
 _EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
 _EDGE_TOUCHED = 1 << 26  # the most elements that its nodes touch, if each touches as many as these
 _REFUSALS = 4
+_SLOW = 3  # times patience that the first draw takes where a second one would hardly end within the limit
 _TELLING = 2  # choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
@@ -60,17 +61,22 @@ class Runs:
         self._request = request
         self._original = original
         self._judgement = judgement
-        self._end = time.monotonic() + request.patience
+        self._begun = time.monotonic()
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
         self._results = 0  # the elements of all outputs in the first run
 
     @property
     def _late(self) -> bool:
-        """Tells whether patience is over. What values inside take does not count: no draw is left out
-        for them.
+        """Tells whether patience is over."""
+        return self._taken > self._request.patience
+
+    @property
+    def _taken(self) -> float:
+        """Returns the seconds that the runs took so far. What values inside take does not count: no draw
+        is left out for them.
         """
-        return time.monotonic() > self._end + (0.0 if self._agreement is None else self._agreement.seconds)
+        return time.monotonic() - self._begun - (0.0 if self._agreement is None else self._agreement.seconds)
 
     @property
     def _are_heavy(self) -> bool:
@@ -93,6 +99,9 @@ class Runs:
             self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
         if not request.plan.inputs:
+            return
+        if not request.brief and self._taken > _SLOW * request.patience:
+            self._judgement.notes.append("ran on one draw: running takes long")
             return
         choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
         found, number = 1, 0

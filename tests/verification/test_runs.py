@@ -36,3 +36,30 @@ def test_floats_of_given_sizes_are_tried_twice_and_regions_with_usual_elements(i
     with pytest.raises(NoDraw, match="no"):
         Runs(request, session, Judgement(UNVERIFIED)).first()  # pyright: ignore[reportArgumentType]
     assert session.asked == asked
+
+
+class Slow:
+    """A session of which each run takes some seconds by a clock of its own."""
+
+    engine = "onnxruntime"
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.now = 0.0
+
+    def run(self, feeds: dict[str, Any], names: list[str]) -> list[Any]:
+        self.now += self.seconds
+        return [feeds["x"]]
+
+
+@pytest.mark.parametrize(("seconds", "closed", "runs"), [(1, True, 3), (10, True, 2), (20, True, 2), (30, True, 1), (30, False, 2)])
+def test_a_model_that_takes_long_runs_on_few_draws(monkeypatch: pytest.MonkeyPatch, seconds: float, closed: bool, runs: int) -> None:
+    """Three draws as a rule, and one where a second would hardly end within the time limit of a minute: there
+    was no verdict at all.
+    """
+    model = LoadedModel(parse("g (int64[4] x) => (int64[4] y) { y = Neg (x) }"), None)
+    session, judgement = Slow(seconds), Judgement(UNVERIFIED)
+    monkeypatch.setattr("eqsat.verification.runs.time.monotonic", lambda: session.now)
+    request = Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto), closed=closed)
+    assert len(list(Runs(request, session, judgement).usual())) == runs  # pyright: ignore[reportArgumentType]
+    assert judgement.notes == (["ran on one draw: running takes long"] if runs == 1 else [])
