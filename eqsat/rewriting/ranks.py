@@ -9,7 +9,7 @@ of these numbers twice, and all that is made of it; prices there assume it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping, Set
 from math import prod
 from typing import Final
 
@@ -19,6 +19,7 @@ from onnx.external_data_helper import uses_external_data
 
 from eqsat.choose.storing import Place, store_array
 from eqsat.families import members
+from eqsat.frozen import frozen
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import all_graphs, attribute_graphs
 from eqsat.model.names import FreshNames, all_names
@@ -36,65 +37,73 @@ def with_full_ranks(model: onnx.ModelProto, types: onnx.ModelProto) -> onnx.Mode
     """Returns the model with numbers of full rank where kernels would take elements one by one, or the
     model itself if there are none. `types` has the same nodes, and may declare more of their types.
     """
-    if standard_opset(model.opset_import) < _BROADCAST:
+    # What refers to a model's values from outside of its graphs may refer to its numbers.
+    if standard_opset(model.opset_import) < _BROADCAST or model.training_info or not any(_slow(model.graph, types.graph, {}, {})):
         return model
-    ranking = _Ranking(model)
-    ranking.graph(ranking.model.graph, types.graph, {}, {})
-    return ranking.result() if ranking.left else model
+    result = onnx.ModelProto()
+    result.CopyFrom(model)
+    place, fresh = Place(constant_nodes=model.ir_version < 4), FreshNames(all_names(model.graph))
+    found = list(_slow(result.graph, types.graph, {}, {}))
+    _remove_unread(result.graph, {name for slow in found for name in _widened(slow, place, fresh)})
+    return result
 
 
-class _Ranking:
-    """A copy of a model while its graphs change."""
+@frozen
+class _Slow:
+    """The nodes of a graph that take their elements one by one."""
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        self.model = onnx.ModelProto()
-        self.model.CopyFrom(model)
-        self.left: set[str] = set()  # numbers that a node reads no more
-        self._place = Place(constant_nodes=model.ir_version < 4)
-        self._fresh = FreshNames(all_names(model.graph))
-
-    def graph(self, graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, _Array]) -> None:
-        """Changes a graph and its bodies. `shapes` and `numbers` are those that it can read from around it."""
-        own = _numbers(graph)
-        numbers = {**{name: array for name, array in numbers.items() if name not in own}, **own}
-        shapes = {**shapes, **_shapes(types), **{name: array.shape for name, array in own.items()}}
-        nodes: list[onnx.NodeProto] = []
-        made: dict[tuple[str, int], str] = {}
-        for node, typed in zip(graph.node, types.node, strict=True):
-            for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
-                self.graph(body, inside, shapes, numbers)
-            rank = _wanted(node, shapes, numbers)
-            for position, name in enumerate(node.input):
-                if rank and name in numbers and numbers[name].ndim < rank:
-                    if (name, rank) not in made:
-                        made[name, rank] = self._fresh.make(name)
-                        store_array(graph, nodes, self._place, made[name, rank], numbers[name].reshape((1,) * rank))
-                    node.input[position] = made[name, rank]
-                    self.left.add(name)
-            nodes.append(node)
-        if len(nodes) > len(graph.node):
-            _replace(graph, nodes)
-
-    def result(self) -> onnx.ModelProto:
-        """Returns the model, without numbers that nothing reads any more."""
-        graphs = list(all_graphs(self.model.graph))
-        read = {name for graph in graphs for node in graph.node for name in node.input}
-        read.update(info.name for graph in graphs for info in (*graph.output, *graph.input))
-        unread = self.left - read
-        for graph in graphs:
-            for place in reversed(range(len(graph.initializer))):
-                if graph.initializer[place].name in unread:
-                    del graph.initializer[place]
-            if any(node.op_type == "Constant" and node.output[0] in unread for node in graph.node):
-                _replace(graph, [node for node in graph.node if node.op_type != "Constant" or node.output[0] not in unread])
-        return self.model
+    graph: onnx.GraphProto
+    ranks: Mapping[int, int]  # that their numbers need, by the places of the nodes
+    numbers: Mapping[str, _Array]  # that the graph can read, by name
 
 
-def _replace(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
-    """Gives a graph other nodes. They may be its own, so they are copied first."""
-    kept = onnx.GraphProto(node=nodes)
-    del graph.node[:]
-    graph.node.MergeFrom(kept.node)
+def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, _Array]) -> Iterator[_Slow]:
+    """Yields a graph and its bodies where they have slow nodes. They can read values of these `shapes` and
+    these `numbers` from around the graph.
+    """
+    made = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer} | {name for node in graph.node for name in node.output}
+    own = _numbers(graph)
+    numbers = {name: array for name, array in numbers.items() if name not in made} | own
+    shapes = {name: shape for name, shape in shapes.items() if name not in made} | _shapes(types) | {name: array.shape for name, array in own.items()}
+    for node, typed in zip(graph.node, types.node, strict=True):
+        for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
+            yield from _slow(body, inside, shapes, numbers)
+    ranks = {place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}
+    if ranks:
+        yield _Slow(graph, ranks, numbers)
+
+
+def _widened(slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
+    """Gives the numbers of slow nodes their ranks; returns the names that these nodes read before."""
+    wider: dict[tuple[str, int], str] = {}
+    stored: list[onnx.NodeProto] = []
+    for number, rank in slow.ranks.items():
+        node = slow.graph.node[number]
+        for position, name in enumerate(node.input):
+            array = slow.numbers.get(name)
+            if array is None or array.ndim == rank:
+                continue
+            if (name, rank) not in wider:
+                wider[name, rank] = fresh.make(name)
+                store_array(slow.graph, stored, place, wider[name, rank], array.reshape((1,) * rank))
+            node.input[position] = wider[name, rank]
+    for node in reversed(stored):
+        slow.graph.node.insert(0, node)
+    return {name for name, _ in wider}
+
+
+def _remove_unread(graph: onnx.GraphProto, left: Set[str]) -> None:
+    """Removes those numbers from a graph and its bodies that nothing reads any more."""
+    graphs = list(all_graphs(graph))
+    read = {name for inner in graphs for node in inner.node for name in node.input}
+    unread = left - read.union(info.name for inner in graphs for info in (*inner.output, *inner.input))
+    for inner in graphs:
+        for place in reversed(range(len(inner.initializer))):
+            if inner.initializer[place].name in unread:
+                del inner.initializer[place]
+        for place in reversed(range(len(inner.node))):
+            if inner.node[place].op_type == "Constant" and inner.node[place].output[0] in unread:
+                del inner.node[place]
 
 
 def _numbers(graph: onnx.GraphProto) -> dict[str, _Array]:

@@ -122,6 +122,20 @@ def test_bodies_read_numbers_of_the_graph_around_them_and_may_hide_them() -> Non
         assert run(model, given)[0].tobytes() == run(result, given)[0].tobytes()
 
 
+def test_a_body_may_have_an_input_of_the_same_name() -> None:
+    """ONNX forbids it, and runtimes take it: the number is not what the body reads."""
+    model = parse("""g (int64 n, bool b, float[50, 1] x, float s) => (float z) <float c = {2}> {
+        z, y = Loop (n, b, s, x) <body = l (int64 i, bool k, float c, float[50, 1] v) => (bool o, float c, float[50, 1] w) {
+            o = Identity (k) w = Mul (v, c) }> }""")
+    assert with_full_ranks(model, model) is model
+
+
+def test_a_model_with_training_information_keeps_its_numbers() -> None:
+    model = model_of("float[50, 1] x", "<float c = {2}>", "Mul (x, c)")
+    model.training_info.add().update_binding.add(key="c", value="z")
+    assert with_full_ranks(model, model) is model
+
+
 TEXT = "g (float[500, 1] x) => (float[500, 1] z) <float a = {2}, float b = {3}> { y = Mul (x, a) t = Tanh (y) z = Add (t, b) }"
 
 
