@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping, Set
 from math import prod
 from typing import Final
 
-import numpy as np
 import onnx
 from onnx.external_data_helper import uses_external_data
 
@@ -29,7 +28,7 @@ from eqsat.operators import normal_domain
 _OPERATORS: Final = members("binary") | members("variadic") | {"PRelu", "Where"}
 _BROADCAST = 9  # the first opset in which all of them broadcast
 
-_Array = np.ndarray[tuple[int, ...], np.dtype[np.generic]]
+_MOST = 32  # axes of an array
 _Shape = tuple[int | None, ...]  # None: a size that has no number
 
 
@@ -54,17 +53,17 @@ class _Slow:
 
     graph: onnx.GraphProto
     ranks: Mapping[int, int]  # that their numbers need, by the places of the nodes
-    numbers: Mapping[str, _Array]  # that the graph can read, by name
+    numbers: Mapping[str, Tensor]  # that the graph can read, by name
 
 
-def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, _Array]) -> Iterator[_Slow]:
+def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
     """Yields a graph and its bodies where they have slow nodes. They can read values of these `shapes` and
     these `numbers` from around the graph.
     """
     made = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer} | {name for node in graph.node for name in node.output}
     own = _numbers(graph)
-    numbers = {name: array for name, array in numbers.items() if name not in made} | own
-    shapes = {name: shape for name, shape in shapes.items() if name not in made} | _shapes(types) | {name: array.shape for name, array in own.items()}
+    numbers = {name: tensor for name, tensor in numbers.items() if name not in made} | own
+    shapes = {name: shape for name, shape in shapes.items() if name not in made} | _shapes(types) | {name: tensor.dims for name, tensor in own.items()}
     for node, typed in zip(graph.node, types.node, strict=True):
         for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
             yield from _slow(body, inside, shapes, numbers)
@@ -80,12 +79,12 @@ def _widened(slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
     for number, rank in slow.ranks.items():
         node = slow.graph.node[number]
         for position, name in enumerate(node.input):
-            array = slow.numbers.get(name)
-            if array is None or array.ndim == rank:
+            tensor = slow.numbers.get(name)
+            if tensor is None or len(tensor.dims) == rank:
                 continue
             if (name, rank) not in wider:
                 wider[name, rank] = fresh.make(name)
-                store_array(slow.graph, stored, place, wider[name, rank], array.reshape((1,) * rank))
+                store_array(slow.graph, stored, place, wider[name, rank], tensor.array().reshape((1,) * rank))
             node.input[position] = wider[name, rank]
     for node in reversed(stored):
         slow.graph.node.insert(0, node)
@@ -106,7 +105,7 @@ def _remove_unread(graph: onnx.GraphProto, left: Set[str]) -> None:
                 del inner.node[place]
 
 
-def _numbers(graph: onnx.GraphProto) -> dict[str, _Array]:
+def _numbers(graph: onnx.GraphProto) -> dict[str, Tensor]:
     """Returns the constants of one element of a graph, without those that the caller may replace."""
     given = {info.name for info in graph.input}
     small = (tensor for tensor in graph.initializer if tensor.name not in given and prod(tensor.dims) == 1)
@@ -114,8 +113,8 @@ def _numbers(graph: onnx.GraphProto) -> dict[str, _Array]:
     for node in graph.node:
         if node.op_type == "Constant" and not normal_domain(node.domain) and len(node.attribute) == 1:
             found[node.output[0]] = constant_value(node.attribute[0], None)
-    whole = {name: tensor for name, tensor in found.items() if tensor is not None and prod(tensor.dims) == 1 and tensor.external is None and not tensor.hollow}
-    return {name: tensor.array() for name, tensor in whole.items() if tensor.dtype != onnx.TensorProto.STRING}
+    single = {name: tensor for name, tensor in found.items() if tensor is not None and prod(tensor.dims) == 1 and tensor.dtype != onnx.TensorProto.STRING}
+    return {name: tensor for name, tensor in single.items() if tensor.external is None and not tensor.hollow}
 
 
 def _shapes(graph: onnx.GraphProto) -> dict[str, _Shape]:
@@ -125,13 +124,13 @@ def _shapes(graph: onnx.GraphProto) -> dict[str, _Shape]:
     return found | {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
 
 
-def _wanted(node: onnx.NodeProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, _Array]) -> int:
+def _wanted(node: onnx.NodeProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, Tensor]) -> int:
     """Returns the rank that the numbers need among the operands of a node; 0 if they may stay as they are."""
     if node.op_type not in _OPERATORS or normal_domain(node.domain) or not all(name in shapes for name in node.input):
         return 0
     operands = [shapes[name] for name in node.input]
     rank, least = max(map(len, operands)), min(map(len, operands))
-    if least == rank or any(name not in numbers and len(shapes[name]) < rank for name in node.input):
+    if least == rank or rank > _MOST or any(name not in numbers and len(shapes[name]) < rank for name in node.input):
         return 0
     slow = all(size == 1 for shape in operands for size in shape[-max(least, 1) :])
     return rank if slow and any(size != 1 for shape in operands for size in shape) else 0

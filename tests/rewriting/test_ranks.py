@@ -130,6 +130,15 @@ def test_a_body_may_have_an_input_of_the_same_name() -> None:
     assert with_full_ranks(model, model) is model
 
 
+@pytest.mark.parametrize(("axes", "ranks_after"), [(32, [32]), (33, [0])])
+def test_arrays_of_too_many_axes_are_not_made(axes: int, ranks_after: list[int]) -> None:
+    sizes = ", ".join(["5", *"1" * (axes - 1)])
+    model = parse(f"g (float[{sizes}] x) => (float[{sizes}] z) <float c = {{2}}> {{ z = Mul (x, c) }}")
+    model.graph.initializer.append(onnx.TensorProto(name="deep", data_type=1, dims=[1] * 100, raw_data=bytes(4)))
+    result = with_full_ranks(model, model)
+    assert ranks(result) == [100, *ranks_after] or ranks(result) == [*ranks_after, 100]
+
+
 def test_a_model_with_training_information_keeps_its_numbers() -> None:
     model = model_of("float[50, 1] x", "<float c = {2}>", "Mul (x, c)")
     model.training_info.add().update_binding.add(key="c", value="z")
