@@ -67,7 +67,7 @@ def _without_adapter(failure: str) -> str:
 
 
 def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int | None]) -> onnx.ModelProto:
-    """Convert `proto` to an opset of the default domain.
+    """Convert `proto` to an opset of the default domain. Its functions, which onnx can not convert, are inlined.
 
     `opset` is "keep", "latest" or a number. The latest is the `best` one for a model of its opset,
     or else the newest that onnx and ONNX Runtime both know; a model of a later one keeps its own.
@@ -86,10 +86,8 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
     if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] == [wanted]:
         return proto
-    if proto.functions:
-        raise InputError(f"a model with local functions can not be converted to opset {wanted}; inline them first (--inline)")
     try:
-        result = converted(proto, wanted)
+        result = converted(inline(proto) if proto.functions else proto, wanted)
     except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)

@@ -85,6 +85,19 @@ def test_the_target_knows_all_operators_that_lose_their_kernel() -> None:
     assert lost == {name: declared.missing_from for name, declared in target.operators.items() if declared.missing_from is not None}
 
 
+@pytest.mark.parametrize(("at", "wanted", "left"), [(17, "latest", 0), (17, 21, 0), (24, "latest", 1)])
+def test_functions_of_a_model_that_is_converted_are_inlined(at: int, wanted: str | int, left: int) -> None:
+    """They were an error, also for the latest opset, which need not be another."""
+    twice = f"""<ir_version: 10, opset_import: ["" : {at}, "own" : 1]>
+        g (float[2, 3] x) => (float[2, 3] y, float[2, 3] z) {{ y = own.F (x) t = Exp (x) z = own.F (t) }}
+        <domain: "own", opset_import: ["" : {at}]> F (a) => (e) {{ b = Sin (a) c = Tanh (b) d = Cos (c) e = Erf (d) }}"""
+    model = parse(twice)
+    result = eqsat.optimize(model, opset=wanted, inline=False)
+    assert result.report["verify"]["status"] == "equal"
+    assert len(result.model.functions) == left
+    assert standard_opset(result.model.opset_import) == (24 if wanted == "latest" else wanted)
+
+
 def test_a_later_opset_stays() -> None:
     assert opset(NEWEST, "latest") == NEWEST
 
