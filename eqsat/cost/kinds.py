@@ -29,7 +29,8 @@ _ELEMENTWISE: Final[dict[float, str]] = {
         com.microsoft.BiasSplitGelu""",
 }
 
-_BROADCASTING = members("binary") | {"PRelu", "Where"}
+BROADCASTING: Final = members("binary") | members("variadic") | {"PRelu", "Where"}
+"""The operators whose kernels stretch one operand to the sizes of another."""
 
 _VIEWS = """BitCast Flatten Identity Optional OptionalGetElement OptionalHasElement Reshape Shape Size Squeeze Unsqueeze Dropout
     com.microsoft.ExpandDims"""
@@ -54,7 +55,7 @@ def _each(names: str, entry: Counter, domain: str = "") -> dict[str, Counter]:
 def _table() -> dict[str, Counter]:
     table: dict[str, Counter] = {}
     for operations, names in _ELEMENTWISE.items():
-        table |= {name: (passes.broadcasting if name in _BROADCASTING else passes.elementwise)(operations) for name in names.split()}
+        table |= {name: (passes.broadcasting if name in BROADCASTING else passes.elementwise)(operations) for name in names.split()}
     table |= _each("Max Mean Min Sum", passes.variadic)
     table |= _each("Pow", passes.power)
     table |= _each("Constant", movement.nothing)

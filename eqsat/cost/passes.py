@@ -39,10 +39,11 @@ def elementwise(operations: float, kind: str = "elementwise") -> Counter:
 def broadcasting(operations: float) -> Counter:
     """Counts as `elementwise`, with the steps of operands that broadcast."""
 
+    plain = elementwise(operations)
+
     def count(node: PricedNode) -> Work:
-        elements = result(node)
-        rows = max(broadcast_runs(node.outputs, node.inputs, elements), single_steps(node, elements))
-        return Work("elementwise", traffic(node), operations * elements, elements, rows)
+        work = plain(node)
+        return work._replace(rows=max(work.rows, single_steps(node, work.elements)))
 
     return count
 

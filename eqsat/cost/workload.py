@@ -169,18 +169,23 @@ def broadcast_runs(outputs: Sequence[Shaped | None], inputs: Sequence[Shaped | N
     return 0.0 if runs <= 1.0 else runs
 
 
-def single_steps(node: PricedNode, elements: float) -> float:
-    """Returns the steps of a kernel of operands that broadcast, if each step is one element.
+def steps_singly(shapes: Sequence[Sequence[object]]) -> bool:
+    """Tells whether a kernel that broadcasts operands of these shapes takes the elements one by one.
 
     Kernels put axes of size 1 together with those before them, but ONNX Runtime's look no further than
-    the rank of the operand that has fewer axes, or the last axis if that is a number.
+    the rank of the operand that has fewest axes, or the last axis if that is a number.
     """
+    least = min(map(len, shapes))
+    return least < max(map(len, shapes)) and all(size == 1 for shape in shapes for size in shape[-max(least, 1) :])
+
+
+def single_steps(node: PricedNode, elements: float) -> float:
+    """Returns the steps of a kernel of operands that broadcast, if each step is one element."""
     output = shape_at(node.outputs, 0)
-    fixed = (tensor for tensor in node.inputs if tensor is not None and not (node.free_numbers and tensor.constant and tensor.elements == 1))
-    ranks = [len(tensor.shape) for tensor in fixed if tensor.shape is not None]
-    if output is None or not ranks or len(output) == min(ranks):
+    if output is None or elements <= 1.0:
         return 0.0
-    return elements if elements > 1.0 and all(size == 1 for size in output[-max(min(ranks), 1) :]) else 0.0
+    fixed = (tensor for tensor in node.inputs if tensor is not None and not (node.free_numbers and tensor.constant and tensor.elements == 1))
+    return elements if steps_singly([output, *(tensor.shape for tensor in fixed if tensor.shape is not None)]) else 0.0
 
 
 def result(node: PricedNode) -> float:

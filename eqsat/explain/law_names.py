@@ -35,8 +35,10 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     """Returns the laws between a model and the same as a run prepares or arranges it."""
     found = [OPSET] if list(before.opset_import) != list(after.opset_import) else []
     found += [INLINED] if len(after.functions) < len(before.functions) else []
+    if found:
+        return tuple(found)
     old, new = ([list(node.output) for node in model.graph.node if node.op_type != "Constant"] for model in (before, after))
-    return tuple(found) or (RAISING if len(new) > len(old) else RANKS if new == old else ORDER,)
+    return (RAISING if len(new) > len(old) else RANKS if new == old else ORDER,)
 
 
 def of_nodes(old: Likeness, new: Likeness, gone: Collection[str], came: Collection[str]) -> tuple[str, ...]:

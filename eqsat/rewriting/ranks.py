@@ -11,13 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from math import prod
-from typing import Final
 
 import onnx
 from onnx.external_data_helper import uses_external_data
 
 from eqsat.choose.storing import Place, store_array
-from eqsat.families import members
+from eqsat.cost.kinds import BROADCASTING
+from eqsat.cost.workload import steps_singly
+from eqsat.facts.fact import from_type
+from eqsat.facts.node import Shape
 from eqsat.frozen import frozen
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import all_graphs, attribute_graphs
@@ -25,11 +27,8 @@ from eqsat.model.names import FreshNames, all_names
 from eqsat.model.tensors import Tensor, constant_value, read_tensor
 from eqsat.operators import normal_domain
 
-_OPERATORS: Final = members("binary") | members("variadic") | {"PRelu", "Where"}
-_BROADCAST = 9  # the first opset in which all of them broadcast
-
+_BROADCAST = 9  # the first opset in which all operators that broadcast do so
 _MOST = 32  # axes of an array
-_Shape = tuple[int | None, ...]  # None: a size that has no number
 
 
 def with_full_ranks(model: onnx.ModelProto, types: onnx.ModelProto) -> onnx.ModelProto:
@@ -56,7 +55,7 @@ class _Slow:
     numbers: Mapping[str, Tensor]  # that the graph can read, by name
 
 
-def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
+def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
     """Yields a graph and its bodies where they have slow nodes. They can read values of these `shapes` and
     these `numbers` from around the graph.
     """
@@ -117,20 +116,19 @@ def _numbers(graph: onnx.GraphProto) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in single.items() if tensor.external is None and not tensor.hollow}
 
 
-def _shapes(graph: onnx.GraphProto) -> dict[str, _Shape]:
+def _shapes(graph: onnx.GraphProto) -> dict[str, Shape]:
     """Returns the declared sizes of the values of a graph."""
-    declared = (info for info in (*graph.value_info, *graph.input, *graph.output) if info.type.tensor_type.HasField("shape"))
-    found = {info.name: tuple([size.dim_value if size.HasField("dim_value") else None for size in info.type.tensor_type.shape.dim]) for info in declared}
-    return found | {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    declared = {info.name: from_type(info.type, info.name).shape for info in (*graph.value_info, *graph.input, *graph.output)}
+    stored = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+    return {name: shape for name, shape in declared.items() if shape is not None} | stored
 
 
-def _wanted(node: onnx.NodeProto, shapes: Mapping[str, _Shape], numbers: Mapping[str, Tensor]) -> int:
+def _wanted(node: onnx.NodeProto, shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> int:
     """Returns the rank that the numbers need among the operands of a node; 0 if they may stay as they are."""
-    if node.op_type not in _OPERATORS or normal_domain(node.domain) or not all(name in shapes for name in node.input):
+    if node.op_type not in BROADCASTING or normal_domain(node.domain) or not all(name in shapes for name in node.input):
         return 0
     operands = [shapes[name] for name in node.input]
-    rank, least = max(map(len, operands)), min(map(len, operands))
-    if least == rank or rank > _MOST or any(name not in numbers and len(shapes[name]) < rank for name in node.input):
+    rank = max(map(len, operands))
+    if rank > _MOST or any(name not in numbers and len(shapes[name]) < rank for name in node.input):
         return 0
-    slow = all(size == 1 for shape in operands for size in shape[-max(least, 1) :])
-    return rank if slow and any(size != 1 for shape in operands for size in shape) else 0
+    return rank if steps_singly(operands) and any(size != 1 for shape in operands for size in shape) else 0

@@ -98,6 +98,7 @@ class Valuation:
     _parts: Valuation | None = None
     _faint: list[tuple[onnx.ModelProto, dict[str, float]]] = field(default_factory=list[tuple[onnx.ModelProto, dict[str, float]]])
     _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
+    _ranked: list[tuple[onnx.ModelProto, onnx.ModelProto]] = field(default_factory=list[tuple[onnx.ModelProto, onnx.ModelProto]])
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
@@ -268,13 +269,19 @@ class Valuation:
         if self.objective != "time" or not self.target.rates("elementwise", "Mul").per_row:
             return model
 
+        for known, found in self._ranked:
+            if known is model:
+                return found
+
         from eqsat.rewriting.ranks import with_full_ranks
 
         types = model
         if not model.graph.value_info:
             with suppress(NativeFailure):
                 types = inferred(light(model))
-        return with_full_ranks(model, types)
+        found = with_full_ranks(model, types)
+        self._ranked = _remembered(self._ranked, model, found)
+        return found
 
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the

@@ -11,7 +11,7 @@ from eqsat.explain.explanation import explain
 from eqsat.explain.law_names import RANKS
 from eqsat.rewriting.ranks import with_full_ranks
 from eqsat.settings import Settings
-from tests.support.models import operators, parse, run
+from tests.support.models import assert_same, operators, parse, random_feeds
 
 # Operands of which the last axes, up to the lowest rank, are of size 1, and an expression of them.
 SLOW = [
@@ -51,18 +51,7 @@ def ranks(model: onnx.ModelProto) -> list[int]:
 
 
 def feeds(model: onnx.ModelProto) -> dict[str, np.ndarray]:
-    generator = np.random.default_rng(0)
-    found: dict[str, np.ndarray] = {}
-    for info in model.graph.input:
-        sizes = [size.dim_value or 7 for size in info.type.tensor_type.shape.dim]
-        values = generator.standard_normal(sizes)
-        found[info.name] = (values > 0) if info.type.tensor_type.elem_type == onnx.TensorProto.BOOL else np.abs(values).astype(np.float32)
-    return found
-
-
-def same(one: onnx.ModelProto, other: onnx.ModelProto) -> bool:
-    pairs = zip(run(one, feeds(one)), run(other, feeds(one)), strict=True)
-    return all(a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
+    return {name: np.abs(array) for name, array in random_feeds(model, {"N": 7}).items()}
 
 
 @pytest.mark.parametrize(("inputs", "numbers", "expression"), SLOW)
@@ -72,7 +61,7 @@ def test_a_number_gets_the_rank_of_the_other_operands(inputs: str, numbers: str,
     onnx.checker.check_model(result, full_check=True)
     wanted = max(len(info.type.tensor_type.shape.dim) for info in model.graph.input)
     assert ranks(result) == [wanted] and ranks(model) != [wanted]
-    assert same(model, result)
+    assert_same(model, result, feeds(model))
 
 
 @pytest.mark.parametrize(("inputs", "numbers", "expression"), FAST)
@@ -97,7 +86,7 @@ def test_old_models_store_numbers_as_nodes() -> None:
     onnx.checker.check_model(result, full_check=True)
     assert not result.graph.initializer and [node.op_type for node in result.graph.node] == ["Constant", "Mul"]
     assert list(result.graph.node[0].attribute[0].t.dims) == [1, 1]
-    assert same(model, result)
+    assert_same(model, result, feeds(model))
 
 
 def test_a_number_is_stored_once_for_each_rank_and_kept_where_it_is_read_as_it_was() -> None:
@@ -106,7 +95,7 @@ def test_a_number_is_stored_once_for_each_rank_and_kept_where_it_is_read_as_it_w
     result = with_full_ranks(model, onnx.shape_inference.infer_shapes(model))
     onnx.checker.check_model(result, full_check=True)
     assert sorted(ranks(result)) == [0, 2, 3]
-    assert same(model, result)
+    assert_same(model, result, feeds(model))
 
 
 def test_bodies_read_numbers_of_the_graph_around_them_and_may_hide_them() -> None:
@@ -117,9 +106,7 @@ def test_bodies_read_numbers_of_the_graph_around_them_and_may_hide_them() -> Non
     onnx.checker.check_model(result, full_check=True)
     inner = [[list(tensor.dims) for tensor in attribute.g.initializer] for attribute in result.graph.node[0].attribute]
     assert inner == [[[1, 1]], [[1, 1]]]
-    for chosen in (True, False):
-        given = {**feeds(model), "b": np.array(chosen)}
-        assert run(model, given)[0].tobytes() == run(result, given)[0].tobytes()
+    assert_same(model, result, *({**feeds(model), "b": np.array(chosen)} for chosen in (True, False)))
 
 
 def test_a_body_may_have_an_input_of_the_same_name() -> None:
