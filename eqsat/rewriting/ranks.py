@@ -105,15 +105,17 @@ def _remove_unread(graph: onnx.GraphProto, left: Set[str]) -> None:
 
 
 def _numbers(graph: onnx.GraphProto) -> dict[str, Tensor]:
-    """Returns the constants of one element of a graph, without those that the caller may replace."""
+    """Returns the constants of one element of a graph, without those in files and those that the caller may
+    replace.
+    """
     given = {info.name for info in graph.input}
     small = (tensor for tensor in graph.initializer if tensor.name not in given and prod(tensor.dims) == 1)
     found: dict[str, Tensor | None] = {tensor.name: read_tensor(tensor, None) for tensor in small if not uses_external_data(tensor)}
     for node in graph.node:
-        if node.op_type == "Constant" and not normal_domain(node.domain) and len(node.attribute) == 1:
+        if node.op_type == "Constant" and not normal_domain(node.domain) and len(node.attribute) == 1 and not uses_external_data(node.attribute[0].t):
             found[node.output[0]] = constant_value(node.attribute[0], None)
-    single = {name: tensor for name, tensor in found.items() if tensor is not None and prod(tensor.dims) == 1 and tensor.dtype != onnx.TensorProto.STRING}
-    return {name: tensor for name, tensor in single.items() if tensor.external is None and not tensor.hollow}
+    whole = {name: tensor for name, tensor in found.items() if tensor is not None and not tensor.hollow}
+    return {name: tensor for name, tensor in whole.items() if prod(tensor.dims) == 1 and tensor.dtype != onnx.TensorProto.STRING}
 
 
 def _shapes(graph: onnx.GraphProto) -> dict[str, Shape]:

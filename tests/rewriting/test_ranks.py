@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -73,6 +75,18 @@ def test_other_numbers_stay_as_they_are(inputs: str, numbers: str, expression: s
 def test_a_number_that_the_caller_may_replace_stays() -> None:
     model = model_of("float[50, 1] x, float c", "<float c = {2}>", "Mul (x, c)")
     assert with_full_ranks(model, model) is model
+
+
+def test_a_number_in_a_file_stays(tmp_path: Path) -> None:
+    """One in a Constant node was taken for an error: the model's folder was not known."""
+    model = parse("g (float[50, 1] x) => (float[50, 1] z) { c = Constant <value = float {2}> () z = Mul (x, c) }")
+    tensor = model.graph.node[0].attribute[0].t
+    (tmp_path / "w.bin").write_bytes(np.float32(2).tobytes())
+    tensor.CopyFrom(onnx.TensorProto(data_type=tensor.data_type, data_location=onnx.TensorProto.EXTERNAL))
+    tensor.external_data.add(key="location", value="w.bin")
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    assert with_full_ranks(model, model) is model
+    assert eqsat.optimize(tmp_path / "m.onnx").report["verify"]["status"] == "equal"
 
 
 def test_before_opset_9_not_all_operators_broadcast() -> None:
