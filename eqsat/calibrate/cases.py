@@ -141,6 +141,9 @@ def convolutions() -> Iterator[Case]:
         yield _conv(1, channels, channels, size, window, channels)
     for channels, groups, size in [(96, 12, 28), (144, 18, 14), (64, 16, 28)]:
         yield _conv(1, channels, channels, size, 3, groups)
+    for channels, outputs, groups, size in [(384, 1536, 4, 64), (256, 256, 8, 200)]:
+        yield Case("Conv", (Given((1, channels, size)), _weights(outputs, channels // groups, 1), _weights(outputs)), {"group": groups}, 1, optimized=True)
+    yield _conv(1, 256, 256, 200, 3, 8, axes=1)
     yield _conv(1, 64, 64, 512, 3, axes=1)
     yield _conv(1, 192, 192, 512, 3, 192, axes=1)
     yield _conv(1, 16, 16, 24, 3, axes=3)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from eqsat.cost.blocked_layout import between_convs
+from eqsat.cost.blocked_layout import between_convs, over_images
 from eqsat.cost.price import Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
 from eqsat.cost.target import Target
@@ -166,12 +166,14 @@ def prices_of(
 
 
 def has_blocked_convs(encoding: Encoding, target: Target) -> bool:
-    """Tells whether the runtime of a target runs some Conv of a graph in blocks of channels."""
+    """Tells whether the runtime of a target runs some Conv of a graph in blocks of channels, or would as
+    one over images of a single row.
+    """
     if target.blocked is None:
         return False
     for node in encoding.nodes.values():
         if node.operator.full_name == "Conv":
-            inputs = [shaped(encoding.fact(name), {}) if name else None for name in node.inputs]
+            inputs = [over_images(shaped(encoding.fact(name), {})) if name else None for name in node.inputs]
             if blocks(PricedNode("", "Conv", read_attributes(node.operator, node.proto.attribute), inputs, []), target.blocked):
                 return True
     return False

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
-from eqsat.cost.price import BLOCKED_DOMAIN, Price, price
+from eqsat.cost.price import BLOCKED_DOMAIN, Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.target import Blocked, Target
 from eqsat.cost.workload import text
@@ -24,9 +24,10 @@ _IN_BLOCKS = {"GlobalAveragePool": "GlobalAveragePool", "GlobalMaxPool": "Global
 def between_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose Convs run in blocks.
 
-    Only the nodes of gates that have a form in blocks and one without differ from their usual price:
-    global pools and reductions of all pixels, the products, and factors that widen to an image. Elsewhere
-    it takes more than one node to tell whether an image is in blocks.
+    Only nodes that have a form in blocks and one without differ from their usual price: those of gates
+    (global pools and reductions of all pixels, the products, and factors that widen to an image), and
+    Convs over images of a single row, whose neighbors seldom run in blocks. Elsewhere it takes more than
+    one node to tell whether an image is in blocks.
     """
     layout = target.blocked
     if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
@@ -35,16 +36,23 @@ def between_convs(node: PricedNode, target: Target) -> Price:
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
         return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
     found = price(node, target)
-    if not (_reduces_pixels(node) or _is_gated(node)):
+    before, after = "ReorderOutput", "ReorderInput"
+    if _has_one_row(node, layout):
+        before, after = after, before
+    elif not (_reduces_pixels(node) or _is_gated(node)):
         return found
-    images = [tensor for tensor in (*node.inputs, made) if _is_image(tensor, layout)]
-    conversions = [price(PricedNode(BLOCKED_DOMAIN, "ReorderOutput", {}, [image], [image]), target) for image in images]
+    conversions = [_conversion(before, image, target) for image in node.inputs if _is_image(image, layout)]
+    conversions += [_conversion(after, made, target)] if _is_image(made, layout) else []
     return replace(
         found,
         seconds=found.seconds + sum(one.seconds for one in conversions),
         launches=found.launches + sum(one.launches for one in conversions),
         bytes=found.bytes + sum(one.bytes for one in conversions),
     )
+
+
+def _conversion(name: str, image: Shaped, target: Target) -> Price:
+    return price(PricedNode(BLOCKED_DOMAIN, name, {}, [image], [image]), target)
 
 
 def _is_image(tensor: Shaped | None, layout: Blocked) -> TypeGuard[Shaped]:
@@ -58,6 +66,19 @@ def _is_gated(node: PricedNode) -> bool:
     """Tells whether a node combines the pixels of images with one computed number for each channel."""
     shapes = [tensor.shape for tensor in node.inputs if tensor is not None and not tensor.constant and tensor.shape is not None]
     return node.name in _BINARY and len(shapes) == 2 and sum(shape[2:] == (1, 1) for shape in shapes) == 1
+
+
+def over_images(tensor: Shaped | None) -> Shaped | None:
+    """Returns rows of channels, or filters of such, as images of a single row; others as they are."""
+    if tensor is None or tensor.shape is None or len(tensor.shape) != 3:
+        return tensor
+    return replace(tensor, shape=(*tensor.shape[:2], 1, *tensor.shape[2:]))
+
+
+def _has_one_row(node: PricedNode, layout: Blocked) -> bool:
+    """Tells whether a node is a Conv that runs in blocks over images of a single row."""
+    made = node.outputs[0]
+    return node.name == "Conv" and made is not None and made.shape is not None and made.shape[2:3] == (1,) and made.shape[3:] != (1,) and blocks(node, layout)
 
 
 def _reduces_pixels(node: PricedNode) -> bool:

@@ -9,7 +9,7 @@ from onnx import TensorProto
 from eqsat.cost.kinds import COUNTERS, DECLARED
 from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
-from eqsat.cost.sliding import patches
+from eqsat.cost.sliding import patched
 from eqsat.cost.target import Blocked, Rates, Target
 from eqsat.cost.workload import Work, integer
 from eqsat.frozen import frozen
@@ -47,7 +47,7 @@ def work(node: PricedNode, target: Target) -> Work:
             found = found._replace(operations=declared.operations * found.elements)
     if target.blocked is not None and found.kind in _CONVS and (node.domain == BLOCKED_DOMAIN or blocks(node, target.blocked)):
         return found._replace(kind=found.kind + "_blocked")
-    return found._replace(elements=found.elements + patches(node, found)) if found.kind == "conv" else found
+    return patched(node, found) if found.kind in _PATCHED else found
 
 
 def price(node: PricedNode, target: Target) -> Price:
@@ -88,6 +88,7 @@ def _dtype(node: PricedNode) -> int:
 
 
 _CONVS = frozenset({"conv", "depthwise", "grouped"})
+_PATCHED = frozenset({"conv", "grouped"})
 BLOCKED_DOMAIN = "com.microsoft.nchwc"
 """The domain of the operators into which ONNX Runtime converts Convs and nodes around them."""
 

@@ -69,12 +69,15 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
     return count
 
 
-def patches(node: PricedNode, done: Work) -> float:
-    """Returns the elements that a dense Conv outside the blocked layout copies together, so that all
-    its windows are one product. Windows of one element need no copy.
+def patched(node: PricedNode, done: Work) -> Work:
+    """Returns the work of a Conv outside the blocked layout with the elements that it copies together,
+    so that all windows of a group are one product. Windows of one element need no copy.
     """
-    weights = shape_at(node.inputs, 1)
-    return done.multiply_adds / max(weights[0], 1) if weights is not None and any(size > 1 for size in weights[2:]) else 0.0
+    weights, output = shape_at(node.inputs, 1), shape_at(node.outputs, 0)
+    if weights is None or not any(size > 1 for size in weights[2:]):
+        return done._replace(rows=0.0)
+    copied = done.multiply_adds * max(integer(node, "group", 1), 1) / max(weights[0], 1)
+    return done._replace(elements=done.elements + copied, rows=copied / max(output[-1] if output else 1, 1))
 
 
 def conv_transpose(node: PricedNode) -> Work:

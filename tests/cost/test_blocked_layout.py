@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from eqsat.cost.blocked_layout import between_convs
-from eqsat.cost.price import price
+from eqsat.cost.blocked_layout import between_convs, over_images
+from eqsat.cost.price import BLOCKED_DOMAIN, price
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.target import load_target
 
 CPU, LAUNCHES = load_target("onnxruntime-cpu"), load_target("launches")
 IMAGE, GATE, SCORES = Shaped(1, (1, 96, 56, 56)), Shaped(1, (1, 96, 1, 1)), Shaped(1, (1, 16, 64, 64))
+ROW = Shaped(1, (1, 512, 1, 400))
 PIXELS = {"mode": b"nearest", "coordinate_transformation_mode": b"asymmetric", "nearest_mode": b"floor"}
 
 
 def node(name: str, inputs: list[Shaped], output: Shaped, **attributes: bytes) -> PricedNode:
     return PricedNode("", name, attributes, inputs, [output])
+
+
+def plain_row(image: Shaped) -> Shaped:
+    assert image.shape is not None
+    return Shaped(image.dtype, (*image.shape[:2], image.shape[3]), image.constant)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +60,22 @@ def test_others_cost_what_they_cost_anywhere(usual: PricedNode) -> None:
 def test_pools_and_repeated_pixels_are_cheaper_in_blocks() -> None:
     for kernel in (node("GlobalAveragePool", [IMAGE], GATE), node("Resize", [GATE], IMAGE, **PIXELS)):
         assert between_convs(kernel, CPU).seconds < 0.6 * price(kernel, CPU).seconds
+
+
+@pytest.mark.parametrize(("groups", "filters"), [(1, (512, 512, 1, 3)), (512, (512, 1, 1, 9)), (8, (512, 64, 1, 3))])
+def test_a_conv_over_a_single_row_pays_for_conversions(groups: int, filters: tuple[int, ...]) -> None:
+    window = filters[-1]
+    attributes = {"group": groups, "pads": (0, window // 2, 0, window // 2)}
+    conv = PricedNode("", "Conv", attributes, [ROW, Shaped(1, filters, True), Shaped(1, (512,), True)], [ROW])
+    usual, there = price(conv, CPU), between_convs(conv, CPU)
+    conversions = [price(PricedNode(BLOCKED_DOMAIN, name, {}, [ROW], [ROW]), CPU) for name in ("ReorderInput", "ReorderOutput")]
+    assert there.seconds == pytest.approx(usual.seconds + sum(each.seconds for each in conversions))
+    assert there.launches == usual.launches + 2
+    plain = PricedNode("", "Conv", {"group": groups, "pads": (window // 2,) * 2}, [plain_row(ROW), plain_row(Shaped(1, filters, True))], [plain_row(ROW)])
+    assert there.seconds < between_convs(plain, CPU).seconds == price(plain, CPU).seconds
+
+
+def test_rows_count_as_images_of_one_row() -> None:
+    assert over_images(Shaped(1, (512, 64, 3), True)) == Shaped(1, (512, 64, 1, 3), True)
+    for other in (None, Shaped(1, None), Shaped(1, (512,)), IMAGE):
+        assert over_images(other) == other

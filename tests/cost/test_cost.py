@@ -384,6 +384,15 @@ def test_launches_counts_nodes() -> None:
     assert price(node("Conv", [IMAGE, weights(16, 8, 3, 3)]), PLAIN).bound == "launch"
 
 
+def test_convs_copy_the_windows_of_each_group_and_none_of_one_element() -> None:
+    image, groups = tensor(1, 64, 100), 8
+    one, three = (work(node("Conv", [image, weights(128, 8, size)], [tensor(1, 128, 100)], group=groups), CPU) for size in (1, 3))
+    assert (one.elements, one.rows) == (128 * 100, 0)
+    assert (three.elements, three.rows) == (128 * 100 + 64 * 3 * 100, 64 * 3)
+    dense = work(node("Conv", [image, weights(128, 64, 3)], [tensor(1, 128, 100)]), CPU)
+    assert (dense.elements, dense.rows) == (three.elements, three.rows)
+
+
 def test_a_wider_conv_is_no_free_merge() -> None:
     """Node counts get this case wrong.
 

@@ -143,6 +143,24 @@ EXAMPLES = {
         (18,),
         _CPU,
     ),
+    "Convs over rows run in blocks as those over images": Example(
+        """g (float[1, 32, 400] x) => (float[1, 32, 200] z) <float[32, 32, 7] w, float[32] b, float[32, 1, 31] v, float[32] c> {
+            d = Conv<pads = [3, 3]>(x, w, b)  e = Relu(d)  f = MaxPool<kernel_shape = [2], strides = [2]>(e)
+            h = Conv<group = 32, pads = [15, 15]>(f, v, c)  z = Relu(h) }""",
+        {"Conv": 2, "Relu": 2, "MaxPool": 1, "Reshape": 2},
+        "conv-row maxpool-row",
+        (17,),
+        _CPU,
+    ),
+    "pools of rows between such Convs": Example(
+        """g (float[1, 32, 400] x) => (float[1, 32, 200] z) <float[32, 32, 7] w, float[32] b, float[32, 32, 5] v, float[32] c> {
+            d = Conv<pads = [3, 3]>(x, w, b)  f = AveragePool<kernel_shape = [2], strides = [2]>(d)
+            z = Conv<pads = [2, 2]>(f, v, c) }""",
+        {"Conv": 2, "AveragePool": 1, "Unsqueeze": 1, "Squeeze": 1},
+        "conv-row averagepool-row",
+        (17,),
+        _CPU,
+    ),
     "MatMul by Strassen's products": Example(
         "g (float[64, 64] x, float[64, 64] y) => (float[64, 64] z) { z = MatMul(x, y) }",
         {"Slice": 8, "Add": 12, "Sub": 6, "MatMul": 7, "Concat": 3},
