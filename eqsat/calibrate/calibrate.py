@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes, subnormal
-from eqsat.calibrate.fitting import FILLED, fit, usual_throughput
+from eqsat.calibrate.fitting import DEPTH, FILLED, PACKED, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases
 from eqsat.cost.price import price, work
 from eqsat.cost.subnormals import VECTOR, delay
@@ -128,6 +128,7 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
         if kind in launch:
             rates["launch"] = launch[kind]
         classes[kind] = {name: _rounded(rate) for name, rate in rates.items()} | ({"columns": VECTOR} if kind in FILLED else {})
+        classes[kind] |= {"depth": DEPTH} if kind in PACKED else {}
         if kind not in _OWN_FIGURES:
             continue
         for key in sorted({timed.case.key for timed, _ in cases}):

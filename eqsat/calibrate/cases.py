@@ -91,6 +91,7 @@ def elementwise() -> Iterator[Case]:
 def matrices() -> Iterator[Case]:
     """Yields products of matrices, small and large, with constant and with computed second factors."""
     sizes = [(1, 768, 768), (4, 512, 512), (16, 768, 768), (49, 48, 48), (49, 48, 192), (64, 256, 1024), (128, 768, 3072), (196, 32, 128), (512, 64, 64)]
+    sizes += [(3136, 48, 192), (784, 96, 384), (197, 192, 768)]
     for rows, inner, columns in sizes:
         yield Case("MatMul", (Given((rows, inner)), _weights(inner, columns)))
         yield Case("Gemm", (Given((rows, inner)), _weights(inner, columns), _weights(columns)))

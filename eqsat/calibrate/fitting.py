@@ -15,7 +15,7 @@ import numpy as np
 
 from eqsat.calibrate.timing import Timed
 from eqsat.cost.subnormals import VECTOR
-from eqsat.cost.workload import Work
+from eqsat.cost.workload import Work, passed
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -61,6 +61,9 @@ _COUNTS: dict[str, tuple[str, ...]] = {
 }
 FILLED = frozenset({"matmul", "gemm", "product", "conv_blocked", "quantized_matmul"})
 """Classes whose kernels pad columns."""
+PACKED = frozenset({"matmul", "gemm"})
+"""Classes whose kernels pack their second factor for `DEPTH` products of a result at a time."""
+DEPTH = 256
 
 _RATES = {"elements": "per_element", "rows": "per_row", "weights": "per_weight"}
 
@@ -84,6 +87,8 @@ def fit(kind: str, cases: Sequence[tuple[Timed, Work]], launch: float) -> dict[s
 def _count(kind: str, work: Work, name: str) -> float:
     if name == "operations" and kind in FILLED and work.columns:
         return work.operations * -(-work.columns // VECTOR) * VECTOR / work.columns
+    if name == "elements" and kind in PACKED:
+        return passed(work, DEPTH)
     return float(getattr(work, name))
 
 

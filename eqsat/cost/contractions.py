@@ -64,7 +64,7 @@ def _product(
     size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
     # One second factor for all makes one product of all rows. A launch starts the first product.
     starts = 0.0 if size_of(batch) == 1 and not flips[0] else max(many - 1.0, 0.0)
-    return Work(kind, size, count, results, starts, weights, columns, count / 2)
+    return Work(kind, size, count, results, starts, weights, columns, count / 2, inner)
 
 
 def matmul(node: PricedNode) -> Work:
@@ -81,12 +81,12 @@ def fused_matmul(node: PricedNode) -> Work:
 
 
 def gemm(node: PricedNode) -> Work:
-    """Counts Gemm: the product, and one operation per element if it adds C. The scales are not
-    counted.
+    """Counts Gemm: the product, and one operation per element if it adds C, in a pass of its own. The
+    scales are not counted.
     """
     work = fused_matmul(node)._replace(kind="gemm" if _kind(node, 1) == "matmul" else "product")
     extra = at(node.inputs, 2) is not None
-    return work._replace(operations=work.operations + extra * work.elements)
+    return work._replace(operations=work.operations + extra * work.elements, elements=work.elements * (1 + extra))
 
 
 def quantized_matmul(second: int) -> Counter:

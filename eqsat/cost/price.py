@@ -11,7 +11,7 @@ from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
 from eqsat.cost.sliding import patched
 from eqsat.cost.target import Blocked, Rates, Target
-from eqsat.cost.workload import Work, integer
+from eqsat.cost.workload import Work, integer, passed
 from eqsat.frozen import frozen
 
 __all__ = ["Bound", "Price", "PricedNode", "price", "work"]
@@ -73,7 +73,7 @@ def _computing(done: Work, rates: Rates) -> float:
     operations = done.operations
     if rates.columns > 1 and done.columns:
         operations *= -(-done.columns // rates.columns) * rates.columns / done.columns
-    return operations / rates.throughput + done.elements * rates.per_element + done.rows * rates.per_row + done.weights * rates.per_weight
+    return operations / rates.throughput + passed(done, rates.depth) * rates.per_element + done.rows * rates.per_row + done.weights * rates.per_weight
 
 
 def _dtype(node: PricedNode) -> int:

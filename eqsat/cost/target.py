@@ -36,6 +36,7 @@ class Rates:
     per_row: float = 0.0
     per_weight: float = 0.0
     columns: int = 1  # columns of a product are rounded up to a multiple of this
+    depth: int = 0  # products of a result that a kernel adds up in one pass over the results; 0: all
     bandwidth: float = 1.0  # as a share of the target's
     relative: Mapping[int, float] = field(default_factory=dict[int, float])  # by data type, the time relative to float32's
 

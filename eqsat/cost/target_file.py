@@ -130,6 +130,7 @@ RATES: Final[dict[str, Check]] = {
     "per_row": _SECONDS,
     "per_weight": _SECONDS,
     "columns": _SIZE,
+    "depth": _COUNT,
     "bandwidth": _POSITIVE,
     "relative": _RELATIVE,
 }

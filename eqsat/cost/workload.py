@@ -33,9 +33,20 @@ class Work(NamedTuple):
     weights: float = 0.0  # elements of the second factor of a product
     columns: float = 0.0  # columns of the second factor, which kernels pad to whole vectors
     multiply_adds: float = 0.0  # of sums of products alone: no bias, scale, softmax or activation
+    inner: float = 0.0  # multiply-adds of each result of a product of matrices
 
 
 Counter: TypeAlias = Callable[[PricedNode], Work]
+
+
+def passed(done: Work, depth: int) -> float:
+    """Returns the elements that a kernel passes over if it adds up `depth` products of a result at a
+    time, or any number if that is 0: a product goes over its results once for each time.
+    """
+    if depth == 0 or done.inner <= depth:
+        return done.elements
+    return done.elements + done.multiply_adds / done.inner * (math.ceil(done.inner / depth) - 1)
+
 
 _STRING_BYTES = 32.0
 _UNKNOWN_BYTES = 4.0  # bytes of an element whose data type is unknown

@@ -15,7 +15,7 @@ from eqsat.cost.kinds import COUNTERS, DECLARED, KINDS, MOVES
 from eqsat.cost.price import PricedNode, blocks, price, work
 from eqsat.cost.shaped import Shaped
 from eqsat.cost.target import Blocked, load_target, shipped_targets
-from eqsat.cost.workload import Work
+from eqsat.cost.workload import Work, passed
 
 F = TensorProto.FLOAT
 CPU = load_target("onnxruntime-cpu")
@@ -391,6 +391,32 @@ def test_convs_copy_the_windows_of_each_group_and_none_of_one_element() -> None:
     assert (three.elements, three.rows) == (128 * 100 + 64 * 3 * 100, 64 * 3)
     dense = work(node("Conv", [image, weights(128, 64, 3)], [tensor(1, 128, 100)]), CPU)
     assert (dense.elements, dense.rows) == (three.elements, three.rows)
+
+
+def test_a_product_passes_over_its_results_once_for_each_depth_and_for_a_bias() -> None:
+    def passes(inner: int, *bias: Shaped) -> float:
+        done = work(node("Gemm" if bias else "MatMul", [tensor(64, inner), weights(inner, 100), *bias], [tensor(64, 100)]), CPU)
+        return passed(done, 256) / 6400
+
+    assert [passes(inner) for inner in (1, 256, 257, 512, 513)] == [1, 1, 2, 2, 3]
+    assert [passes(inner, weights(100)) for inner in (256, 257)] == [2, 3]
+    assert passed(Work("matmul", 0.0, elements=7.0, multiply_adds=70000.0, inner=10000.0), 0) == 7
+
+
+def test_a_row_of_weights_costs_less_than_a_bias_of_many_rows() -> None:
+    def seconds(rows: int, inner: int, columns: int) -> tuple[float, float]:
+        x, y, ones = tensor(rows, inner), tensor(rows, columns), weights(rows, 1)
+        wide = tensor(rows, inner + 1)
+        bias = price(node("Gemm", [x, weights(inner, columns), weights(columns)], [y]), CPU).seconds
+        row = [node("Concat", [x, ones], [wide], axis=-1), node("MatMul", [wide, weights(inner + 1, columns)], [y])]
+        return bias, sum(price(each, CPU).seconds for each in row)
+
+    for sizes in ((3136, 48, 192), (784, 96, 384), (197, 192, 768)):
+        bias, row = seconds(*sizes)
+        assert row < bias
+    for sizes in ((64, 256, 1024), (3136, 192, 48), (4, 48, 192)):
+        bias, row = seconds(*sizes)
+        assert bias < row
 
 
 def test_a_wider_conv_is_no_free_merge() -> None:

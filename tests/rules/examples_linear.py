@@ -56,6 +56,11 @@ EXAMPLES = {
         "convtranspose-mul-before",
         SOME,
     ),
+    "a column of ones is a bias": Example(
+        """g (float[2, 3] x) => (float[2, 4] y) <float[2, 1] c = {2, 2}, float[4, 4] w> { a = Concat<axis = 1>(x, c)  y = MatMul(a, w) }""",
+        {"Gemm": 1},
+        "matmul-column-bias",
+    ),
     "zero bias removal": Example(
         """g (float[N, 4, H, W] x, float[N, 4] v, float[4, 2] w2) => (float[N, 6, Y, Z] y, float[N, 3, Y, Z] z, float[N, 2] u)
         <float[6, 4, 3, 3] w, float[6] b = {0, 0, 0, 0, 0, 0}, float[4, 3, 3, 3] w1, float[3] b1 = {0, 0, 0}, float[2] b2 = {0, 0}> {

@@ -161,6 +161,22 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "a bias of many rows is a row of weights": Example(
+        """g (float[1, 3136, 48] x) => (float[1, 3136, 192] y) <float[48, 192] w, float[192] b> { p = MatMul(x, w)  y = Add(p, b) }""",
+        {"Concat": 1, "MatMul": 1},
+        "bias-ones pad-column-concat",
+        (17,),
+        _CPU,
+    ),
+    "a bias of few rows stays, and one of rows that kernels take at a time": Example(
+        """g (float[1, 4, 48] x, float[1, 3136, 256] u) => (float[1, 4, 192] y, float[1, 3136, 1024] z)
+        <float[48, 192] w, float[192] b, float[256, 1024] v, float[1024] c> {
+            p = MatMul(x, w)  y = Add(p, b)  q = MatMul(u, v)  z = Add(q, c) }""",
+        {"MatMul": 2, "Add": 2},
+        "",
+        (17,),
+        _CPU,
+    ),
     "MatMul by Strassen's products": Example(
         "g (float[64, 64] x, float[64, 64] y) => (float[64, 64] z) { z = MatMul(x, y) }",
         {"Slice": 8, "Add": 12, "Sub": 6, "MatMul": 7, "Concat": 3},
