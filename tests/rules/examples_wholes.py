@@ -177,6 +177,30 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "Convs over volumes whose windows are one deep run over frames": Example(
+        """g (float[1, 32, 8, 20, 20] x) => (float[1, 32, 8, 20, 20] z) <float[32, 32, 1, 3, 3] w, float[32] b> {
+            z = Conv<pads = [0, 1, 1, 0, 1, 1]>(x, w, b) }""",
+        {"Conv": 1, "Transpose": 2, "Reshape": 2},
+        "conv-frames",
+        (17,),
+        _CPU,
+    ),
+    "Convs over volumes whose windows are one wide and high run over rows of frames": Example(
+        """g (float[1, 32, 8, 20, 20] x) => (float[1, 32, 8, 20, 20] z) <float[32, 32, 3, 1, 1] w, float[32] b> {
+            z = Conv<pads = [1, 0, 0, 1, 0, 0]>(x, w, b) }""",
+        {"Conv": 1, "Reshape": 2},
+        "conv-depths",
+        (17,),
+        _CPU,
+    ),
+    "Convs over volumes read several frames as channels": Example(
+        """g (float[1, 32, 8, 20, 20] x) => (float[1, 32, 8, 20, 20] z) <float[32, 32, 3, 3, 3] w, float[32] b> {
+            z = Conv<pads = [1, 1, 1, 1, 1, 1]>(x, w, b) }""",
+        {"Conv": 1, "Transpose": 2, "Reshape": 2, "Pad": 1, "Gather": 1},
+        "conv-stacks",
+        (17,),
+        _CPU,
+    ),
     "MatMul by Strassen's products": Example(
         "g (float[64, 64] x, float[64, 64] y) => (float[64, 64] z) { z = MatMul(x, y) }",
         {"Slice": 8, "Add": 12, "Sub": 6, "MatMul": 7, "Concat": 3},
