@@ -10,7 +10,9 @@ A value is wrong only if it differs on values that really arise, from the models
 it may differ by rounding that spreads, as where TopK chooses among nearly equal elements: none is wrong
 if each region computes the same on the values that really arise before it. Two models may also have
 one name for two values. These are not nearly the same, and the region with the nodes that read them is
-equal, on arbitrary values. Such a name is given up, and at once if the values have other shapes.
+equal, on arbitrary values. Such a name is given up, and at once if the values have other shapes. So
+is one whose error no sum of floats could hold, as that of low scores that were raised in front of a
+Softmax: the nodes that read the value tell whether it matters.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from eqsat.verification.request import DIFFERENT, EQUAL
 _NAMES_GIVEN_UP = 4  # of one region: behind so many values that differ, an error only fades
 _PATIENCE = 1 / 4  # the most, of the time limit of a call
 _ALMOST = 0.1  # a smaller error, as a share of the value, is that of a value made wrong
+_FAINT = 2.0**-60  # a smaller error, as a share of the value, shows only if the nodes that read it differ
 _NEAR = 4  # the most levels of nodes through which arbitrary values show that a region is equal
 
 
@@ -83,7 +86,7 @@ def difference_inside(cut: Cut, agreed: Collection[str], examiner: Examiner, sec
         if part.status == EQUAL and given_up and depth > _NEAR:
             return _hidden(cut, differing[given_up[0]], examiner)
         if part.status == DIFFERENT and closed and part.output and part.output not in results:
-            if part.relative != math.inf:
+            if part.relative is None or _FAINT <= part.relative < math.inf:
                 differing[part.output] = part
                 almost = part.relative is not None and part.relative < _ALMOST
                 if almost or len(given_up) >= _NAMES_GIVEN_UP:

@@ -37,7 +37,7 @@ _Differing = tuple[int, list[tuple[int, tolerance.Difference]]]
 
 class _Different(Exception):
     """The optimized model differs from the original: the reason, the output if there is one, and its
-    error as a share of its length: infinite if the output has another type or shape.
+    unexplained error as a share of its length: infinite if the output has another type or shape.
     """
 
     def __init__(self, reason: str, output: str = "", relative: float | None = None) -> None:

@@ -32,7 +32,7 @@ class Verdict:
     regions: int | None = None
     seconds: float = 0.0
     draw: Draw | None = None  # the draw that showed the difference
-    relative: float | None = None  # the error on it, as a share of the output's length; infinite for another shape
+    relative: float | None = None  # the unexplained error on it, as a share of the output's length; infinite for another shape
     agreed: frozenset[str] = frozenset()  # the values inside that were compared as well, and equal in all runs
     seconds_inside: float = field(default=0.0, compare=False)  # of the runs of the whole models, spent on values inside
 

@@ -79,7 +79,7 @@ class Judgement:
     notes: list[str] = field(default_factory=list[str])
     # Edges whose sizes would have taken too long.
     costly: list[Edge] = field(default_factory=list[Edge])
-    relative: float | None = None  # the error of the output that differs, as a share of its length
+    relative: float | None = None  # the unexplained error of the output that differs, as a share of its length
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
     late: bool = False  # running took too long, so there is no judgement
     refusal: str = ""  # why the runtime does not run the original, if onnx's reference may

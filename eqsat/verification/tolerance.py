@@ -155,6 +155,7 @@ class Difference:
         least = min(typical)
         by_kind = np.array([typical.get(kind, 0.0) for kind in range(least, max(typical) + 1)])
         unexplained = jumps = 0
+        squares = 0.0
         largest, tightest, tolerance_there = 0.0, -math.inf, 0.0
         for part in self._parts:
             places, error, rounding, broken = self._suspects(part)
@@ -162,6 +163,8 @@ class Difference:
             typical_or_own = np.maximum(self._change[places], peers)
             without = (broken & ~flips) | (error - rounding > typical_or_own)
             unexplained += int(np.count_nonzero(without))
+            with np.errstate(over="ignore"):
+                squares += float(np.square(error[without]).sum())
             jumps += int(np.count_nonzero((broken & flips) | ((error > peers * _JUMP + rounding) & ~without)))
             tolerance = typical_or_own + rounding
             shares = error / tolerance
@@ -169,7 +172,7 @@ class Difference:
             if shares[place] > tightest:
                 tightest, tolerance_there = float(shares[place]), float(tolerance[place])
             largest = math.inf if broken.any() else max(largest, float(error.max()))
-        return Finding(unexplained, None if largest == math.inf else largest, tolerance_there, jumps, self._relative() if unexplained else math.inf)
+        return Finding(unexplained, None if largest == math.inf else largest, tolerance_there, jumps, self._share(squares) if unexplained else math.inf)
 
     @cached_property
     def _rounded(self) -> Finding | None:
@@ -194,16 +197,14 @@ class Difference:
             largest = max(largest, float(error.max()))
         return Finding(0, largest, tolerance, 0)
 
-    def _relative(self) -> float:
-        """Returns the length of the vector of errors over that of the original's elements."""
-        squares = errors = 0.0
+    def _share(self, squares: float) -> float:
+        """Returns the length of a vector of errors, from its squares, over that of the original's elements."""
+        total = 0.0
         for part in blocks(self._a.size):
-            own, other = self._a[part], self._b[part]
+            own = self._a[part]
             with np.errstate(all="ignore"):
-                squares += float(np.square(np.where(np.isfinite(own), own, 0), dtype=np.float64).sum())
-                error = np.subtract(own, other, dtype=np.float64)
-                errors += float(np.square(np.where(np.isfinite(error), error, 0)).sum())
-        return math.sqrt(errors / squares) if squares else math.inf
+                total += float(np.square(np.where(np.isfinite(own), own, 0), dtype=np.float64).sum())
+        return math.sqrt(squares / total) if total else math.inf
 
     def _suspects(self, part: slice) -> _Suspects:
         """Returns the float elements in a part that differ. They are found anew each time, because of a
@@ -323,8 +324,8 @@ class _Suspects(NamedTuple):
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
-    An error of None is not a finite number. `relative` is the error of the whole array, known only
-    if some element is unexplained.
+    An error of None is not a finite number. `relative` is the length of the errors that are not
+    explained, as a share of that of the original's elements; infinite if there are none.
     """
 
     unexplained: int

@@ -32,6 +32,41 @@ EXAMPLES = {
         "slices-split-three slices-split-four",
         (13, 21),
     ),
+    "windows of an image that is rolled around are one Gather": Example(
+        """g (float[1, 64, 16] x) => (float[4, 16, 16] z)
+        <int64[1] one = {1}, int64[1] two = {2}, int64[1] o = {0}, int64[1] a = {-3}, int64[1] end = {9223372036854775807},
+         int64[4] image = {1, 8, 8, 16}, int64[6] six = {1, 2, 4, 2, 4, 16}, int64[3] three = {4, 16, 16}> {
+            y = Reshape(x, image)
+            a0 = Slice(y, a, end, one)  a1 = Slice(y, o, a, one)  b = Concat<axis = 1>(a0, a1)
+            b0 = Slice(b, a, end, two)  b1 = Slice(b, o, a, two)  c = Concat<axis = 2>(b0, b1)
+            d = Reshape(c, six)  e = Transpose<perm = [0, 1, 3, 2, 4, 5]>(d)  z = Reshape(e, three) }""",
+        {"Gather": 1, "Reshape": 1},
+        "concat-slices-gather gathers-grid reshape-places transpose-places",
+        (17,),
+    ),
+    "windows that become an image, which is rolled around, are one Gather": Example(
+        """g (float[4, 16, 16] x) => (float[1, 64, 16] z)
+        <int64[1] one = {1}, int64[1] two = {2}, int64[1] o = {0}, int64[1] a = {3}, int64[1] end = {9223372036854775807},
+         int64[4] image = {1, 8, 8, 16}, int64[6] six = {1, 2, 2, 4, 4, 16}, int64[3] three = {1, 64, 16}> {
+            d = Reshape(x, six)  e = Transpose<perm = [0, 1, 3, 2, 4, 5]>(d)  y = Reshape(e, image)
+            a0 = Slice(y, a, end, one)  a1 = Slice(y, o, a, one)  b = Concat<axis = 1>(a0, a1)
+            b0 = Slice(b, a, end, two)  b1 = Slice(b, o, a, two)  c = Concat<axis = 2>(b0, b1)
+            z = Reshape(c, three) }""",
+        {"Gather": 1, "Reshape": 1},
+        "concat-slices-gather gathers-grid reshape-places gather-transposed-places",
+        (17,),
+    ),
+    "patches that are merged are one Gather": Example(
+        """g (float[1, 8, 6, 16] x, float[1, 8, 6, 16] y) => (float[1, 4, 3, 64] u, float[1, 4, 3, 64] v)
+        <int64[2] axes = {1, 2}, int64[2] s = {2, 2}, int64[2] end = {8, 6},
+         int64[2] a = {0, 0}, int64[2] b = {1, 0}, int64[2] c = {0, 1}, int64[2] d = {1, 1}> {
+            x0 = Slice(x, a, end, axes, s)  x1 = Slice(x, b, end, axes, s)  x2 = Slice(x, c, end, axes, s)  x3 = Slice(x, d, end, axes, s)
+            y0 = Slice(y, a, end, axes, s)  y1 = Slice(y, b, end, axes, s)  y2 = Slice(y, c, end, axes, s)  y3 = Slice(y, d, end, axes, s)
+            u = Concat<axis = 3>(x0, x1, x2, x3)  v = Concat<axis = -1>(y0, y2, y1, y3) }""",
+        {"Gather": 2, "Reshape": 4},
+        "slices-places slices-places-rows",
+        (17,),
+    ),
     "Gathers of neighbours are one Split": Example(
         """g (float[N, 8] x) => (float[N, 3] y, float[N, 5] z) <int64[3] i = {0, 1, 2}, int64[5] j = {3, 4, 5, 6, 7}> {
             s = Gather<axis = 1>(x, i)  t = Gather<axis = 1>(x, j)  y = Exp(s)  z = Abs(t) }""",

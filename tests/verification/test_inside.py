@@ -13,6 +13,7 @@ from onnx import numpy_helper, parser
 
 import eqsat
 from eqsat.examples.bert import bert
+from eqsat.rewriting.raising import raised
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.region_by_region import Part
 from eqsat.verification.regions import Cut
@@ -70,6 +71,21 @@ def test_an_error_that_only_real_values_hide_is_found() -> None:
 def test_equal_models_are_equal_inside(before: str, after: str) -> None:
     verdict = check(before, after)
     assert (verdict.status, verdict.reason) == (EQUAL, "")
+
+
+LOW = np.array([0, -100, 0, -100, 0, 0, -100, 0], np.float32)
+
+
+@pytest.mark.parametrize(("reader", "status"), [("y = MatMul(p, w)", EQUAL), ("q = Add(p, one) y = Neg(q)", EQUAL), ("q = Log(p) y = Mul(q, tiny)", DIFFERENT)])
+def test_raised_scores_matter_where_their_reader_shows_them(reader: str, status: str) -> None:
+    # The scores have other names, so that the mask is a part of the region of p.
+    before, after = (model(f"t = Tanh(x) {scores} = Add(t, b) p = Softmax({scores}) {reader}", LOW).proto for scores in ("s", "k"))
+    for proto in (before, after):
+        proto.graph.initializer.append(numpy_helper.from_array(np.eye(8, dtype=np.float32) + 1, "w"))
+    higher = raised(after, {"p"})
+    assert len(higher.graph.node) == len(before.graph.node) + 3
+    verdict = verify(LoadedModel(before), LoadedModel(higher))
+    assert verdict.status == status, verdict.reason
 
 
 def test_given_inputs_are_compared_at_the_outputs_alone() -> None:
