@@ -256,7 +256,7 @@ class _Comparison:
                     output.max_error, output.tolerance = finding.max_error, finding.tolerance
                 output.near_ties += finding.near_ties
                 if finding.unexplained:
-                    error = "" if finding.max_error is None else f", error {finding.max_error:.3g} over a tolerance of {finding.tolerance:.3g}"
+                    error = "" if finding.max_error is None else f", error {finding.error:.3g} over a tolerance of {finding.tolerance:.3g}"
                     reason = f"output '{output.name}' differs in {finding.unexplained} elements{error}{where}"
                     raise _Different(reason, output.name, finding.relative if error else None)
 

@@ -156,7 +156,7 @@ class Difference:
         by_kind = np.array([typical.get(kind, 0.0) for kind in range(least, max(typical) + 1)])
         unexplained = jumps = 0
         squares = 0.0
-        largest, tightest, tolerance_there = 0.0, -math.inf, 0.0
+        largest, tightest, error_there, tolerance_there = 0.0, -math.inf, 0.0, 0.0
         for part in self._parts:
             places, error, rounding, broken = self._suspects(part)
             flips, peers = self._flips[places], by_kind[self._kinds[places] - least]
@@ -170,9 +170,12 @@ class Difference:
             shares = error / tolerance
             place = int(np.argmax(shares))
             if shares[place] > tightest:
-                tightest, tolerance_there = float(shares[place]), float(tolerance[place])
+                tightest, error_there, tolerance_there = float(shares[place]), float(error[place]), float(tolerance[place])
             largest = math.inf if broken.any() else max(largest, float(error.max()))
-        return Finding(unexplained, None if largest == math.inf else largest, tolerance_there, jumps, self._share(squares) if unexplained else math.inf)
+        most = None if largest == math.inf else largest
+        if not unexplained:
+            return Finding(0, most, tolerance_there, jumps)
+        return Finding(unexplained, most, tolerance_there, jumps, error_there, self._share(squares))
 
     @cached_property
     def _rounded(self) -> Finding | None:
@@ -251,7 +254,7 @@ class Difference:
             excused = (self._least[places] <= other) & (other <= self._most[places])
         elif decided != Decided.NOT:
             excused = self._flips[places]
-        return Finding(int((~excused).sum()), error, 0.0, int(excused.sum()))
+        return Finding(int((~excused).sum()), error, 0.0, int(excused.sum()), error or 0.0)
 
 
 def noted(differences: Sequence[tuple[int, Difference]], value: Any, factor: float) -> bool:
@@ -324,7 +327,8 @@ class _Suspects(NamedTuple):
 class Finding:
     """The number of unexplained elements, the largest error, and the tightest tolerance.
 
-    An error of None is not a finite number. `relative` is the length of the errors that are not
+    An error of None is not a finite number. `error` is that of the element whose tolerance is the
+    tightest, known only if some element is unexplained. `relative` is the length of the errors that are not
     explained, as a share of that of the original's elements; infinite if there are none.
     """
 
@@ -332,4 +336,5 @@ class Finding:
     max_error: float | None
     tolerance: float
     near_ties: int
+    error: float = 0.0
     relative: float = math.inf

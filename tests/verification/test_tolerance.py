@@ -102,3 +102,12 @@ def test_some_peers_of_a_large_array_stand_for_all() -> None:
     difference = Difference(original, other)
     difference.moved(nudged, 1.0)
     assert not difference.explained()
+
+
+def test_a_finding_tells_the_error_of_the_element_that_is_not_explained() -> None:
+    one = np.float32(1)
+    finding = Difference(np.array([one, 1e-40], np.float32), np.array([np.nextafter(one, 2 * one), 1e-30], np.float32)).judge()
+    assert finding.unexplained == 1
+    assert finding.max_error == np.spacing(one)
+    assert finding.error == pytest.approx(1e-30) and finding.relative == pytest.approx(1e-30)
+    assert finding.tolerance < 1e-40
