@@ -73,6 +73,7 @@ def test_a_group_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('launch = 1.0\ntakes_in = ["karatsuba"]\n')
     with pytest.raises(
-        InputError, match=r"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: blocked, guards, strassen, winograd"
+        InputError,
+        match=r"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: blocked, guards, ones, strassen, volumes, winograd",
     ):
         eqsat.optimize(product(4), target=path)
