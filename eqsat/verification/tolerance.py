@@ -164,7 +164,7 @@ class Difference:
             without = (broken & ~flips) | (error - rounding > typical_or_own)
             unexplained += int(np.count_nonzero(without))
             with np.errstate(over="ignore"):
-                squares += float(np.square(error[without]).sum())
+                squares += float(np.square(error[without] / self._scale).sum())
             jumps += int(np.count_nonzero((broken & flips) | ((error > peers * _JUMP + rounding) & ~without)))
             tolerance = typical_or_own + rounding
             shares = error / tolerance
@@ -200,13 +200,23 @@ class Difference:
             largest = max(largest, float(error.max()))
         return Finding(0, largest, tolerance, 0)
 
+    @cached_property
+    def _scale(self) -> float:
+        """The divisor with which squares of the original's elements are finite, so that no large double
+        hides an error.
+        """
+        if self._dtype != np.float64:
+            return 1.0
+        return max((float(np.abs(np.where(np.isfinite(own), own, 0)).max()) for own in (self._a[part] for part in blocks(self._a.size))), default=0.0) or 1.0
+
     def _share(self, squares: float) -> float:
-        """Returns the length of a vector of errors, from its squares, over that of the original's elements."""
+        """Returns the length of a vector of errors, from its scaled squares, over that of the original's
+        elements.
+        """
         total = 0.0
         for part in blocks(self._a.size):
             own = self._a[part]
-            with np.errstate(all="ignore"):
-                total += float(np.square(np.where(np.isfinite(own), own, 0), dtype=np.float64).sum())
+            total += float(np.square(np.where(np.isfinite(own), own, 0) / self._scale, dtype=np.float64).sum())
         return math.sqrt(squares / total) if total else math.inf
 
     def _suspects(self, part: slice) -> _Suspects:

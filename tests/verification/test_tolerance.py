@@ -111,3 +111,8 @@ def test_a_finding_tells_the_error_of_the_element_that_is_not_explained() -> Non
     assert finding.max_error == np.spacing(one)
     assert finding.error == pytest.approx(1e-30) and finding.relative == pytest.approx(1e-30)
     assert finding.tolerance < 1e-40
+
+
+def test_large_doubles_do_not_make_an_error_a_faint_one() -> None:
+    finding = Difference(np.array([1e200, 1e200]), np.array([1e200, 1.01e200])).judge()
+    assert finding.unexplained == 1 and finding.relative == pytest.approx(0.01 / 2**0.5)
