@@ -11,11 +11,12 @@ MANY = 10_000
 _OBJECTS = 1_000_000  # made between two runs of the cycle collector: more than a model of a thousand nodes needs
 
 
-def collect_rarely() -> None:
-    """Makes the cycle collector run rarely in a process that is all eqsat's own: graphs and rules
-    are many small objects, and few of them are garbage. At the end of the process it does not run.
+def collect_rarely(objects: int = _OBJECTS) -> None:
+    """Makes the cycle collector run rarely in a process that is all eqsat's own, after so many
+    `objects`: graphs and rules are many small objects, and few of them are garbage. At the end of the
+    process it does not run.
     """
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(objects)
     atexit.unregister(gc.freeze)
     # The interpreter would look through all objects several times before it ends, which takes longer
     # than the rest of its end.

@@ -32,7 +32,7 @@ from eqsat.language.resolved import Resolved
 FIRED = 300  # instances of each direction of a rule that have to fire, by default
 # Instances that are judged on values of all styles. Each later one is judged on a share of them.
 _THOROUGH = 16
-_BATCH = 100  # most instances that are tried in one e-graph
+_BATCH = 300
 _SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
 # Fewest instances that are tried in one e-graph, but no more than four times those that have to
 # fire. Also the fewest instances of each member of a family that have to fire.

@@ -18,6 +18,10 @@ from typing import Any
 
 from eqsat.garbage import collect_rarely
 
+# Between two runs of the cycle collector: more than the e-graph of a batch of instances has, which
+# would be looked through each time and goes away by itself.
+_OBJECTS = 5_000_000
+
 
 @contextlib.contextmanager
 def processes(count: int, setup: Callable[..., None] | None = None, *arguments: Any) -> Generator[Callable[..., Future[Any]], None, None]:
@@ -66,7 +70,7 @@ def _uninterrupted() -> Generator[None, None, None]:
 
 
 def _begin(ended: Connection, setup: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
-    collect_rarely()
+    collect_rarely(_OBJECTS)
     _follow(ended)
     if setup is not None:
         setup(*arguments)

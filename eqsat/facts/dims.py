@@ -167,8 +167,9 @@ def _extreme(kind: Literal["max", "min"], values: Iterable[Dim]) -> Dim:
             return None
         inner = value[0][0][0] if isinstance(value, Poly) and len(value) == 1 and value[0][1] == 1 and len(value[0][0]) == 1 else ""
         arguments.extend(inner.arguments if isinstance(inner, Opaque) and inner.kind == kind else (value,))
-    kept: list[Known] = []
-    for value in dict.fromkeys(arguments):
+    numbers = [value for value in arguments if isinstance(value, int)]
+    kept: list[Known] = [(max if kind == "max" else min)(numbers)] if numbers else []
+    for value in dict.fromkeys(value for value in arguments if not isinstance(value, int)):
         if not any(_dominates(kind, other, value) for other in kept):
             kept = [other for other in kept if not _dominates(kind, value, other)] + [value]
     if len(kept) == 1:
@@ -177,8 +178,6 @@ def _extreme(kind: Literal["max", "min"], values: Iterable[Dim]) -> Dim:
 
 
 def _dominates(kind: Literal["max", "min"], a: Known, b: Known) -> bool:
-    if isinstance(a, int) and isinstance(b, int):
-        return a >= b if kind == "max" else a <= b
     lower, upper = bounds(sub(a, b))
     return (lower is not None and lower >= 0) if kind == "max" else (upper is not None and upper <= 0)
 

@@ -54,8 +54,11 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         constant = _constant(attributes)
         if constant is not None:
             return (constant,)
-    alone = operator.name in TYPE_ALONE
-    types = _types(node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs])) if alone else node, opset_imports)
+    if operator.name in TYPE_ALONE:
+        bare = node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs]))
+        types = _types_alone(bare, opset_imports)
+    else:
+        types = _types(node, opset_imports)
     if types is None:
         return (UNKNOWN,) * outputs
     facts = list(types)
@@ -65,7 +68,6 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
     return tuple(fact._replace(const=const) for fact in facts) if const else tuple(facts)
 
 
-@Remembered
 def _types(node: Node, opset_imports: Imports) -> tuple[Fact, ...] | None:
     """Return the types of a node's results; None if the node is illegal."""
     known, refusal = standard(node, opset_imports)
@@ -75,6 +77,10 @@ def _types(node: Node, opset_imports: Imports) -> tuple[Fact, ...] | None:
     if any(not fact.dtype and fact.other is None for fact in facts):
         facts = [typed if fact == UNKNOWN else fact for fact, typed in zip(facts, declared(node), strict=True)]
     return tuple(_with_shapes(node, facts) if node.operator.ruled else facts)
+
+
+_types_alone = Remembered(_types)
+"""The same for operators of `TYPE_ALONE`, whose nodes differ in what is known of elements and agree in types."""
 
 
 def rejection(operator: Operator, attributes: Attributes, inputs: tuple[Fact | None, ...], outputs: int, opset_imports: Imports = ()) -> str | None:
@@ -205,5 +211,5 @@ def _constant(attributes: Attributes) -> Fact | None:
 def forget() -> None:
     """Empty the caches, which a test has to do that changes what the functions read."""
     _infer.forget()
-    _types.forget()
+    _types_alone.forget()
     onnx_inference.forget()

@@ -49,6 +49,21 @@ def bounding_lines(random: Random, names: Iterable[str]) -> tuple[Line, ...]:
     return tuple(Line((name,), _bounded(random, name)) for name in names if random.random() < _BOUNDED)
 
 
+def with_other_numbers(random: Random, lines: tuple[Line, ...]) -> tuple[Line, ...]:
+    """The lines with other bounds from the same operators."""
+
+    def renumbered(value: Expression) -> Expression:
+        match value:
+            case Term("Clip", inputs=(free, _, _)):
+                return replace(value, inputs=(free, *map(_number, random.choice(_BOUNDS))))
+            case Term("Max" | "Min", inputs=(free, _)):
+                return replace(value, inputs=(free, _number(random.choice(_ENDS))))
+            case _:
+                return value
+
+    return tuple([replace(line, value=renumbered(line.value)) for line in lines])
+
+
 def without_numbers(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[Expression, Number]]:
     """The lines with marks in place of their numbers, and the number of each mark. Lines that differ in
     numbers alone have one form, and the left side with them has one structure.

@@ -23,10 +23,11 @@ from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
 from eqsat.checker.drawing.elements import draw_elements, draw_twice, draw_uniform, number
 from eqsat.checker.drawing.left_side import HALVES_EQUAL, PAIRS_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
+from eqsat.checker.drawing.ranks import wanted_ranks
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell
-from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, Sizes, draw_size
+from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, Sizes, draw_size, of_rank
 from eqsat.facts.fact import INTEGERS, Array, Fact, dtype_name, from_array
 from eqsat.facts.inference import infer
 from eqsat.facts.legality import illegal
@@ -91,6 +92,7 @@ class Drawing:
         for name, value in self.left.names.items():
             self._owners.setdefault(value, []).append(name)
         self.leaves: dict[str, Leaf] = {leaf.name: leaf for leaf in self.left.leaves}
+        self._ranks = wanted_ranks(self.left.steps)
 
     def run(self) -> bool:
         """Draws every node; False if one of them has no legal draw."""
@@ -115,9 +117,14 @@ class Drawing:
         return False
 
     def _asked(self, value: str) -> Asked | None:
-        """Returns the shape that conditions ask of a result, as far as it is known."""
+        """Returns the shape that conditions ask of a result, as far as it is known, or one of a rank that
+        the nodes behind it want.
+        """
         shapes = (self.bindings.asked(name) for name in self._owners.get(value, ()))
-        return next((shape for shape in shapes if shape is not None), None)
+        asked = next((shape for shape in shapes if shape is not None), None)
+        if asked is None and value in self._ranks:
+            return (None,) * self.random.randint(*self._ranks[value])
+        return asked
 
     def _place(self, place: int, drawn: DrawnNode, step: Step, new: frozenset[int], failed: set[Hashable]) -> bool:
         """Draws one node.
@@ -206,6 +213,9 @@ class Drawing:
                 # Sizes with one name are equal, those without names have nothing in common.
                 shape = tuple([drawn[place] if size is None else drawn[asked.index(size)] for place, size in enumerate(asked)])
             shape = tuple([size if isinstance(size, int) else other for size, other in zip(asked, shape, strict=True)])
+        ranks = self._ranks.get(name)
+        if ranks is not None and not ranks[0] <= len(shape) <= ranks[1] and self.random.random() < OBEDIENCE:
+            shape = of_rank(self.random, shape, *ranks)
         return Fact(self.dtypes[name], shape, name in self.constants)
 
     def _slots(self, step: Step) -> dict[str, Slot] | None:
@@ -314,7 +324,7 @@ class Drawing:
                 wanted = direct(_node(step, drawn, settings))
             read = f"{leaf.read}({leaf.given})"
             if leaf.read == UNIFORM:
-                rivals = numbers_in(rival for _, rival in bindings.rivals(read, (leaf.given,)))
+                rivals = [(symbol, rival) for symbol, value in bindings.rivals(read, (leaf.given,)) for rival in numbers_in([value])]
                 arrays[name] = draw_uniform(self.generator, dtype, shape, wanted.get(position), rivals)
                 continue
             if leaf.read in (HALVES_EQUAL, PAIRS_EQUAL) and shape and shape[-1] % 2 == 0 and self.random.random() < OBEDIENCE:

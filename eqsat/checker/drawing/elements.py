@@ -17,6 +17,7 @@ import numpy as np
 from onnx import helper
 
 from eqsat.checker.drawing.domains import Domain
+from eqsat.checker.samplers.drawn_node import OBEDIENCE
 from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Array
 
@@ -43,6 +44,8 @@ def draw_elements(generator: np.random.Generator, dtype: int, shape: Sizes, doma
     low, high = (0, 2 * _SMALL) if kind.kind == "u" else (-_SMALL, _SMALL)
     if domain is not None:
         low = low if domain.low is None else max(int(domain.low), np.iinfo(kind).min)
+        if low < 0 and domain.high is not None and generator.random() < 0.5:
+            low = 0  # of many indices one would be negative in nearly every draw, and rules ask that none is
         high = max(low, high) if domain.high is None else min(int(domain.high), np.iinfo(kind).max)
     found = generator.integers(low, max(low, high) + 1, count)
     if domain is not None and not domain.zero:
@@ -65,16 +68,16 @@ def draw_twice(generator: np.random.Generator, dtype: int, shape: Sizes, domain:
     return np.repeat(half, 2, axis=-1) if neighbours else np.concatenate([half, half], axis=-1)
 
 
-def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None, rivals: Sequence[float | None] = ()) -> Array:
+def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domain: Domain | None, rivals: Sequence[tuple[str, float | None]] = ()) -> Array:
     """An array whose elements are all equal.
 
-    `rivals` are numbers that a rule compares the element with, None for an unknown one. Half of the
-    time the element is near the least or the greatest of them, or large.
+    `rivals` are numbers that a rule compares the element with, None for an unknown one, each with the
+    symbol between the two. Half of the time the element is near the least or the greatest of them, or
+    large.
     """
     kind = helper.tensor_dtype_to_np_dtype(dtype)
     if rivals and kind != np.bool_ and generator.random() < 0.5:
-        known = [rival for rival in rivals if rival is not None] or [-_LARGE, _LARGE]
-        near = float(generator.choice([min(known), max(known)]) + generator.choice(_BESIDE))
+        near = _end_of(rivals, generator) + float(generator.choice(_BESIDE))
         if abs(near) <= _LARGEST and (domain is None or domain.holds(np.array(near))):
             found = number(dtype, shape, float(np.rint(near)) if kind.kind in "iu" else near)
             if found is not None:
@@ -86,6 +89,16 @@ def draw_uniform(generator: np.random.Generator, dtype: int, shape: Sizes, domai
     if kind.kind in "biu" or domain is not None:
         return np.broadcast_to(draw_elements(generator, dtype, (), domain), shape).copy()
     return np.full(shape, generator.choice(_HALVES)).astype(kind)
+
+
+def _end_of(rivals: Sequence[tuple[str, float | None]], generator: np.random.Generator) -> float:
+    """The least or the greatest of numbers, mostly the one that all comparisons admit if there is one."""
+    known = [rival for _, rival in rivals if rival is not None] or [-_LARGE, _LARGE]
+    ends = {"<": min(known), ">": max(known)}
+    sides = {symbol[0] for symbol, _ in rivals}
+    if len(sides) == 1 and sides <= ends.keys() and generator.random() < OBEDIENCE:
+        return ends[sides.pop()]
+    return float(generator.choice(list(ends.values())))
 
 
 @functools.cache

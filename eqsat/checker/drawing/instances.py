@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from eqsat.checker.drawing.bindings import Bindings, setting
-from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner, without_numbers
+from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner, with_other_numbers, without_numbers
 from eqsat.checker.drawing.conditions import Open, opened
 from eqsat.checker.drawing.draw import Drawing
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
@@ -44,6 +44,7 @@ _STRICT: Final = 0.5
 _STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
 _CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
 _FORESEEN: Final = 50  # choices of bounds and data types for one draw, at most
+_RENUMBERED: Final = 8  # choices of numbers for one choice of operators and data types, at most
 _NEVERTHELESS: Final = 0.1  # share of the draws with constants that are made although ranges forbid them
 _REPEATED: Final = 0.1  # share of the lists of inputs that end with their first tensor
 # Draws of the instance of a test line: with the first data types of its letters, then with others.
@@ -183,7 +184,7 @@ class _Sketch:
         present = frozenset(name for name in self._choices.optional if random.random() < 0.6)
         for _ in range(_FORESEEN):
             lines = bounding_lines(random, self._leaves_to_bound)
-            marked, numbers = without_numbers(lines)
+            marked, _ = without_numbers(lines)
             variant = self._variant(present, counts, repeated, marked)
             types = None if variant is None else variant[1].draw(random)
             if variant is None or types is None:
@@ -192,13 +193,18 @@ class _Sketch:
             fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
             if self._foresight.refuses_types(left, types):
                 continue
+            for _ in range(_RENUMBERED):
+                refused = self._foresight.refuses_ranges(left, types, lines)
+                if not refused:
+                    break
+                lines = with_other_numbers(random, lines)
             # Elements of constants have narrower ranges, so some of these draws are tried nevertheless.
             constant = any(leaf.name in fixed for leaf in left.leaves if leaf.number is None)
-            if not self._foresight.refuses_ranges(left, types, lines) or (constant and random.random() < _NEVERTHELESS):
+            if not refused or (constant and random.random() < _NEVERTHELESS):
                 break
         else:
             return None
-        if numbers:
+        if numbers := without_numbers(lines)[1]:
             left = replace(left, leaves=tuple([replace(leaf, number=numbers.get(leaf.number, leaf.number)) if leaf.number else leaf for leaf in left.leaves]))
         shapes = self._own_shapes(random, left) if line is None else self._shapes_of(random, left, line)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)

@@ -200,9 +200,8 @@ class DrawnNode:
         return value
 
     def required(self, key: str) -> bool:
-        """Whether ONNX requires the attribute."""
-        schema = self.operator.schema
-        return schema is not None and key in schema.attributes and schema.attributes[key].required
+        """Whether ONNX requires the attribute or the parameter."""
+        return _required(self.operator, key)
 
     def _near(self, slot: Slot, value: Setting) -> Setting:
         """The value, with each part that guards compare with a number replaced by that number or a
@@ -220,6 +219,16 @@ class DrawnNode:
         if not isinstance(value, tuple) or len(value) != len(items):
             raise Unfit
         return tuple(int(drawn) if item is None else item for item, drawn in zip(items, value, strict=True))
+
+
+@functools.cache
+def _required(operator: Operator, key: str) -> bool:
+    schema = operator.schema
+    if schema is None:
+        return False
+    if key in schema.attributes:
+        return schema.attributes[key].required
+    return any(formal.name == key and formal.option == defs.OpSchema.FormalParameterOption.Single for formal in schema.inputs)
 
 
 @functools.cache

@@ -6,6 +6,7 @@ the tensor); `equivalent_forms` writes them the other ways.
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import prod
 
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Unfit
@@ -72,8 +73,10 @@ def sample_slice(node: DrawnNode) -> None:
 
     If sizes have names, bounds may also lie beyond the tensor, or count from the end.
     """
-    shape = node.shape(0)
     count = node.length("axes", "starts", "ends", "steps")
+    if count is not None and 0 in node.fresh and len(node.shape(0)) < count:
+        node.fit(0, (*node.shape(0), *(draw_size(node.random, 1) for _ in range(count - len(node.shape(0))))))
+    shape = node.shape(0)
 
     def draw_axes() -> Sizes:
         if count is None:
@@ -151,12 +154,14 @@ def sample_reshape(node: DrawnNode) -> None:
     one.
     """
     shape = node.shape(0)
-    length = node.length("shape")
+    length, wanted = node.length("shape"), node.asked
+    if wanted is not None and not any(wanted) and node.chance(OBEDIENCE):
+        length, wanted = length or len(wanted), None  # a rank alone
 
     def draw() -> Sizes:
-        if node.asked is not None and length in (None, len(node.asked)) and node.chance(OBEDIENCE):
-            kept = _kept(shape, node.asked)
-            asked = kept if kept is not None and node.chance(0.5) else _completed(node, node.asked, prod(shape))
+        if wanted is not None and length in (None, len(wanted)) and node.chance(OBEDIENCE):
+            kept = _kept(shape, wanted)
+            asked = kept if kept is not None and node.chance(0.5) else _completed(node, wanted, prod(shape))
             if asked is not None:
                 return asked
         alike = [other for other in node.lists if prod(other) == prod(shape) and len(other) == (length or len(other))]
@@ -254,7 +259,7 @@ def sample_squeeze(node: DrawnNode) -> None:
     length = node.length("axes")
     if 0 in node.fresh and len(ones) < (length if length is not None else 1) and len(shape) < RANK_LIMIT:
         sizes = list(shape)
-        for _ in range(length or 1):
+        for _ in range(length or node.random.choice((1, 1, 2, 3))):
             sizes.insert(node.random.randint(0, len(sizes)), 1)
         node.fit(0, tuple(sizes))
         ones = [axis for axis, size in enumerate(sizes) if size == 1]
@@ -271,9 +276,25 @@ def sample_squeeze(node: DrawnNode) -> None:
 def sample_unsqueeze(node: DrawnNode) -> None:
     """Unsqueeze: axes of the result."""
     length = node.length("axes")
+    asked = _inserted(node) if node.asked is not None and node.chance(OBEDIENCE) else []
+    if asked and length in (None, len(asked[0])):
+        node.integers("axes", lambda: node.random.choice(asked), len(asked[0]))
+        return
     count = length if length is not None else node.random.choice((0, 1, 1, 1, 2, 2, 3))
     rank = len(node.shape(0)) + count
     node.integers("axes", lambda: sorted(node.random.sample(range(rank), count)), count)
+
+
+def _inserted(node: DrawnNode) -> list[Sizes]:
+    """The axes that give the result the sizes that are asked."""
+    shape, asked = node.shape(0), node.asked or ()
+    found: list[Sizes] = []
+    for axes in combinations(range(len(asked)), len(asked) - len(shape)) if len(asked) >= len(shape) else ():
+        known = iter(shape)
+        sizes = [1 if axis in axes else next(known) for axis in range(len(asked))]
+        if all(size == wanted or not isinstance(wanted, int) for size, wanted in zip(sizes, asked, strict=True)):
+            found.append(axes)
+    return found
 
 
 def sample_expand(node: DrawnNode) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from random import Random
 
-from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
+from eqsat.checker.samplers.drawn_node import OBEDIENCE, DrawnNode, Unfit
 from eqsat.checker.samplers.elementwise import joined, narrowed, widened
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_size
 
@@ -176,10 +176,25 @@ def window(node: DrawnNode, sizes: Sizes, kernel: Sizes | None, pool: bool) -> S
     pads: Sizes = (0,) * (2 * count)
     if mode == "NOTSET":
         most = [min((length if pool else extent) - 1, 3) for length, extent in zip(kernel, reach, strict=True)]
-        pads = node.integers("pads", lambda: _draw_pads(node.random, sizes, reach, strides, most), 2 * count) or pads
+        asked = _pads_for(node, sizes, reach, strides or (1,) * count)
+        pads = node.integers("pads", lambda: asked or _draw_pads(node.random, sizes, reach, strides, most), 2 * count) or pads
     if mode in ("NOTSET", "VALID"):
         _make_room(node, sizes, reach, pads)
     return kernel
+
+
+def _pads_for(node: DrawnNode, sizes: Sizes, reach: list[int], strides: Sizes) -> list[int] | None:
+    """Pads that give the result the sizes that conditions ask, mostly; None if they ask none, or one
+    that no pads give.
+    """
+    asked = [size for size in (node.asked or ())[2:] if isinstance(size, int)]
+    if len(asked) != len(sizes) or not node.chance(OBEDIENCE):
+        return None
+    total = [(result - 1) * step + extent - size for result, step, extent, size in zip(asked, strides, reach, sizes, strict=True)]
+    if not all(0 <= pad < 2 * extent for pad, extent in zip(total, reach, strict=True)):
+        return None
+    heads = [node.random.choice((pad // 2, pad - pad // 2, node.random.randint(0, pad))) for pad in total]
+    return heads + [pad - head for pad, head in zip(total, heads, strict=True)]
 
 
 def _draw_pads(random: Random, sizes: Sizes, reach: list[int], strides: Sizes | None, most: list[int]) -> list[int]:
