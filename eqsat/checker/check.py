@@ -7,9 +7,10 @@ processes.
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -32,11 +33,15 @@ from eqsat.language.resolved import Resolved
 FIRED = 300  # instances of each direction of a rule that have to fire, by default
 # Instances that are judged on values of all styles. Each later one is judged on a share of them.
 _THOROUGH = 16
-_BATCH = 300
+_BATCH = 300  # most instances that are tried in the first e-graph
+# The same in a later one: instances of the same constants fire once in an e-graph, so a rule of which
+# few instances fire may need more e-graphs, not larger ones.
+_LATER_BATCH = 100
 _SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
-# Fewest instances that are tried in one e-graph, but no more than four times those that have to
-# fire. Also the fewest instances of each member of a family that have to fire.
+# Fewest instances that are tried at first, but no more than four times those that have to fire. Also
+# the fewest instances of each member of a family that have to fire.
 _LEAST = 20
+_SPARE = 2  # instances that a later batch has for the case that fewer of it fire than of those before
 _LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
 _TRIES = 40  # draws for each instance that has to fire, at most
 _LOOK = 0.25  # seconds between two looks at the standing
@@ -133,30 +138,31 @@ class _Direction:
         progress(self.fired)
         if not self.compiled.reverse:
             self._tests()
-        source = self._instances()
+        source = draw(self.resolved, self.seed)
+        size = max(min(_LEAST, 4 * self.number), self.number - self.fired)
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            most = _BATCH if self.enough > 1 else _SMALL_BATCH
-            batch = list(islice(source, max(min(_LEAST, 4 * self.number), min(most, self.number - self.fired))))
+            batch = list(islice(source, min(_BATCH if self.enough > 1 else _SMALL_BATCH, size)))
             if not batch:
                 return
             self._try(batch)
+            # An e-graph costs as much as some instances, so the next one should be the last.
+            size = min(_LATER_BATCH, _SPARE + math.ceil((self.number - self.fired) * self.drawn / max(self.fired, 1)))
             progress(self.fired)
 
-    def _instances(self) -> Iterator[Instance]:
-        return draw(self.resolved, self.seed)
-
     def _tests(self) -> None:
+        instances: list[Instance] = []
         for index in range(len(self.resolved.rule.tests)):
             try:
-                instance = from_test(self.resolved, index)
+                instances.append(from_test(self.resolved, index))
             except ValueError as error:
                 self.illegal_test = str(error)
-                return
-            if not self._try([instance]):
-                self.idle_tests.append(index)
+                break
+        fired = self._try(instances) if instances else set[int]()
+        # Of instances whose right sides are the same constants, only the first one shows that it fires.
+        self.idle_tests = [index for index, instance in enumerate(instances) if index not in fired and not self._try([instance])]
 
-    def _try(self, batch: Sequence[Instance]) -> int:
-        """Tries instances; returns how many fired."""
+    def _try(self, batch: Sequence[Instance]) -> set[int]:
+        """Tries instances; returns the places of those that fired."""
         trials = try_rule(self.compiled, batch)
         self.drawn += len(batch)
         self.refusals.update(trials.refusals)
@@ -177,7 +183,7 @@ class _Direction:
                     self.smallest = shown
             elif found.outcome in (Outcome.UNDECIDED, Outcome.INVALID):
                 self.unjudged[found.reason] += 1
-        return len(fired)
+        return fired
 
     def status(self) -> tuple[str, str]:
         rule = self.resolved.rule

@@ -10,7 +10,7 @@ nothing new to match. But it prepares the tables anew for each rule, and most st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 LOOK = "look"
 """The ruleset that matches the new rows of each watched table, and does nothing."""
@@ -21,10 +21,8 @@ _NAME = "new "
 class Changes:
     """The rulesets of a program by the tables that their rules read, and which of them are due."""
 
-    def __init__(self, declare: Callable[[str], None]) -> None:
-        """`declare` adds an empty ruleset to the program."""
+    def __init__(self) -> None:
         self.refined = False  # whether a fact of an old class changed since the last look
-        self._declare = declare
         self._rulesets: dict[tuple[str, frozenset[str]], str] = {}
         self._tables: dict[str, list[str]] = {}  # the rulesets of a family that read a table
         self._due: dict[str, None] = {}
@@ -36,7 +34,6 @@ class Changes:
         name = self._rulesets.get((family, tables))
         if name is None:
             name = self._rulesets[family, tables] = f"{family}_{len(self._rulesets)}"
-            self._declare(name)
             for table in tables:
                 self._tables.setdefault(table, []).append(name)
         self._due[name] = None

@@ -214,7 +214,7 @@ class _Emission:
 
     def apart(self, family: str) -> str:
         """Returns the ruleset for the rules of a family that read the tables of this query."""
-        return self.program.changes.ruleset(family, frozenset(self.tables))
+        return self.program.ruleset_of(family, frozenset(self.tables))
 
     def query(self, atoms: Sequence[Atom]) -> Iterator[str]:
         """Yields the conditions of a query. Rows of nodes have the facts of their classes, so that

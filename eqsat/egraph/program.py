@@ -50,7 +50,7 @@ class Program:
         # The signature of a term, the position of a single input, and the signature of a term of
         # this input. For the items of lists it is `CONS` and 0.
         self.edges: set[tuple[int, int, int]] = set()
-        self.changes = Changes(self.ruleset)
+        self.changes = Changes()
         self._watched = watched
         self._folder = folder
         self._text: list[str] = []
@@ -82,6 +82,7 @@ class Program:
     def close(self) -> None:
         """Releases the callbacks. The program cannot run any more."""
         self._callbacks.close()
+        self._references.clear()  # functions that lead back to the program, which would stay in memory with all of a graph
 
     def readable(self, beginning: str, inside: str) -> list[str]:
         """Returns the commands that start with `beginning` and contain `inside`.
@@ -127,6 +128,12 @@ class Program:
         if name not in self.rulesets:
             self.rulesets.add(name)
             self.add(f"(ruleset {name})")
+
+    def ruleset_of(self, family: str, tables: frozenset[str]) -> str:
+        """Returns the ruleset of a family for rules that read these tables. First use declares it."""
+        name = self.changes.ruleset(family, tables)
+        self.ruleset(name)
+        return name
 
     def rule(self, ruleset: str, name: str, body: str, head: str) -> None:
         """Appends a rule to a ruleset."""

@@ -69,15 +69,16 @@ def without_numbers(lines: tuple[Line, ...]) -> tuple[tuple[Line, ...], dict[Exp
     numbers alone have one form, and the left side with them has one structure.
     """
     numbers: dict[Expression, Number] = {}
+    return tuple([replace(line, value=_marked(line.value, numbers)) for line in lines]), numbers
 
-    def marked(part: Expression | None) -> Expression | None:
-        if isinstance(part, Number):
-            mark = Text(f"#{len(numbers)}")  # no input of a rule is a text
-            numbers[mark] = part
-            return mark
-        return replace(part, inputs=tuple([marked(item) for item in part.inputs])) if isinstance(part, Term) else part
 
-    return tuple([replace(line, value=marked(line.value)) for line in lines]), numbers
+def _marked(part: Expression | None, numbers: dict[Expression, Number]) -> Expression | None:
+    """The part with marks in place of its numbers, which are added to `numbers`."""
+    if isinstance(part, Number):
+        mark = Text(f"#{len(numbers)}")  # no input of a rule is a text
+        numbers[mark] = part
+        return mark
+    return replace(part, inputs=tuple([_marked(item, numbers) for item in part.inputs])) if isinstance(part, Term) else part
 
 
 def owner(given: str) -> str:

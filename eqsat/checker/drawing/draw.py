@@ -165,6 +165,8 @@ class Drawing:
 
     def _obey(self, step: Step, drawn: DrawnNode, bindings: Bindings) -> None:
         """Mostly gives new inputs the sizes that conditions ask, which random ones seldom are."""
+        if not drawn.fresh:
+            return
         names = {position: step.inputs[position] or "" for position in sorted(drawn.fresh)}
         given = {position: owner(self.leaves[name].given) for position, name in names.items()}
         if not any(not needs.isdisjoint(given.values()) for _, needs, *_ in bindings.pending):
@@ -353,6 +355,8 @@ class Drawing:
             step.operator, dict(settings), drawn.shape(0) if drawn.present(0) else (), tuple(size for size in y if isinstance(size, int)), weights
         )
         respell(self.random, spelling)
+        if spelling.settings == settings:
+            return plain
         again = _node(step, drawn, spelling.settings)
         same = _inferred(again)
         # A spelling for which inference finds other types would be another node.

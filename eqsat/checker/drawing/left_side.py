@@ -110,15 +110,15 @@ def _key(spread: Spread) -> str:
 
 def terms(rule: Resolved) -> Iterator[Term]:
     """All terms of the left side, an inner one before the one that it is an input of."""
-
-    def inner(expression: Expression | None) -> Iterator[Term]:
-        if isinstance(expression, Term):
-            for item in expression.inputs:
-                yield from inner(item.item if isinstance(item, Mapped) else item)
-            yield expression
-
     for line in rule.rule.left:
-        yield from inner(line.value)
+        yield from _inner_terms(line.value)
+
+
+def _inner_terms(expression: Expression | None) -> Iterator[Term]:
+    if isinstance(expression, Term):
+        for item in expression.inputs:
+            yield from _inner_terms(item.item if isinstance(item, Mapped) else item)
+        yield expression
 
 
 def constants(rule: Resolved) -> frozenset[str]:
