@@ -8,6 +8,7 @@ broadcast. They are suggestions; the samplers see whether an operator accepts th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from random import Random
 from typing import Final, TypeAlias
 
@@ -19,14 +20,14 @@ RANK_LIMIT: Final = 8
 _DEEP: Final = 5  # additional axes, more than an author thinks of
 
 _SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
-_WEIGHTS: Final = (2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)
+_WEIGHTS: Final = tuple(accumulate((2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)))
 _RANKS: Final = (0, 1, 2, 2, 3, 3, 4)
 _EMPTY: Final = 0.2  # share of the draws with an axis of size 0 if the rule may reduce an axis
 
 
 def draw_size(random: Random, least: int = 0) -> int:
     """A small size, seldom 0, not below `least`."""
-    return max(least, random.choices(_SIZES, _WEIGHTS)[0])
+    return max(least, random.choices(_SIZES, cum_weights=_WEIGHTS)[0])
 
 
 def first_shape(random: Random) -> Sizes:
