@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
+from eqsat.checker.samplers.drawn_node import OBEDIENCE, DrawnNode, Unfit
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT, Sizes, draw_size
 from eqsat.facts.fact import INTEGERS
 
@@ -62,7 +62,9 @@ def together(node: DrawnNode, *positions: int) -> None:
     fixed = joined(node.shape(position) for position in places if position not in node.fresh)
     if fixed is None:
         raise Unfit
-    if node.chance(0.35) and joined(node.shape(position) for position in places) is not None and not node.numbers:
+    now = joined(node.shape(position) for position in places)
+    wanted = now is not None and node.asked is not None and len(now) == len(node.asked)
+    if node.chance(OBEDIENCE if wanted else 0.35) and now is not None and not node.numbers:
         return
     target = fixed
     if len(movable) == len(places):
