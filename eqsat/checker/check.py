@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 
 from eqsat.checker.drawing.instances import draw, from_test
 from eqsat.checker.drawing.writing import Instance
@@ -131,35 +131,49 @@ class _Direction:
         self.unjudged: Counter[str] = Counter()
         self.refusals: Counter[Refusal] = Counter()
         self.smallest: Counterexample | None = None
-        self.idle_tests: list[int] = []
+        self.idle_tests: dict[int, str] = {}  # the test lines that do not fire, each with the reason
         self.illegal_test: str | None = None
 
     def run(self, progress: Callable[[int], None]) -> None:
         progress(self.fired)
-        if not self.compiled.reverse:
-            self._tests()
-        source = draw(self.resolved, self.seed)
-        size = max(min(_LEAST, 4 * self.number), self.number - self.fired)
+        tests = [] if self.compiled.reverse else self._tests()
+        source = chain(tests, draw(self.resolved, self.seed))
+        size = max(len(tests), min(_BATCH if self.enough > 1 else _SMALL_BATCH, max(min(_LEAST, 4 * self.number), self.number)))
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, min(_BATCH if self.enough > 1 else _SMALL_BATCH, size)))
+            batch = list(islice(source, size))
             if not batch:
                 return
-            self._try(batch)
+            first = not self.drawn
+            fired = self._try(batch)
+            if first:
+                self._try_alone({index: test for index, test in enumerate(tests) if index not in fired})
             # An e-graph costs as much as some instances, so the next one should be the last.
-            size = min(_LATER_BATCH, _SPARE + math.ceil((self.number - self.fired) * self.drawn / max(self.fired, 1)))
+            missing = _SPARE + math.ceil((self.number - self.fired) * self.drawn / max(self.fired, 1))
+            size = min(_LATER_BATCH if self.enough > 1 else _SMALL_BATCH, missing)
             progress(self.fired)
 
-    def _tests(self) -> None:
-        instances: list[Instance] = []
+    def _tests(self) -> list[Instance]:
+        """The instances of the test lines, up to the first that has none."""
+        found: list[Instance] = []
         for index in range(len(self.resolved.rule.tests)):
             try:
-                instances.append(from_test(self.resolved, index))
+                found.append(from_test(self.resolved, index))
             except ValueError as error:
                 self.illegal_test = str(error)
                 break
-        fired = self._try(instances) if instances else set[int]()
-        # Of instances whose right sides are the same constants, only the first one shows that it fires.
-        self.idle_tests = [index for index, instance in enumerate(instances) if index not in fired and not self._try([instance])]
+        return found
+
+    def _try_alone(self, tests: Mapping[int, Instance]) -> None:
+        """Tries test lines that did not fire in an e-graph with others. Of instances whose right sides
+        are the same constants, only the first one fires there.
+        """
+        known = self.refusals
+        for index, test in tests.items():
+            self.refusals = Counter()
+            if not self._try([test]):
+                self.idle_tests.setdefault(index, self._why())
+            known += self.refusals
+        self.refusals = known
 
     def _try(self, batch: Sequence[Instance]) -> set[int]:
         """Tries instances; returns the places of those that fired."""
@@ -193,7 +207,8 @@ class _Direction:
         if self.illegal_test is not None:
             return IDLE, self.illegal_test
         if self.idle_tests:
-            return IDLE, f"test line {self.idle_tests[0] + 1} does not fire: {self._why()}"
+            index, reason = next(iter(self.idle_tests.items()))
+            return IDLE, f"test line {index + 1} does not fire: {reason}"
         if not self.fired:
             return IDLE, self._why()
         if sum(self.unjudged.values()) > self.fired // 2:
