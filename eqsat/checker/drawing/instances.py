@@ -193,11 +193,12 @@ class _Sketch:
             fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
             if self._foresight.refuses_types(left, types):
                 continue
-            for _ in range(_RENUMBERED):
+            refused = self._foresight.refuses_ranges(left, types, lines)
+            for _ in range(_RENUMBERED if refused else 0):
+                lines = with_other_numbers(random, lines)
                 refused = self._foresight.refuses_ranges(left, types, lines)
                 if not refused:
                     break
-                lines = with_other_numbers(random, lines)
             # Elements of constants have narrower ranges, so some of these draws are tried nevertheless.
             constant = any(leaf.name in fixed for leaf in left.leaves if leaf.number is None)
             if not refused or (constant and random.random() < _NEVERTHELESS):
