@@ -44,6 +44,7 @@ _LEAST = 20
 _SPARE = 2  # instances that a later batch has for the case that fewer of it fire than of those before
 _LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
 _TRIES = 40  # draws for each instance that has to fire, at most
+_TOLD = 50  # instances that are judged between two reports of how many fired
 _LOOK = 0.25  # seconds between two looks at the standing
 _REFUTED = 12  # counterexamples after which the smallest of them is good enough
 # The first words of the sentence in a rule's documentation that says why few instances fire.
@@ -124,6 +125,7 @@ class _Direction:
         self.seed = seed
         self.enough = enough
         self.thorough = thorough
+        self.progress: Callable[[int], None] = _nobody
         self.drawn = 0
         self.fired = 0
         self.judged = 0
@@ -135,6 +137,7 @@ class _Direction:
         self.illegal_test: str | None = None
 
     def run(self, progress: Callable[[int], None]) -> None:
+        self.progress = progress
         progress(self.fired)
         tests = [] if self.compiled.reverse else self._tests()
         source = chain(tests, draw(self.resolved, self.seed))
@@ -185,6 +188,8 @@ class _Direction:
         for number, trial in enumerate(trials.fired):
             if self.refuted == self.enough:
                 break
+            if number % _TOLD == _TOLD - 1:
+                self.progress(self.fired - len(fired) + len({trial.instance for trial in trials.fired[:number]}))
             instance = batch[trial.instance]
             case = Case(instance.model, trial.right, instance.free, instance.domains)
             self.judged += 1

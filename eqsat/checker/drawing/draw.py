@@ -23,7 +23,7 @@ from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
 from eqsat.checker.drawing.elements import draw_elements, draw_twice, draw_uniform, number
 from eqsat.checker.drawing.left_side import HALVES_EQUAL, PAIRS_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
-from eqsat.checker.drawing.ranks import wanted_ranks
+from eqsat.checker.drawing.wanted_ranks import wanted_ranks
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell

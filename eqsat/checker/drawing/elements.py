@@ -44,7 +44,7 @@ def draw_elements(generator: np.random.Generator, dtype: int, shape: Sizes, doma
     low, high = (0, 2 * _SMALL) if kind.kind == "u" else (-_SMALL, _SMALL)
     if domain is not None:
         low = low if domain.low is None else max(int(domain.low), np.iinfo(kind).min)
-        if low < 0 and domain.high is not None and generator.random() < 0.5:
+        if low < 0 and domain.high is not None and domain.high >= 0 and generator.random() < 0.5:
             low = 0  # of many indices one would be negative in nearly every draw, and rules ask that none is
         high = max(low, high) if domain.high is None else min(int(domain.high), np.iinfo(kind).max)
     found = generator.integers(low, max(low, high) + 1, count)
