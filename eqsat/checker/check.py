@@ -96,9 +96,9 @@ def check_rule(
     rule = resolved.rule
     verdict = Verdict(rule.name, rule.file, rule.place.line, rule.label.value)
     for compiled in compile_rule(resolved):
-        direction = _Direction(turned(resolved) if compiled.reverse else resolved, compiled, number, seed, enough, thorough)
-        before = verdict.fired
-        direction.run(lambda fired, before=before: progress(before + fired))
+        side = turned(resolved) if compiled.reverse else resolved
+        direction = _Direction(side, compiled, number, seed, enough, thorough, lambda fired, before=verdict.fired: progress(before + fired))
+        direction.run()
         verdict.drawn += direction.drawn
         verdict.fired += direction.fired
         verdict.refusals += direction.reasons()
@@ -118,14 +118,14 @@ def turned(resolved: Resolved) -> Resolved:
 class _Direction:
     """One direction of a rule while it is checked."""
 
-    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int, enough: int, thorough: int) -> None:
+    def __init__(self, resolved: Resolved, compiled: Compiled, number: int, seed: int, enough: int, thorough: int, progress: Callable[[int], None]) -> None:
         self.resolved = resolved
         self.compiled = compiled
         self.number = number
         self.seed = seed
         self.enough = enough
         self.thorough = thorough
-        self.progress: Callable[[int], None] = _nobody
+        self.progress = progress
         self.drawn = 0
         self.fired = 0
         self.judged = 0
@@ -136,9 +136,8 @@ class _Direction:
         self.idle_tests: dict[int, str] = {}  # the test lines that do not fire, each with the reason
         self.illegal_test: str | None = None
 
-    def run(self, progress: Callable[[int], None]) -> None:
-        self.progress = progress
-        progress(self.fired)
+    def run(self) -> None:
+        self.progress(self.fired)
         tests = [] if self.compiled.reverse else self._tests()
         source = chain(tests, draw(self.resolved, self.seed))
         size = max(len(tests), min(_BATCH if self.enough > 1 else _SMALL_BATCH, max(min(_LEAST, 4 * self.number), self.number)))
@@ -153,7 +152,7 @@ class _Direction:
             # An e-graph costs as much as some instances, so the next one should be the last.
             missing = _SPARE + math.ceil((self.number - self.fired) * self.drawn / max(self.fired, 1))
             size = min(_LATER_BATCH if self.enough > 1 else _SMALL_BATCH, missing)
-            progress(self.fired)
+            self.progress(self.fired)
 
     def _tests(self) -> list[Instance]:
         """The instances of the test lines, up to the first that has none."""
@@ -174,7 +173,7 @@ class _Direction:
         for index, test in tests.items():
             self.refusals = Counter()
             if not self._try([test]):
-                self.idle_tests.setdefault(index, self._why())
+                self.idle_tests[index] = self._why()
             known += self.refusals
         self.refusals = known
 

@@ -14,50 +14,28 @@ from math import prod
 from random import Random
 
 import numpy as np
-from onnx import TensorProto
 
-from eqsat.checker.drawing.bindings import Bindings, attribute, numbers_in
+from eqsat.checker.drawing.bindings import Bindings, numbers_in
 from eqsat.checker.drawing.bounded import owner
 from eqsat.checker.drawing.demands import beyond_runtimes, broken_law
 from eqsat.checker.drawing.domains import DECISIVE, Domain, direct
 from eqsat.checker.drawing.dtypes import DECIDING, Key
 from eqsat.checker.drawing.elements import draw_elements, draw_twice, draw_uniform, number
 from eqsat.checker.drawing.left_side import HALVES_EQUAL, PAIRS_EQUAL, UNIFORM, VALUES, Leaf, Left, Step
+from eqsat.checker.drawing.placed import Placed, inferred, node_of
 from eqsat.checker.drawing.wanted_ranks import wanted_ranks
 from eqsat.checker.samplers import sample
 from eqsat.checker.samplers.drawn_node import OBEDIENCE, Asked, DrawnNode, Setting, Slot, Unfit
 from eqsat.checker.samplers.equivalent_forms import Spelling, respell
 from eqsat.checker.samplers.leaf_shapes import ELEMENT_LIMIT, Sizes, draw_size, of_rank
 from eqsat.facts.fact import INTEGERS, Array, Fact, dtype_name, from_array
-from eqsat.facts.inference import infer
 from eqsat.facts.legality import illegal
 from eqsat.facts.node import Node
-from eqsat.frozen import frozen
 from eqsat.language.matching import Refusal
 from eqsat.language.syntax import NOWHERE, Place
 from eqsat.language.values import Value
-from eqsat.operators import AttributeValue, with_defaults
 
 _TRIES = 5  # draws of one node before the whole graph is drawn again
-
-
-@frozen
-class Placed:
-    """A node as written; `settings` are its attributes and parameters."""
-
-    step: Step
-    settings: Mapping[str, Setting]
-    node: Node
-
-    @property
-    def parameters(self) -> dict[int, str]:
-        """The keys of the settings that are inputs, by position."""
-        return {position: key for position, key in self.step.parameters.items() if key in self.settings}
-
-    @property
-    def attributes(self) -> dict[str, AttributeValue]:
-        """The settings that are attributes."""
-        return {key: attribute(value) for key, value in self.settings.items() if key not in self.parameters.values()}
 
 
 @dataclass
@@ -260,14 +238,14 @@ class Drawing:
     def _commit(self, step: Step, drawn: DrawnNode, settings: dict[str, Setting], arrays: Mapping[str, Array], bindings: Bindings) -> bool:
         elements = {name: from_array(array) for name, array in arrays.items()}
         drawn.inputs = [fact if name is None else elements.get(name, fact) for name, fact in zip(step.inputs, drawn.inputs, strict=True)]
-        node = _node(step, drawn, settings)
+        node = node_of(step, drawn.inputs, settings)
         if not bindings.settle(self._named(elements)):
             return self._refuse_condition(bindings)
         if (law := broken_law(node)) is not None:
             return self._refuse(step.place, f"ONNX's law for {step.operator.name}: {law}; here its inputs are {self._shown(drawn)}")
         if not self.plain and beyond_runtimes(node):
             return False
-        found = _inferred(node)
+        found = inferred(node)
         if not all(_is_settled(fact, name in self._used) for name, fact in zip(step.outputs, found, strict=True)):
             return self._refuse_node(step, node, found)
         results = dict(zip(step.outputs, found, strict=True))
@@ -323,7 +301,7 @@ class Drawing:
                 arrays[name] = array
                 continue
             if wanted is None:
-                wanted = direct(_node(step, drawn, settings))
+                wanted = direct(node_of(step, drawn.inputs, settings))
             read = f"{leaf.read}({leaf.given})"
             if leaf.read == UNIFORM:
                 rivals = [(symbol, rival) for symbol, value in bindings.rivals(read, (leaf.given,)) for rival in numbers_in([value])]
@@ -357,31 +335,10 @@ class Drawing:
         respell(self.random, spelling)
         if spelling.settings == settings:
             return plain
-        again = _node(step, drawn, spelling.settings)
-        same = _inferred(again)
+        again = node_of(step, drawn.inputs, spelling.settings)
+        same = inferred(again)
         # A spelling for which inference finds other types would be another node.
         return Placed(step, spelling.settings, again) if [_type(fact) for fact in same] == [_type(fact) for fact in found] else plain
-
-
-def _node(step: Step, drawn: DrawnNode, settings: Mapping[str, Setting]) -> Node:
-    inputs = list(drawn.inputs)
-    for position, key in step.parameters.items():
-        inputs[position] = parameter(settings[key]) if key in settings else None
-    keys = set(step.parameters.values())
-    return Node(step.operator, {key: attribute(value) for key, value in settings.items() if key not in keys}, tuple(inputs), len(step.outputs))
-
-
-def _inferred(node: Node) -> tuple[Fact, ...]:
-    """The facts of a node's results. With its defaults written out it is the node that the e-graph asks
-    about, so that inference remembers it.
-    """
-    return infer(node.operator, with_defaults(node.operator, node.attributes), node.inputs, node.outputs)
-
-
-def parameter(value: Setting) -> Fact:
-    """The fact of an integer parameter that is written as an initializer."""
-    elements = value if isinstance(value, tuple) else (value,)
-    return Fact(TensorProto.INT64, (len(value),) if isinstance(value, tuple) else (), True, tuple(int(element) for element in elements))
 
 
 def _lists_in(rivals: Iterable[tuple[str, Value | None]]) -> list[tuple[Value | None, ...]]:

@@ -13,7 +13,6 @@ from typing import Final, TypeAlias
 
 from eqsat.checker.drawing.left_side import Step
 from eqsat.checker.samplers.leaf_shapes import RANK_LIMIT
-from eqsat.families import FAMILIES
 from eqsat.traits import ELEMENTWISE
 
 Ranks: TypeAlias = tuple[int, int]
@@ -36,15 +35,11 @@ _WANTED: Final[Mapping[str, tuple[Ranks | None, ...]]] = {
 }
 
 # Operators whose result has the rank of their first input, mostly.
-_KEEPS: Final = (
-    ELEMENTWISE
-    | frozenset(FAMILIES["unary"].members)
-    | frozenset(
-        """
-        BatchNormalization Clip Concat CumSum DequantizeLinear Identity LayerNormalization LogSoftmax Pad QuantizeLinear RMSNormalization Slice Softmax
-        Split Tile Transpose Trilu
-        """.split()
-    )
+_KEEPS: Final = ELEMENTWISE | frozenset(
+    """
+    BatchNormalization Clip Concat CumSum DequantizeLinear Identity LayerNormalization LogSoftmax Pad QuantizeLinear RMSNormalization Slice Softmax
+    Split Tile Transpose Trilu
+    """.split()
 )
 
 

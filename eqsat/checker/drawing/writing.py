@@ -14,8 +14,9 @@ import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from eqsat.checker.drawing.domains import Domain, domains
-from eqsat.checker.drawing.draw import Drawing, Placed, parameter
+from eqsat.checker.drawing.draw import Drawing
 from eqsat.checker.drawing.elements import draw_elements
+from eqsat.checker.drawing.placed import Placed, parameter
 from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Fact, to_type
 from eqsat.language.values import Value

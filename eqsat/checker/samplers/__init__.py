@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from eqsat.checker.samplers import elementwise, image_regions, indexed, moved, multiplied, reduced, resampling, sequences, signals
+from eqsat.checker.samplers import elementwise, image_regions, indexed, moved, multiplied, reduced, resampling, reshaped, sequences, signals
 from eqsat.checker.samplers.attribute_draws import ATTRIBUTES, Kept
 from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
 from eqsat.families import FAMILIES
@@ -39,8 +39,8 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "ConvTranspose": multiplied.sample_conv_transpose,
     "Dropout": elementwise.sample_dropout,
     "Einsum": multiplied.sample_einsum,
-    "Expand": moved.sample_expand,
-    "Flatten": moved.sample_flatten,
+    "Expand": reshaped.sample_expand,
+    "Flatten": reshaped.sample_flatten,
     "FusedMatMul": multiplied.sample_fused_matmul,
     "Gather": indexed.sample_gather,
     "GatherND": indexed.sample_gather_nd,
@@ -72,7 +72,7 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Pad": moved.sample_pad,
     "QLinearMatMul": multiplied.sample_quantized_matmul,
     "Range": elementwise.sample_range,
-    "Reshape": moved.sample_reshape,
+    "Reshape": reshaped.sample_reshape,
     "Resize": resampling.sample_resize,
     "GridSample": resampling.sample_grid,
     "ReverseSequence": moved.sample_reverse_sequence,
@@ -80,12 +80,12 @@ SAMPLERS: Final[Mapping[str, Sampler]] = {
     "Shape": moved.sample_shape,
     "Slice": moved.sample_slice,
     "Split": moved.sample_split,
-    "Squeeze": moved.sample_squeeze,
+    "Squeeze": reshaped.sample_squeeze,
     "Tile": moved.sample_tile,
     "TopK": reduced.sample_top_k,
     "Transpose": moved.sample_transpose,
     "Trilu": moved.sample_trilu,
-    "Unsqueeze": moved.sample_unsqueeze,
+    "Unsqueeze": reshaped.sample_unsqueeze,
 }
 
 

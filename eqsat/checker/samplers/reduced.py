@@ -8,16 +8,8 @@ from __future__ import annotations
 
 from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
 from eqsat.checker.samplers.elementwise import joined, narrowed
-from eqsat.checker.samplers.leaf_shapes import draw_size
-from eqsat.checker.samplers.moved import axis_of, some_axes
+from eqsat.checker.samplers.moved import axis_of, needs_rank, some_axes
 from eqsat.checker.samplers.multiplied import spatial
-
-
-def needs_rank(node: DrawnNode, least: int) -> None:
-    """Gives input 0, if it is new, at least `least` axes."""
-    shape = node.shape(0)
-    if len(shape) < least:
-        node.fit(0, (*shape, *(draw_size(node.random, 1) for _ in range(least - len(shape)))))
 
 
 def sample_reduce(node: DrawnNode) -> None:
