@@ -130,10 +130,12 @@ def pool(kind: str) -> Counter:
         else:
             results = float(source.elements if source is not None else USUAL_SIZE)
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs)))
-        # Kernels clip windows to the image, and exporters may write windows that are far larger.
+        # Exporters may write windows that are far larger than the image. Kernels clip them, and step
+        # over the rows and columns beyond.
         image = shape[2:] if shape is not None and len(shape) == len(kernel) + 2 else kernel
         window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
-        return Work(kind, size, results * window, results, results)
+        beyond = sum(max(length - side, 0) for length, side in zip(kernel, image, strict=True))
+        return Work(kind, size, results * (window + beyond), results, results)
 
     return count
 

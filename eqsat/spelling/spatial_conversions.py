@@ -24,11 +24,6 @@ def ceil_mode(draft: Draft) -> bool:
     return all(tail + stride <= (length - 1) * dilation + 1 for length, stride, dilation, tail in rows)
 
 
-def counted_pads(draft: Draft) -> bool:
-    """No text said whether an average counts elements after the padding."""
-    return draft.integer("ceil_mode", 0) == 0 or draft.integer("count_include_pad", 0) == 0
-
-
 def stated_pads(draft: Draft) -> bool:
     """ConvTranspose split an odd automatic padding the other way."""
     return not draft.node.text("auto_pad", "NOTSET").startswith("SAME") and "output_shape" not in draft.attributes

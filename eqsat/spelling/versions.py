@@ -31,10 +31,7 @@ CHANGES: Final[dict[str, tuple[Change, ...]]] = {
         for name in FAMILIES["reduction"].members
     },
     "Attention": (Change(24, same, conversions.mask_down),),
-    "AveragePool": (
-        Change(19, spatial_conversions.counted_pads, spatial_conversions.counted_pads),
-        Change(22, spatial_conversions.ceil_mode, spatial_conversions.ceil_mode),
-    ),
+    **dict.fromkeys(["AveragePool", "MaxPool"], (Change(22, spatial_conversions.ceil_mode, spatial_conversions.ceil_mode),)),
     "BatchNormalization": (
         Change(7, conversions.tested_up, conversions.tested_down),
         Change(9, conversions.spatial_up, same),
@@ -53,7 +50,6 @@ CHANGES: Final[dict[str, tuple[Change, ...]]] = {
     "GlobalLpPool": (Change(2, spatial_conversions.norm_up, spatial_conversions.norm_down),),
     "GridSample": (Change(20, spatial_conversions.sampled_up, spatial_conversions.sampled_down),),
     "LpPool": (Change(2, spatial_conversions.norm_up, spatial_conversions.norm_down),),
-    "MaxPool": (Change(22, spatial_conversions.ceil_mode, spatial_conversions.ceil_mode),),
     "OneHot": (Change(11, conversions.classes, conversions.classes),),
     "PRelu": (Change(7, conversions.slope, conversions.slope),),
     "Pad": (moved(11, Moved("pads", 1), Moved("value", 2, "like data")),),

@@ -150,12 +150,13 @@ EXAMPLES = {
         "variadic-one[Max] variadic-one[Min]",
     ),
     "pools over all": Example(
-        """g (float[N, 2, 7, 7] x) => (float[N, 2, 1, 1] a, float[N, 2, 1, 1] b, float[N, 2, 1, 1] c, float[N, 2, 1, 1] d) {
+        """g (float[N, 2, 7, 7] x) => (float[N, 2, 1, 1] a, float[N, 2, 1, 1] b, float[N, 2, 1, 1] c, float[N, 2, 1, 1] d, float[N, 2, 1, 1] j) {
             e = GlobalAveragePool(x)  a = Exp(e)
             f = AveragePool<kernel_shape = [7, 7]>(x)  b = Sin(f)
             h = AveragePool<kernel_shape = [7, 7], strides = [7, 7]>(x)  c = Abs(h)
+            k = AveragePool<kernel_shape = [1280, 9], strides = [1280, 3], ceil_mode = 1, count_include_pad = 1>(x)  j = Cos(k)
             i = GlobalMaxPool(x)  d = Exp(i) }""",
-        {"GlobalAveragePool": 1, "GlobalMaxPool": 1, "Exp": 2, "Sin": 1, "Abs": 1},
+        {"GlobalAveragePool": 1, "GlobalMaxPool": 1, "Exp": 2, "Sin": 1, "Abs": 1, "Cos": 1},
         "averagepool-global globalaveragepool-reducemean globalmaxpool-reducemax",
     ),
     "Softmax and LogSoftmax": Example(
