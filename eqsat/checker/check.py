@@ -33,14 +33,14 @@ from eqsat.language.resolved import Resolved
 FIRED = 300  # instances of each direction of a rule that have to fire, by default
 # Instances that are judged on values of all styles. Each later one is judged on a share of them.
 _THOROUGH = 16
-_BATCH = 300  # most instances that are tried in the first e-graph
-# The same in a later one: instances of the same constants fire once in an e-graph, so a rule of which
-# few instances fire may need more e-graphs, not larger ones.
-_LATER_BATCH = 100
+# Most instances that are tried in one e-graph. Those of the same constants fire once there, and what
+# fired says how the next ones should be drawn, so several e-graphs are better than a large one.
+_BATCH = 100
 _SMALL_BATCH = 20  # where one counterexample is enough, which most wrong rules have among so many
 # Fewest instances that are tried at first, but no more than four times those that have to fire. Also
 # the fewest instances of each member of a family that have to fire.
 _LEAST = 20
+_LEAST_NAMED = 0.1  # smallest part of the usual share of instances with named sizes, however few of them fire
 _SPARE = 2  # instances that a later batch has for the case that fewer of it fire than of those before
 _LEAST_THOROUGH = 2  # fewest instances of each member of a family that are judged on all styles
 _TRIES = 40  # draws for each instance that has to fire, at most
@@ -115,6 +115,14 @@ def turned(resolved: Resolved) -> Resolved:
     return replace(resolved, rule=replace(rule, left=rule.right, right=rule.left))
 
 
+@dataclass
+class _Rate:
+    """How many instances of a kind were drawn, and how many of these fired."""
+
+    drawn: int = 0
+    fired: int = 0
+
+
 class _Direction:
     """One direction of a rule while it is checked."""
 
@@ -131,6 +139,7 @@ class _Direction:
         self.judged = 0
         self.refuted = 0
         self.unjudged: Counter[str] = Counter()
+        self.rates = (_Rate(), _Rate())  # of the instances whose sizes are numbers, and of those that have names
         self.refusals: Counter[Refusal] = Counter()
         self.smallest: Counterexample | None = None
         self.idle_tests: dict[int, str] = {}  # the test lines that do not fire, each with the reason
@@ -139,7 +148,7 @@ class _Direction:
     def run(self) -> None:
         self.progress(self.fired)
         tests = [] if self.compiled.reverse else self._tests()
-        source = chain(tests, draw(self.resolved, self.seed))
+        source = chain(tests, draw(self.resolved, self.seed, self._named))
         size = max(len(tests), min(_BATCH if self.enough > 1 else _SMALL_BATCH, max(min(_LEAST, 4 * self.number), self.number)))
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
             batch = list(islice(source, size))
@@ -150,8 +159,8 @@ class _Direction:
             if first:
                 self._try_alone({index: test for index, test in enumerate(tests) if index not in fired})
             # An e-graph costs as much as some instances, so the next one should be the last.
-            missing = _SPARE + math.ceil((self.number - self.fired) * self.drawn / max(self.fired, 1))
-            size = min(_LATER_BATCH if self.enough > 1 else _SMALL_BATCH, missing)
+            missing = _SPARE + math.ceil((self.number - self.fired) / max(self._rate(), 1 / _TRIES))
+            size = min(_BATCH if self.enough > 1 else _SMALL_BATCH, missing)
             self.progress(self.fired)
 
     def _tests(self) -> list[Instance]:
@@ -184,13 +193,17 @@ class _Direction:
         self.refusals.update(trials.refusals)
         fired = {trial.instance for trial in trials.fired}
         self.fired += len(fired)
+        for place, instance in enumerate(batch):
+            tried = self.rates[instance.symbolic is not None]
+            tried.drawn += 1
+            tried.fired += place in fired
         for number, trial in enumerate(trials.fired):
             if self.refuted == self.enough:
                 break
             if number % _TOLD == _TOLD - 1:
                 self.progress(self.fired - len(fired) + len({trial.instance for trial in trials.fired[:number]}))
             instance = batch[trial.instance]
-            case = Case(instance.model, trial.right, instance.free, instance.domains)
+            case = Case(instance.model, trial.right, instance.free, instance.domains, instance.types)
             self.judged += 1
             share = None if self.judged <= self.thorough else self.judged
             found = judge(case, promised(self.resolved.rule, instance.bindings), self.seed * 1_000_003 + self.drawn + number, share)
@@ -202,6 +215,21 @@ class _Direction:
             elif found.outcome in (Outcome.UNDECIDED, Outcome.INVALID):
                 self.unjudged[found.reason] += 1
         return fired
+
+    def _named(self) -> float:
+        """How many of the next instances should have named sizes, relative to the usual share: as few as
+        fire, compared with the others, since names that do not fit together refuse most rules.
+        """
+        others, named = self.rates
+        if not named.drawn or not others.fired:
+            return 1.0
+        return min(1.0, max(_LEAST_NAMED, named.fired * others.drawn / (named.drawn * others.fired)))
+
+    def _rate(self) -> float:
+        """The part of the next instances that should fire."""
+        others, named = self.rates
+        chosen = self._named() * named.drawn / self.drawn
+        return (1 - chosen) * others.fired / max(others.drawn, 1) + chosen * named.fired / max(named.drawn, 1)
 
     def status(self) -> tuple[str, str]:
         rule = self.resolved.rule

@@ -10,7 +10,7 @@ avoid those that are known to be broken; the engine decides whether a rule fires
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from random import Random
@@ -51,15 +51,23 @@ _REPEATED: Final = 0.1  # share of the lists of inputs that end with their first
 _TYPES: Final = [(0, 100), *((place, 30) for place in range(1, 16))]
 
 
-def draw(rule: Resolved, seed: int) -> Iterator[Instance]:
+def _as_usual() -> float:
+    """As many instances with named sizes as usual."""
+    return 1.0
+
+
+def draw(rule: Resolved, seed: int, named: Callable[[], float] = _as_usual) -> Iterator[Instance]:
     """Random instances of the left side of `rule`, without end, unless thousands of draws in a row
     are illegal.
+
+    `named` is asked before each draw how many instances should have named sizes, relative to the usual
+    share.
     """
     sketch = _Sketch(rule)
     random, generator = Random(seed), np.random.default_rng(seed)
     failures = 0
     while failures < _MOST_FAILURES:
-        drawing = sketch.draw(random, generator)
+        drawing = sketch.draw(random, generator, named())
         if drawing is None or not drawing.run():
             failures += 1
             continue
@@ -172,9 +180,9 @@ class _Sketch:
                 found[judgement.name] = (len(judgement.type.dims) - rest, RANK_LIMIT if rest else len(judgement.type.dims))
         return found
 
-    def draw(self, random: Random, generator: np.random.Generator) -> Drawing | None:
+    def draw(self, random: Random, generator: np.random.Generator, named: float) -> Drawing | None:
         """A new draw near one of the test lines, if there are any; None if the first choices make
-        no left side.
+        no left side. `named` is as in `draw` above, at the time of the draw.
         """
         line = random.choice(self._lines) if self._lines else None
         counts = {key: self._count(line, key) if line and random.random() < 0.4 else random.randint(0, 3) for key in self._choices.spreads}
@@ -209,7 +217,7 @@ class _Sketch:
             left = replace(left, leaves=tuple([replace(leaf, number=numbers.get(leaf.number, leaf.number)) if leaf.number else leaf for leaf in left.leaves]))
         shapes = self._own_shapes(random, left) if line is None else self._shapes_of(random, left, line)
         reduced = any(step.operator.name.startswith("Reduce") for step in left.steps)
-        symbolic = random.random() < (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
+        symbolic = random.random() < named * (_STRICT if any(step.operator.name in _STRICT_OPERATORS for step in left.steps) else _SYMBOLIC)
         shapes = draw_shapes(random, shapes, reduced)
         values: Mapping[str, Setting] = {} if line is None else line.values
         return Drawing(left, random, generator, types, shapes, fixed, values, self._bindings(left, types, present), symbolic=symbolic)

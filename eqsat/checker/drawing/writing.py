@@ -48,6 +48,7 @@ class Instance:
     sizes: Mapping[str, int] = field(default_factory=dict[str, int])
     # The shapes in `model` of all values whose sizes do not depend on elements.
     shapes: Mapping[str, Sizes] = field(default_factory=dict[str, Sizes])
+    types: Mapping[str, int] = field(default_factory=dict[str, int])  # the data types of all values in `model`
 
 
 def finished(drawing: Drawing, origin: str) -> Instance:
@@ -76,7 +77,8 @@ def finished(drawing: Drawing, origin: str) -> Instance:
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
     symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
     shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}
-    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes)
+    types = {name: fact.dtype for name, fact in drawing.facts.items()}
+    return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes, types)
 
 
 def _sizes(fact: Fact) -> Sizes:

@@ -82,7 +82,7 @@ def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verd
 
 def _judged(case: Case, label: Label, seed: int, share: int | None) -> Verdict:
     try:
-        left = Program(case.left)
+        left = Program(case.left, case.types)
     except IllegalModel as error:
         return Verdict(Outcome.INVALID, reason=f"the left side is illegal: {error}")
     except Unsupported as error:

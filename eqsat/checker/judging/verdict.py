@@ -27,13 +27,15 @@ class Case:
 
     `free` names the initializers of both models whose elements are arbitrary and may be drawn
     again. `domains` has, by the name of an input or free initializer, the elements to which ONNX
-    gives a meaning.
+    gives a meaning. `types` has the data types of all values of a left side that ONNX's inference is
+    known to accept.
     """
 
     left: onnx.ModelProto
     right: onnx.ModelProto
     free: frozenset[str] = frozenset()
     domains: Mapping[str, Domain] = field(default_factory=dict[str, Domain])
+    types: Mapping[str, int] | None = None
 
 
 class Outcome(StrEnum):

@@ -97,22 +97,24 @@ class Program:
     """A model that is ready to run.
 
     Raises `IllegalModel` if ONNX's own inference refuses it, `Unsupported` if a type is not known.
+    Who knows that inference accepts the model, and the data types that it finds, gives these as
+    `types`.
     """
 
-    def __init__(self, model: onnx.ModelProto) -> None:
-        typed = _typed(model)
-        graph = typed.graph
+    def __init__(self, model: onnx.ModelProto, types: Mapping[str, int] | None = None) -> None:
+        graph = (_typed(model) if types is None else model).graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
         for value in (*graph.input, *graph.value_info, *graph.output):
             self.types.setdefault(value.name, value.type.tensor_type.elem_type)
+        self.types |= types or {}
         self.inputs: dict[str, Input] = {
             value.name: Input(value.type.tensor_type.elem_type, tuple(size.dim_value for size in value.type.tensor_type.shape.dim))
             for value in graph.input
             if value.name not in self.constants
         }
         self.outputs: list[str] = [value.name for value in graph.output]
-        imports = {entry.domain: entry.version for entry in typed.opset_import}
+        imports = {entry.domain: entry.version for entry in model.opset_import}
         self._steps: list[Step] = []
         for node in graph.node:
             step = self._step(node, imports)
