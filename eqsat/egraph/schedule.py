@@ -99,7 +99,9 @@ class Schedule:
             # Rules can unfold a class that contains itself (a Concat of it and nothing) forever.
             self._watch.allowance = most - self._engine.nodes if left > 0 else -1
             left -= 1
-            changed = self._step(families, phase, SIMPLIFY)
+            # Where nothing may fire, the search for matches alone could take all memory: of a Gather in
+            # a class that contains itself, each pair is one.
+            changed = not self._watch.full and self._step(families, phase, SIMPLIFY)
         return None
 
     def _grow(self, phase: Phase, growing: Mapping[int, Candidates], share: int, firings: int) -> bool:

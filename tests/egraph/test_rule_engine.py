@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +193,44 @@ def test_a_class_that_holds_itself_is_not_taken_apart_without_end() -> None:
     result = eqsat.optimize(parse("g (float[0] e, float[4] x) => (float[4] y) { a = Concat<axis = 0>(e, x) b = Concat<axis = 0>(e, a) y = Relu(b) }"))
     assert operators(result.model) == {"Relu": 1}
     assert result.report["saturation"]["iterations"] < 500
+
+
+# Without a word on parts that are next to each other: those of a whole are a Gather of all of it.
+PARTS = """
+# Two parts of a tensor are rows of it.
+exact rule parts-rows:
+    Concat<axis = a>(Slice(x, [i], [j], [a]), Slice(x, [k], [l], [a]))
+ => Gather<axis = a>(x, Concat<axis = 0>(Range(int64(i), int64(j), int64(1)), Range(int64(k), int64(l), int64(1))))
+    where a >= 0, 0 <= i, i < j, j <= dim(x, a), 0 <= k, k < l, l <= dim(x, a)
+    test x: T[5, 3], a = 0, i = 2, j = 5, k = 0, l = 2
+"""
+
+
+def parted(size: int, places: Sequence[int]) -> onnx.ModelProto:
+    """A model that takes a tensor of `size` rows apart at each of the places, and puts it together."""
+    stored = ", ".join(f"int64[1] i{place} = {{{place}}}" for place in (0, *places, size))
+    nodes = "a0 = Abs(x)"
+    for number, place in enumerate(places):
+        nodes += f" f{number} = Slice(a{number}, i0, i{place}, i0) l{number} = Slice(a{number}, i{place}, i{size}, i0)"
+        nodes += f" c{number} = Concat<axis = 0>(f{number}, l{number}) a{number + 1} = Exp(c{number})"
+    return parse(f"g (float[{size}, 3] x) => (float[{size}, 3] y) <{stored}> {{ {nodes} y = Sin(a{len(places)}) }}")
+
+
+def test_a_full_phase_searches_for_nothing() -> None:
+    """Indices of more elements than facts hold are never known to be all, so that Gathers in a class
+    that contains itself merge without end. Once they have filled a phase, no step looks for more: each
+    pair of them is a match, and of a few thousand these would take all memory.
+    """
+    result = eqsat.optimize(parted(600, (100, 200, 300)), rules=[PARTS], effort="low")
+    steps = result.report["saturation"]["steps"]
+    assert steps[-1]["nodes"] > 1000 and result.report["verify"]["status"] == "equal"
+    assert not [after for before, after in pairwise(steps) if after["step"] == "simplify" and before["nodes"] == after["nodes"] > 1000]
+
+
+def test_parts_of_a_whole_are_no_rows() -> None:
+    result = eqsat.optimize(parted(785, (100, 200, 300, 400)))
+    assert operators(result.model) == {"Abs": 1, "Exp": 4, "Sin": 1}
+    assert result.report["limits"]["hit"] is None
 
 
 def test_the_library_is_compiled_once() -> None:
