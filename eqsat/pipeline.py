@@ -28,7 +28,7 @@ from eqsat.language.library import Library, built_in_for
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
 from eqsat.model.external_data import has_external_data
-from eqsat.model.file_bytes import model_bytes
+from eqsat.model.file_bytes import model_bytes, written_bytes
 from eqsat.model.known_versions import newer_ir
 from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
@@ -143,6 +143,7 @@ def begin(source: Source, settings: Settings, lean: bool = False) -> Run:
         this.library, this.job = _read_rules(this)
         this.original = _read_model(source, settings, this.job.valuation.target, lean)
         this.job = replace(this.job, weights=this.original.weights)
+        this.job.valuation.target = this.job.valuation.target.holding(written_bytes(this.original.lean.graph))
         this.job.valuation.sizes = with_fixed_sizes(settings.assume_dims, this.original.lean)
     return this
 

@@ -40,6 +40,7 @@ def _cost(options: argparse.Namespace) -> int:
     stay_single_threaded()
 
     from eqsat.cost.target import load_target
+    from eqsat.model.file_bytes import written_bytes
     from eqsat.model.prepare import check_dimensions
     from eqsat.model.read import read
     from eqsat.rewriting.valuation import Valuation
@@ -54,6 +55,7 @@ def _cost(options: argparse.Namespace) -> int:
     valuation = Valuation(target, "time", settings.assume_dims, settings.custom_operators, shared())
     model = read(source_of(options.model))
     check_dimensions(model.proto, settings.assume_dims)
+    valuation.target = target.holding(written_bytes(model.proto.graph))
     valuation.sizes = with_fixed_sizes(settings.assume_dims, model.proto)
     with shown_progress(options.json) as progress:
         progress("price")

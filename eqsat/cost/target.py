@@ -35,6 +35,7 @@ class Rates:
     per_element: float = 0.0
     per_row: float = 0.0
     per_weight: float = 0.0
+    per_cold_weight: float = 0.0  # more than that, where the caches do not hold the weights
     columns: int = 1  # columns of a product are rounded up to a multiple of this
     depth: int = 0  # products of a result that a kernel adds up in one pass over the results; 0: all
     bandwidth: float = 1.0  # as a share of the target's
@@ -114,6 +115,9 @@ class Target:
     layouts: bool = True
     # Whether launches take most of a model's time, so that the search goes on for longer to save some
     launch_bound: bool = False
+    # Bytes of weights that stay in the caches from one run of a model to the next
+    cache: float = math.inf
+    weights: float = 0.0  # bytes that the model has
     _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
 
     @property
@@ -131,6 +135,12 @@ class Target:
         """Tells whether a launch is all that a node costs, so that times count launches."""
         return not (self.bandwidth or self.operators) and all(replace(rates, launches=1) == Rates() for rates in self.classes.values())
 
+    def holding(self, weights: float) -> Target:
+        """Returns the target for a model with so many bytes of weights. Where the caches do not hold them,
+        each run reads them from memory.
+        """
+        return replace(self, weights=weights)
+
     def rates(self, kind: str, key: str) -> Rates:
         """Returns the rates of an operator's work of a class."""
         found = self._found.get((kind, key))
@@ -139,6 +149,8 @@ class Target:
             found = self.classes.get(kind, Rates())
             if declared is not None:
                 found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
+            if self.weights > self.cache:
+                found = replace(found, per_weight=found.per_weight + found.per_cold_weight)
             relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
             found = replace(found, launch=((self.launch if found.launch is None else found.launch) + self.change) * found.launches, relative=relative)
             self._found[kind, key] = found
@@ -277,6 +289,7 @@ def _build(name: str, table: Mapping[str, Any], path: Path) -> Target:
         frozenset(table.get("hides_softmax", ())),
         table.get("layouts", True),
         table.get("launch_bound", False),
+        float(table.get("cache", math.inf)),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import onnx
 
 from eqsat.cost.target import load_target
+from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import Model
 from eqsat.model.read import normalize
 from eqsat.model.validity import light
@@ -81,7 +82,8 @@ def page_data(result: Result, settings: Settings, lines: Sequence[str]) -> dict[
 
 def _valuation(settings: Settings, result: Result) -> Valuation:
     sizes = with_fixed_sizes(settings.assume_dims, result.original.lean)
-    found = Valuation(load_target(settings.target), settings.objective, sizes, settings.custom_operators, shared(), settings.memory_bytes)
+    target = load_target(settings.target).holding(written_bytes(result.original.lean.graph))
+    found = Valuation(target, settings.objective, sizes, settings.custom_operators, shared(), settings.memory_bytes)
     # The figures of the report and those of the nodes have one origin.
     found.asks = result.report["cost"]["asked"]
     return found

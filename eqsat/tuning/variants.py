@@ -101,5 +101,5 @@ def _jobs(job: Job) -> Iterator[tuple[str, Job]]:
     for name, phases, target, objective in wanted:
         if (phases, target, objective) not in tried:
             tried.append((phases, target, objective))
-            known = old.target if own == target else load_target(target)
+            known = old.target if own == target else load_target(target).holding(old.target.weights)
             yield name, replace(job, plan=phases, valuation=Valuation(known, objective, old.sizes, old.library, old.worker, old.memory, old.verified))

@@ -47,7 +47,7 @@ def solution(encoding: Encoding, egraph: EGraph, opset: int, count: NodeCount, f
     """
     settings = Settings()
     graph = encoding.graph
-    target = load_target(settings.target)
+    target = load_target(settings.target).holding(written_bytes(graph.proto))
     prices = prices_of(encoding, egraph, target, settings.objective, {}, count, opset, blocked=has_blocked_convs(encoding, target))
     chooser = Chooser(prices, fold_limit, opset, worker)
     roots = list(dict.fromkeys(egraph.class_of[encoding.values[name]] for name in graph.outputs))

@@ -198,3 +198,28 @@ def test_a_change_counts_for_each_launch(tmp_path: Path) -> None:
     )
     assert [seconds(target, name, X) for name in ("Relu", "Exp", "Abs", "Neg")] == [1.5, 4.5, 0.0, 2.5] and target.start == 1.5
     assert replace(target, change=0.0).rates("elementwise", "Exp").launch == 3.0
+
+
+def test_weights_that_the_caches_do_not_hold_take_longer(tmp_path: Path) -> None:
+    text = """
+        launch = 0.0
+        cache = 1000
+        [classes.matmul]
+        per_weight = 1e-6
+        per_cold_weight = 2e-6
+    """
+    target, weights = load_target(write(tmp_path, text)), Shaped(F, (256, 10), constant=True)
+    assert seconds(target, "MatMul", X, weights) == pytest.approx(2560e-6)
+    assert seconds(target.holding(1000), "MatMul", X, weights) == pytest.approx(2560e-6)
+    assert seconds(target.holding(1001), "MatMul", X, weights) == pytest.approx(3 * 2560e-6)
+    assert load_target("launches").holding(1e12).rates("matmul", "MatMul") == load_target("launches").rates("matmul", "MatMul")
+
+
+@pytest.mark.parametrize(("cold", "faster"), [(False, "MatMul"), (True, "Conv")])
+def test_few_rows_by_many_weights(cold: bool, faster: str) -> None:
+    """49 rows by 512 x 2048 weights, on an image and behind it: a Conv in blocks reads them faster from memory."""
+    target = load_target("onnxruntime-cpu").holding(1e8 if cold else 1e6)
+    image, rows = Shaped(F, (1, 512, 7, 7)), Shaped(F, (49, 512))
+    conv = PricedNode("", "Conv", {}, [image, Shaped(F, (2048, 512, 1, 1), constant=True)], [Shaped(F, (1, 2048, 7, 7))])
+    product = PricedNode("", "MatMul", {}, [rows, Shaped(F, (512, 2048), constant=True)], [Shaped(F, (49, 2048))])
+    assert (price(conv, target).seconds < price(product, target).seconds) == (faster == "Conv")
