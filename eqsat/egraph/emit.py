@@ -20,7 +20,7 @@ from eqsat.egraph.ground import NOTHING
 from eqsat.egraph.program import EACH, Program
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value
-from eqsat.language.differing import differing
+from eqsat.language.differing import apart, differing
 from eqsat.language.firing import Firing
 from eqsat.language.halves import Half, halves
 from eqsat.language.query import Atom, FactAtom, Fixed, MappedAtom, NodeAtom, OutputAtom
@@ -144,7 +144,7 @@ class _Emission:
         pattern = self.firing.compiled.pattern
         title = self.firing.compiled.title
         call = f"(py-call {self.program.callback(fire, f'fire:{title}')} {' '.join(pattern.sources)})"
-        query = " ".join([*self.query(pattern.atoms), *self.differing(range(len(pattern.sources)))])
+        query = " ".join([*self.query(pattern.atoms), *self.differing(range(len(pattern.sources))), *self.apart()])
         pairs = self.construct()
         if trial:
             self.program.add(f"(relation {trial_name(self.number)} ({' '.join('T' for _ in (*pairs, *pairs))}))")
@@ -152,7 +152,7 @@ class _Emission:
         else:
             self.actions += [f"(union {left} {right})" for left, right in pairs]
         self.program.rule(
-            ruleset if trial else self.apart(ruleset), f"rule {self.number}", f"{query} (= firing {call}) (!= firing {NOTHING})", " ".join(self.actions)
+            ruleset if trial else self.ruleset(ruleset), f"rule {self.number}", f"{query} (= firing {call}) (!= firing {NOTHING})", " ".join(self.actions)
         )
 
     def search(self, parts: Sequence[Half], note: Callable[..., int], ruleset: str) -> None:
@@ -165,7 +165,7 @@ class _Emission:
             query = " ".join([*self.query(half.atoms), *self.differing(half.sources)])
             call = f"(py-call {noted} {' '.join(pattern.sources[source] for source in half.sources)})"
             head = f"({half_name(self.number, index)} found {' '.join(half.variables)})"
-            self.program.rule(self.apart(ruleset), f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
+            self.program.rule(self.ruleset(ruleset), f"search {self.number}.{index}", f"{query} (= found {call}) (!= found {NOTHING})", head)
 
     def apply(self, parts: Sequence[Half]) -> None:
         numbers = " ".join(f"found_{index}" for index in range(len(parts)))
@@ -212,7 +212,13 @@ class _Emission:
                 other = f"(py-from-int {self.terms.attribute(pair.value)})" if pair.second is None else columns[pair.second]
                 yield f"(!= {columns[pair.first]} {other})"
 
-    def apart(self, family: str) -> str:
+    def apart(self) -> Iterator[str]:
+        """Yields the conditions that classes differ."""
+        compiled = self.firing.compiled
+        for first, second in apart(compiled.pattern, compiled.construction):
+            yield f"(!= {first} {second})"
+
+    def ruleset(self, family: str) -> str:
         """Returns the ruleset for the rules of a family that read the tables of this query."""
         return self.program.ruleset_of(family, frozenset(self.tables))
 

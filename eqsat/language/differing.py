@@ -1,4 +1,5 @@
-"""Columns that differ in each match that fires, as far as the text of a rule shows.
+"""Columns that differ in each match that fires, and classes that differ in each match that is of use, as far as the
+text of a rule shows.
 
 `pads = q` fails where the attribute is absent, and `g > h` where both have the same handle. egglog compares two columns
 itself, so such pairs of nodes never reach the callback, which costs a hundred times as much.
@@ -10,7 +11,8 @@ from collections.abc import Iterator
 
 from eqsat.frozen import frozen
 from eqsat.language import syntax
-from eqsat.language.query import BindAttribute, Holds, Pattern
+from eqsat.language.construction import Construction, Value
+from eqsat.language.query import BindAttribute, Holds, NodeAtom, Pattern
 from eqsat.operators import AttributeValue
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES
 
@@ -50,6 +52,29 @@ def differing(pattern: Pattern) -> Iterator[Differing]:
                         pass
             case _:
                 pass
+
+
+def apart(pattern: Pattern, construction: Construction) -> Iterator[tuple[str, str]]:
+    """Yields the pairs of classes that are apart where a rule makes one node of two of its operator, as
+    F(F(x, a), b) => F(x, c).
+
+    A node that is in the class of its own input changes nothing. Without it, or in its place, there is a node already
+    that computes what the merged one does. And to merge such nodes with each other never ends, where the engine does
+    not know that c is a or b.
+    """
+    if len(pattern.roots) != 1 or len(construction.roots) != 1:
+        return
+    (root,), (made,) = pattern.roots.values(), construction.roots.values()
+    nodes = {atom.variable: atom for atom in pattern.atoms if isinstance(atom, NodeAtom)}
+    outer = nodes.get(root)
+    if outer is None or not isinstance(made, Value) or construction.nodes[made.node].operator != outer.operator:
+        return
+    for position, name in enumerate(outer.inputs):
+        inner = None if name is None else nodes.get(name)
+        source = inner.inputs[position] if inner is not None and inner.operator == outer.operator and position < len(inner.inputs) else None
+        if inner is not None and source is not None:
+            yield inner.variable, source
+            yield outer.variable, inner.variable
 
 
 def _is_axis(step: BindAttribute) -> bool:

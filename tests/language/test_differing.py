@@ -7,7 +7,7 @@ import pytest
 
 import eqsat
 from eqsat.egraph.emit import rule_text
-from eqsat.language.differing import Differing, differing
+from eqsat.language.differing import Differing, apart, differing
 from eqsat.language.library import built_in
 from eqsat.language.query import BindAttribute
 from tests.support.models import weighted
@@ -38,6 +38,25 @@ def test_axes_are_not_compared() -> None:
 
 def test_egglog_compares_them() -> None:
     assert rule_text(DIRECTIONS["conv-merge-groups"]).count("(!= ") == 4  # three pairs, and the answer of the callback
+
+
+def classes(name: str) -> list[tuple[str, str]]:
+    """Returns the pairs of classes of a built-in rule, by the names of operators and tensors in it."""
+    compiled = DIRECTIONS[name]
+    names = {variable: tensor for tensor, variable in compiled.pattern.classes.items()}
+    names |= {node.variable: node.operator.name for node in compiled.pattern.nodes}
+    outer = next(iter(compiled.pattern.roots.values()))
+    return [("outer" if one == outer else names[one], names[other]) for one, other in apart(compiled.pattern, compiled.construction)]
+
+
+def test_nodes_that_merge_change_their_inputs() -> None:
+    assert classes("gather-gather") == [("Gather", "x"), ("outer", "Gather")]
+    assert classes("transpose-transpose") == [("Transpose", "x"), ("outer", "Transpose")]
+    assert rule_text(DIRECTIONS["gather-gather"]).count("(!= ") == 5  # two pairs, two axes that must be there, and the answer of the callback
+
+
+def test_nodes_that_become_others_may_change_nothing() -> None:
+    assert classes("gather-nothing") == [] and classes("conv-pad") == [] and classes("log-softmax[Log,Softmax,LogSoftmax]") == []
 
 
 @pytest.mark.parametrize(("groups", "fires"), [((4, 2), True), ((2, 2), False), ((2, 4), True)])
