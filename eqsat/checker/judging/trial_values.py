@@ -189,9 +189,13 @@ def _tour(kind: np.dtype[Any], count: int, turn: int, order: np.random.Generator
 
 
 def _within(element: int, domain: Domain, low: int, high: int) -> int:
-    """The element, wrapped into a bounded domain, and moved off an excluded zero."""
+    """The element, wrapped into a bounded domain, and moved off an excluded zero. Of a domain without
+    elements, as that of the indices of an axis of no size, it is the element itself.
+    """
     least = low if domain.low is None else max(int(domain.low), low)
     most = high if domain.high is None else min(int(domain.high), high)
+    if most < least:
+        return element
     element = element if least <= element <= most else least + (element - least) % (most - least + 1)
     return (1 if most >= 1 else -1) if element == 0 and not domain.zero else element
 
