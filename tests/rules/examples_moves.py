@@ -362,7 +362,7 @@ EXAMPLES = {
         "onnxruntime-cpu",
     ),
     "a mask read at every row and every column": Example(
-        """g (bool[B, S] x) => (bool[B, 1, 1, S] y) <int64 zero = {0}, int64 one = {1}, int64[1] last = {4}, int64[3] front = {0, 1, 2},
+        """g (bool[2, 600] x) => (bool[2, 1, 1, 600] y) <int64 zero = {0}, int64 one = {1}, int64[1] last = {4}, int64[3] front = {0, 1, 2},
             int64[3] back = {1, 2, 3}> {
             t = Shape(x)  b = Gather<axis = 0>(t, zero)  c = Gather<axis = 0>(t, one)  r = Range(zero, b, one)  q = Range(zero, c, one)
             i = Unsqueeze(r, back)  j = Unsqueeze(q, front)  m = Max(i, j)  s = Shape(m)  d = Expand(i, s)  e = Expand(j, s)
