@@ -134,8 +134,6 @@ class _Direction:
         self.enough = enough
         self.thorough = thorough
         self.progress = progress
-        self.drawn = 0
-        self.fired = 0
         self.judged = 0
         self.refuted = 0
         self.unjudged: Counter[str] = Counter()
@@ -144,6 +142,16 @@ class _Direction:
         self.smallest: Counterexample | None = None
         self.idle_tests: dict[int, str] = {}  # the test lines that do not fire, each with the reason
         self.illegal_test: str | None = None
+
+    @property
+    def drawn(self) -> int:
+        """The instances that were tried."""
+        return sum(rate.drawn for rate in self.rates)
+
+    @property
+    def fired(self) -> int:
+        """The instances on which the rule fired."""
+        return sum(rate.fired for rate in self.rates)
 
     def run(self) -> None:
         self.progress(self.fired)
@@ -189,10 +197,8 @@ class _Direction:
     def _try(self, batch: Sequence[Instance]) -> set[int]:
         """Tries instances; returns the places of those that fired."""
         trials = try_rule(self.compiled, batch)
-        self.drawn += len(batch)
         self.refusals.update(trials.refusals)
         fired = {trial.instance for trial in trials.fired}
-        self.fired += len(fired)
         for place, instance in enumerate(batch):
             tried = self.rates[instance.symbolic is not None]
             tried.drawn += 1

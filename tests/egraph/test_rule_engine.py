@@ -194,17 +194,6 @@ def test_a_class_that_holds_itself_is_not_taken_apart_without_end() -> None:
     assert result.report["saturation"]["iterations"] < 500
 
 
-# Without a word on parts that are next to each other: those of a whole are a Gather of all of it.
-PARTS = """
-# Two parts of a tensor are rows of it.
-exact rule parts-rows:
-    Concat<axis = a>(Slice(x, [i], [j], [a]), Slice(x, [k], [l], [a]))
- => Gather<axis = a>(x, Concat<axis = 0>(Range(int64(i), int64(j), int64(1)), Range(int64(k), int64(l), int64(1))))
-    where a >= 0, 0 <= i, i < j, j <= dim(x, a), 0 <= k, k < l, l <= dim(x, a)
-    test x: T[5, 3], a = 0, i = 2, j = 5, k = 0, l = 2
-"""
-
-
 def parted(size: int, places: Sequence[int]) -> onnx.ModelProto:
     """A model that takes a tensor of `size` rows apart at each of the places, and puts it together."""
     stored = ", ".join(f"int64[1] i{place} = {{{place}}}" for place in (0, *places, size))
@@ -219,15 +208,9 @@ def test_nodes_that_change_nothing_merge_with_nothing() -> None:
     """Indices of more elements than facts hold are never known to be all. A Gather by them is in the class
     of its own input. Merged with itself it would be another one, and each pair of those again.
     """
-    result = eqsat.optimize(parted(785, (100, 200, 300, 400)), rules=[PARTS])
-    assert operators(result.model) == {"Abs": 1, "Exp": 4, "Sin": 1}
-    assert result.report["limits"]["hit"] is None and result.report["verify"]["status"] == "equal"
-
-
-def test_parts_of_a_whole_are_no_rows() -> None:
     result = eqsat.optimize(parted(785, (100, 200, 300, 400)))
     assert operators(result.model) == {"Abs": 1, "Exp": 4, "Sin": 1}
-    assert result.report["limits"]["hit"] is None
+    assert result.report["limits"]["hit"] is None and result.report["verify"]["status"] == "equal"
 
 
 def test_the_library_is_compiled_once() -> None:
