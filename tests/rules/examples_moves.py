@@ -371,6 +371,16 @@ EXAMPLES = {
         "gathernd-grid gather-range",
         (13, 17),
     ),
+    "a mask of named sizes read at every row and every column": Example(
+        """g (bool[B, S] x) => (bool[B, 1, 1, S] y) <int64 zero = {0}, int64 one = {1}, int64[1] last = {4}, int64[3] front = {0, 1, 2},
+            int64[3] back = {1, 2, 3}> {
+            t = Shape(x)  b = Gather<axis = 0>(t, zero)  c = Gather<axis = 0>(t, one)  r = Range(zero, b, one)  q = Range(zero, c, one)
+            i = Unsqueeze(r, back)  j = Unsqueeze(q, front)  m = Max(i, j)  s = Shape(m)  d = Expand(i, s)  e = Expand(j, s)
+            u = Unsqueeze(d, last)  v = Unsqueeze(e, last)  w = Concat<axis = 4>(u, v)  y = GatherND(x, w) }""",
+        {"Unsqueeze": 1},
+        "gathernd-whole",
+        (13, 17),
+    ),
     "a mask read at places in a row": Example(
         """g (bool[B, S] x) => (bool[B, 1, 1, S] y) <int64 zero = {0}, int64 one = {1}, int64[1] second = {1}, int64[3] front = {0, 1, 2},
             int64[3] back = {1, 2, 3}> {
