@@ -224,10 +224,11 @@ class _Direction:
 
     def _named(self) -> float:
         """How many of the next instances should have named sizes, relative to the usual share: as few as
-        fire, compared with the others, since names that do not fit together refuse most rules.
+        fire, compared with the others, since names that do not fit together refuse most rules. The first
+        hundred have their usual share: a wrong rule may fire on few named sizes, and on nothing else that is wrong.
         """
         others, named = self.rates
-        if not named.drawn or not others.fired:
+        if self.drawn < _BATCH or not named.drawn or not others.fired:
             return 1.0
         return min(1.0, max(_LEAST_NAMED, named.fired * others.drawn / (named.drawn * others.fired)))
 
