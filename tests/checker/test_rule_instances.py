@@ -702,3 +702,12 @@ def test_types_are_mixed_where_onnx_allows_it() -> None:
     assert all(a == b and c == d for _, a, b, c, d in found)
     assert (TensorProto.FLOAT16, *[TensorProto.FLOAT] * 4) in found
     assert any(len(set(mixed)) == 3 for mixed in found)
+
+
+def test_a_tensor_that_must_not_be_constant_never_is() -> None:
+    text = "exact rule swapped:\n    Add(x, y) => Add(y, x)\n    where {}\n"
+    guarded = "rank(x) > 0, not constant(x)"
+    (rule,), (free,) = (resolve(parse(text.format(where), "constants.rules")) for where in (guarded, "rank(x) > 0"))
+    found = [set(constants(instance)) & {"x", "y"} for instance in islice(draw(rule, 3), 200)]
+    assert {"x"} not in found and {"x", "y"} not in found and {"y"} in found
+    assert any("x" in constants(instance) for instance in islice(draw(free, 3), 200))

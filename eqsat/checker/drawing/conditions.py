@@ -30,6 +30,7 @@ from eqsat.language.syntax import (
     Number,
     Spread,
     Term,
+    Unary,
 )
 from eqsat.language.values import DTYPES
 
@@ -57,6 +58,14 @@ def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
     parts = [part for condition in conditions for part in _parts(condition)]
     defined = frozenset(part.targets[0] for part in parts if isinstance(part, Definition))
     return tuple([_open(part, defined) for part in parts])
+
+
+def never_constant(conditions: Iterable[Open]) -> frozenset[str]:
+    """The tensors of which guards demand that they are not constant."""
+    guards = [each.condition.condition for each in conditions if isinstance(each.condition, Guard)]
+    denied = [guard.operand for guard in guards if isinstance(guard, Unary) and guard.operator == "not"]
+    calls = [operand for operand in denied if isinstance(operand, Call) and operand.function == "constant"]
+    return frozenset(argument.name for call in calls for argument in call.arguments if isinstance(argument, Name))
 
 
 def _open(condition: Judgement | Definition | Guard, defined: frozenset[str]) -> Open:

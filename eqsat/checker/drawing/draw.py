@@ -86,10 +86,13 @@ class Drawing:
         fresh = frozenset(position for position in new if not self.plain and step.inputs.count(step.inputs[position]) == 1)
         dtype, lists, asked = self.dtypes[step.outputs[0]], self._lists(), self._asked(step.outputs[0])
         demands = {name: None if self.plain else self.bindings.asked(owner(self.leaves[name].given)) for name in step.inputs if name and name not in self.facts}
+        demanded = frozenset(position for position in fresh if any(isinstance(size, int) for size in demands[step.inputs[position] or ""] or ()))
         failed: set[Hashable] = set()
         for _ in range(_TRIES):
             inputs = [None if name is None else self.facts.get(name) or self._suggested(name, demands[name]) for name in step.inputs]
-            drawn = DrawnNode(self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, self.plain, self.symbolic)
+            drawn = DrawnNode(
+                self.random, step.operator, inputs, fresh, numbers, slots, len(step.outputs), dtype, lists, asked, demanded, self.plain, self.symbolic
+            )
             if self._place(place, drawn, step, new, failed):
                 return True
         return False
@@ -311,7 +314,7 @@ class Drawing:
                 arrays[name] = draw_twice(self.generator, dtype, shape, wanted.get(position), neighbours=leaf.read == PAIRS_EQUAL)
                 continue
             arrays[name] = draw_elements(self.generator, dtype, shape, wanted.get(position))
-            if leaf.read != VALUES or self.random.random() < 0.5:
+            if leaf.read != VALUES or self.random.random() >= OBEDIENCE:
                 continue
             # A list may follow from elements of the tensor itself, as all that count on from the first one.
             lists = _lists_in(bindings.rivals(read, (leaf.given,))) or _lists_in(bindings.rivals_of(read, leaf.given, from_array(arrays[name])))

@@ -20,7 +20,7 @@ import numpy as np
 
 from eqsat.checker.drawing.bindings import Bindings, setting
 from eqsat.checker.drawing.bounded import bounding_lines, leaves_to_bound, owner, with_other_numbers, without_numbers
-from eqsat.checker.drawing.conditions import Open, opened
+from eqsat.checker.drawing.conditions import Open, never_constant, opened
 from eqsat.checker.drawing.draw import Drawing
 from eqsat.checker.drawing.dtypes import RULE, Dtypes, Key
 from eqsat.checker.drawing.foresight import Foresight
@@ -42,7 +42,7 @@ _SYMBOLIC: Final = 0.25  # share of the instances with named sizes
 # such an operator may fire on named sizes only.
 _STRICT: Final = 0.5
 _STRICT_OPERATORS: Final = frozenset({"MatMul", "Slice"})
-_CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it
+_CONSTANT: Final = 0.15  # share of the leaves that are constants although no rule wants it, where none forbids it
 _FORESEEN: Final = 50  # choices of bounds and data types for one draw, at most
 _RENUMBERED: Final = 8  # choices of numbers for one choice of operators and data types, at most
 _NEVERTHELESS: Final = 0.1  # share of the draws with constants that are made although ranges forbid them
@@ -144,6 +144,10 @@ class _Sketch:
         return constants(self._rule)
 
     @cached_property
+    def _never_constant(self) -> frozenset[str]:
+        return never_constant(self._conditions)
+
+    @cached_property
     def _foresight(self) -> Foresight:
         return Foresight(self._conditions, frozenset(name for name, sort in self._rule.sorts.items() if sort is Sort.TENSOR))
 
@@ -198,7 +202,7 @@ class _Sketch:
             if variant is None or types is None:
                 return None
             left = variant[0]
-            fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or random.random() < _CONSTANT)
+            fixed = frozenset(leaf.name for leaf in left.leaves if self._is_constant(leaf) or self._may_be_constant(random, leaf))
             if self._foresight.refuses_types(left, types):
                 continue
             refused = self._foresight.refuses_ranges(left, types, lines)
@@ -263,6 +267,9 @@ class _Sketch:
 
     def _is_constant(self, leaf: Leaf) -> bool:
         return leaf.number is not None or leaf.given in self._constants
+
+    def _may_be_constant(self, random: Random, leaf: Leaf) -> bool:
+        return leaf.given not in self._never_constant and random.random() < _CONSTANT
 
     def _bindings(self, left: Left, types: Mapping[Key, int], present: frozenset[str]) -> Bindings:
         bindings = Bindings(self._conditions, lists=left.lists)

@@ -67,6 +67,7 @@ class DrawnNode:
     # bound.
     lists: Sequence[Sizes]
     asked: Asked | None = None  # the shape that conditions ask of the first result
+    demanded: frozenset[int] = frozenset()  # the new inputs of which conditions ask some sizes
     from_test: bool = False  # whether it comes from a test line, whose shapes stay
     # Whether sizes will have names. Rules then see parameters as written, because normalizing them
     # needs known sizes.

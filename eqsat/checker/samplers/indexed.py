@@ -59,9 +59,10 @@ def sample_scatter_nd(node: DrawnNode) -> None:
     shape = node.shape(0)
     if 1 in node.fresh:
         depth = node.random.randint(1, len(shape))
-        # Places along one axis at all places of the axes in front, or any places.
+        # Places along one axis, or all of them, at all places of the axes in front, or any places.
         front = shape[: depth - 1] if node.chance(0.4) else ()
-        node.fit(1, (*front, *([draw_size(node.random)] if node.chance(0.8) else []), depth))
+        along = shape[depth - 1] if node.chance(0.4) else draw_size(node.random)
+        node.fit(1, (*front, *([along] if node.chance(0.8) else []), depth))
     indices = node.shape(1)
     if not indices or indices[-1] > len(shape):
         raise Unfit

@@ -242,10 +242,11 @@ def sample_conv(node: DrawnNode) -> None:
         node.fit(0, (*node.shape(0), *(draw_size(node.random, 1) for _ in range(8)))[: len(node.shape(weights))])
     sizes = spatial(node)
     channels, old = node.shape(0)[1], node.shape(weights)
-    group = node.integer("group", lambda: _group(node, channels, old, weights), 1)
+    kept = weights not in node.fresh or node.chance(OBEDIENCE if weights in node.demanded else 0.3)
+    group = node.integer("group", lambda: _group(node, channels, old, kept), 1)
     if group < 1:
         raise Unfit
-    keep = len(old) == len(sizes) + 2 and 0 not in old and old[0] % group == 0 and (weights not in node.fresh or node.chance(0.3))
+    keep = kept and len(old) == len(sizes) + 2 and 0 not in old and old[0] % group == 0
     if keep and old[1] * group == channels:
         window(node, sizes, old[2:], pool=False)
     elif weights not in node.fresh:
@@ -265,8 +266,8 @@ def sample_conv(node: DrawnNode) -> None:
     _beside(node, weight[0])
 
 
-def _group(node: DrawnNode, channels: int, weight: Sizes, position: int) -> int:
-    if position not in node.fresh and len(weight) > 1 and weight[1] and channels % weight[1] == 0:
+def _group(node: DrawnNode, channels: int, weight: Sizes, kept: bool) -> int:
+    if kept and len(weight) > 1 and weight[1] and channels % weight[1] == 0:
         return channels // weight[1]
     kind = node.random.randrange(6)
     if kind <= 1 or channels == 0:
