@@ -17,6 +17,7 @@ from onnx import AttributeProto, TensorProto, TypeProto, defs, helper, numpy_hel
 from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from eqsat.facts.dims import Dim
+from eqsat.facts.elementwise_types import elementwise_type
 from eqsat.facts.fact import UNKNOWN, Array, Fact, dtype_name, without_shapes
 from eqsat.facts.integers import concrete_shape
 from eqsat.facts.node import Node, Shape
@@ -90,6 +91,8 @@ def _kinds(attributes: _Items) -> tuple[type, ...]:
 
 def standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str | None]:
     """Return a fact for each output, and the reason to reject the node if there is one."""
+    if (plain := elementwise_type(node)) is not None:
+        return (plain,), None
     reads = node.operator.name in _READS_FLOATS or bool(node.operator.domain)
     return _standard(node._replace(inputs=tuple([None if fact is None else _visible(fact, reads) for fact in node.inputs])), opset_imports)
 

@@ -66,6 +66,8 @@ class Bindings:
 
     def leave_out(self, absent: frozenset[str]) -> None:
         """Makes no condition wait for the optional names that are absent and never get a value."""
+        if not absent:
+            return
         self.pending = tuple(
             [
                 condition._replace(needs=condition.needs - absent, equals={name: value for name, value in condition.equals.items() if name not in absent})
@@ -235,6 +237,8 @@ class Bindings:
         """Returns the shape that open conditions ask of a tensor; None if they do not tell its
         rank.
         """
+        if not any(name in one.sizes for one in self.pending):
+            return None
         types = [one.condition.type.dims for one in self.pending if type(one.condition) is Judgement and one.condition.name == name]
         dims = next((dims for dims in map(self._spread, types) if dims is not None), None)
         if dims is not None:
@@ -261,10 +265,13 @@ class Bindings:
         they are known: those of a judgement, and those that a guard compares with `dim(name, axis)`.
         """
         found: dict[int, int] = {}
-        for condition, needs, *_ in self.pending:
-            if isinstance(condition, Judgement) and condition.name == name:
+        for one in self.pending:
+            if name not in one.sizes:
+                continue
+            condition = one.condition
+            if isinstance(condition, Judgement):
                 asked = ((axis, size, self.values) for axis, size in _aligned(self._spread(condition.type.dims) or condition.type.dims or (), rank))
-            elif isinstance(condition, Guard) and name in needs:
+            elif isinstance(condition, Guard):
                 asked = ((_value(axis, values), size, values) for values, axis, size in self._measured(condition.condition, name, rank))
             else:
                 continue
@@ -298,7 +305,7 @@ class Bindings:
         """
         found: list[tuple[str, Value | None]] = []
         unknown: set[str] | None = None
-        for _, needs, rivals, _ in self.pending:
+        for _, needs, rivals, *_ in self.pending:
             if not rivals or (pairs := rivals.get(read)) is None:
                 continue
             if unknown is None:
@@ -312,7 +319,7 @@ class Bindings:
         """As `rivals`, once the tensor `name` has this fact, of which other names may follow."""
         then = self.copy()
         then.settle({name: fact})
-        pairs = [pair for _, needs, rivals, _ in self.pending if needs <= then.values.keys() for pair in (rivals or {}).get(read, ())]
+        pairs = [pair for _, needs, rivals, *_ in self.pending if needs <= then.values.keys() for pair in (rivals or {}).get(read, ())]
         return [(symbol, then.evaluate(rival)) for symbol, rival in pairs]
 
 

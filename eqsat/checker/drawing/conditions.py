@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from eqsat.checker.drawing.left_side import calls
 from eqsat.language.by_identity import ByIdentity
 from eqsat.language.printer import expression
 from eqsat.language.scope import names
@@ -41,13 +42,15 @@ class Open(NamedTuple):
     """A condition that is not decided yet, and the names that need values before it can be.
 
     `rivals` has, by the text of the expression on the left, the symbols and the expressions with which
-    a guard compares it. `equals` has the names that a guard sets equal to an expression.
+    a guard compares it. `equals` has the names that a guard sets equal to an expression. `sizes` has the
+    tensors of which the condition may ask sizes.
     """
 
     condition: Judgement | Definition | Guard
     needs: frozenset[str]
     rivals: Mapping[str, tuple[tuple[str, Expression], ...]]
     equals: Mapping[str, Expression]
+    sizes: frozenset[str]
 
 
 def opened(conditions: Iterable[Condition]) -> tuple[Open, ...]:
@@ -70,16 +73,17 @@ def never_constant(conditions: Iterable[Open]) -> frozenset[str]:
 
 def _open(condition: Judgement | Definition | Guard, defined: frozenset[str]) -> Open:
     match condition:
-        case Judgement(name):
-            return Open(condition, frozenset({name}), {}, {})
+        case Judgement(name, type_):
+            return Open(condition, frozenset({name}), {}, {}, frozenset() if type_.dims is None else frozenset({name}))
         case Definition(_, value):
-            return Open(condition, free_names(value), {}, {})
+            return Open(condition, free_names(value), {}, {}, frozenset())
         case Guard(value):
             rivals: dict[str, tuple[tuple[str, Expression], ...]] = {}
             for read, symbol, rival in _comparisons(value):
                 text = expression(read)
                 rivals[text] = (*rivals.get(text, ()), (symbol, rival))
-            return Open(condition, free_names(value), rivals, _equals(value, defined))
+            measured = [call.arguments[0] for call in calls(value) if call.function in ("dim", "shape")]
+            return Open(condition, free_names(value), rivals, _equals(value, defined), frozenset(one.name for one in measured if isinstance(one, Name)))
 
 
 def _equals(guard: Expression, defined: frozenset[str]) -> dict[str, Expression]:

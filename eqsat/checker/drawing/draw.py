@@ -150,7 +150,7 @@ class Drawing:
             return
         names = {position: step.inputs[position] or "" for position in sorted(drawn.fresh)}
         given = {position: owner(self.leaves[name].given) for position, name in names.items()}
-        if not any(not needs.isdisjoint(given.values()) for _, needs, *_ in bindings.pending):
+        if all(one.sizes.isdisjoint(given.values()) for one in bindings.pending):
             return
         target = drawn.chosen.get("shape") if step.operator.name == "Reshape" else None
         early = bindings.copy() if isinstance(target, tuple) or len(names) > 1 else bindings
