@@ -242,11 +242,11 @@ def sample_conv(node: DrawnNode) -> None:
         node.fit(0, (*node.shape(0), *(draw_size(node.random, 1) for _ in range(8)))[: len(node.shape(weights))])
     sizes = spatial(node)
     channels, old = node.shape(0)[1], node.shape(weights)
-    kept = weights not in node.fresh or node.chance(OBEDIENCE if weights in node.demanded else 0.3)
+    kept = weights not in node.fresh or (weights in node.demanded and node.chance(OBEDIENCE))
     group = node.integer("group", lambda: _group(node, channels, old, kept), 1)
     if group < 1:
         raise Unfit
-    keep = kept and len(old) == len(sizes) + 2 and 0 not in old and old[0] % group == 0
+    keep = len(old) == len(sizes) + 2 and 0 not in old and old[0] % group == 0 and (kept or node.chance(0.3))
     if keep and old[1] * group == channels:
         window(node, sizes, old[2:], pool=False)
     elif weights not in node.fresh:
