@@ -12,17 +12,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from onnx import TensorProto
 
-from eqsat.facts.fact import Fact, dtype_name
+from eqsat.facts.fact import DTYPES_OF_SCHEMAS, Fact
 from eqsat.facts.node import Node
 from eqsat.families import members
 from eqsat.operators import Operator
 
 _OPERATORS = members("unary") | members("binary") | members("variadic") | {"Where"}
 _FIRST = 7  # the first opset whose elementwise operators broadcast as numpy does
-
-_CODES = {f"tensor({dtype_name(code)})": code for code in TensorProto.DataType.values() if code}
 
 
 class _Plain(NamedTuple):
@@ -72,13 +69,14 @@ def _plain(operator: Operator) -> _Plain | None:
     schema = operator.schema
     if not operator.standard or schema is None or operator.name not in _OPERATORS or operator.version < _FIRST or schema.attributes:
         return None
-    allowed = {constraint.type_param_str: frozenset(_CODES.get(text, 0) for text in constraint.allowed_type_strs) for constraint in schema.type_constraints}
+    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    allowed = {variable: frozenset(DTYPES_OF_SCHEMAS[text] for text in texts if text in DTYPES_OF_SCHEMAS) for variable, texts in constraints.items()}
     (_, result), *others = operator.formals[1]
     formals = [kind for _, kind in operator.formals[0]]
     if others or not allowed.keys() >= set(formals):
         return None
     # A result of one type, such as that of a comparison, may have a type variable of its own.
-    fixed = _CODES.get(result) or (next(iter(allowed[result])) if result not in formals and len(allowed[result]) == 1 else None)
+    fixed = DTYPES_OF_SCHEMAS.get(result) or (next(iter(allowed[result])) if result not in formals and len(allowed[result]) == 1 else None)
     if fixed is None and result not in formals:
         return None
     variadic = operator.name in members("variadic")

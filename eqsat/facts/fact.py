@@ -145,6 +145,10 @@ def dtype_name(dtype: int) -> str:
     return TensorProto.DataType.Name(dtype).lower()  # pyright: ignore[reportArgumentType]
 
 
+DTYPES_OF_SCHEMAS = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
+"""The data types of tensors by the names that schemas give these types."""
+
+
 def show_dims(dims: tuple[Dim, ...]) -> str:
     """Return dims as people read them: "[N, 64, ?]"."""
     return f"[{', '.join(map(render, dims))}]"

@@ -18,7 +18,7 @@ from onnx.shape_inference import InferenceError, infer_node_outputs
 
 from eqsat.facts.dims import Dim
 from eqsat.facts.elementwise_types import elementwise_type
-from eqsat.facts.fact import UNKNOWN, Array, Fact, dtype_name, without_shapes
+from eqsat.facts.fact import DTYPES_OF_SCHEMAS, UNKNOWN, Array, Fact, without_shapes
 from eqsat.facts.integers import concrete_shape
 from eqsat.facts.node import Node, Shape
 from eqsat.operators import AttributeValue, Operator, to_attribute
@@ -48,8 +48,6 @@ _READS_FLOATS = frozenset({"Range", "Resize", "Upsample"})
 
 _RANK_LIMIT = 1 << 10  # the most axes of a tensor
 _OPERAND = re.compile(r"[A-Za-z]*(\.\.\.)?[A-Za-z]*")  # of an equation of Einsum, on either side
-
-_DTYPES = {f"tensor({dtype_name(dtype)})": dtype for dtype in TensorProto.DataType.values() if dtype}
 
 # The exceptions of ONNX's inference for nodes that are illegal or that it does not understand.
 _REFUSALS = (InferenceError, onnx.checker.ValidationError, defs.SchemaError, KeyError, RuntimeError, ValueError, TypeError, IndexError, OverflowError)
@@ -148,7 +146,7 @@ def declared(node: Node) -> list[Fact]:
     for position, formal in enumerate(schema.inputs):
         if node.dtype(position):
             known[formal.type_str] = node.dtype(position)
-    facts = [Fact(known.get(formal.type_str) or _DTYPES.get(formal.type_str, 0)) for formal in schema.outputs]
+    facts = [Fact(known.get(formal.type_str) or DTYPES_OF_SCHEMAS.get(formal.type_str, 0)) for formal in schema.outputs]
     return (facts + [UNKNOWN] * node.outputs)[: node.outputs]
 
 

@@ -67,8 +67,8 @@ def never_constant(conditions: Iterable[Open]) -> frozenset[str]:
     """The tensors of which guards demand that they are not constant."""
     guards = [each.condition.condition for each in conditions if isinstance(each.condition, Guard)]
     denied = [guard.operand for guard in guards if isinstance(guard, Unary) and guard.operator == "not"]
-    calls = [operand for operand in denied if isinstance(operand, Call) and operand.function == "constant"]
-    return frozenset(argument.name for call in calls for argument in call.arguments if isinstance(argument, Name))
+    found = [operand for operand in denied if isinstance(operand, Call) and operand.function == "constant"]
+    return frozenset(argument.name for call in found for argument in call.arguments if isinstance(argument, Name))
 
 
 def _open(condition: Judgement | Definition | Guard, defined: frozenset[str]) -> Open:
