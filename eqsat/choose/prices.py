@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from eqsat.cost.blocked_layout import between_convs, over_images
-from eqsat.cost.price import Price, blocks, price
+from eqsat.cost.blocked_layout import beside_convs, between_convs, over_images
+from eqsat.cost.price import Price, blocks
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
 from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
@@ -106,7 +106,7 @@ class Prices:
 
     def priced(self, node: PricedNode) -> Price:
         """Returns the price of a node on the target."""
-        return between_convs(node, self.target) if self.blocked else price(node, self.target)
+        return (between_convs if self.blocked else beside_convs)(node, self.target)
 
     def is_constant(self, eclass: int) -> bool:
         """Tells whether a class holds constant values, or no value at all."""

@@ -7,18 +7,34 @@ The graph that the runtime made tells its own conversions, and is priced without
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeGuard
 
 from eqsat.cost.price import BLOCKED_DOMAIN, Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.target import Blocked, Target
-from eqsat.cost.workload import text
+from eqsat.cost.workload import integers, text
 
 # Operators that combine elements of two images in blocks if these have one size.
 _BINARY = frozenset({"Add", "Mul"})
 # Operators with a kernel for images in blocks, and its name.
 _IN_BLOCKS = {"GlobalAveragePool": "GlobalAveragePool", "GlobalMaxPool": "GlobalMaxPool", "Resize": "Upsample"}
+# Transposes that the runtime makes part of a conversion.
+_CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3, 1, 2): "ReorderInput"}
+
+
+def beside_convs(node: PricedNode, target: Target) -> Price:
+    """Returns the price of a node in a graph whose products may become Convs in blocks: a Transpose that
+    moves the channels of an image is a conversion.
+    """
+    layout = target.blocked
+    if layout is not None and node.name == "Transpose" and node.inputs and len(node.outputs) == 1:
+        conversion = _CONVERTS.get(integers(node, "perm") or ())
+        image = node.inputs[0] if conversion == "ReorderOutput" else node.outputs[0]
+        if conversion is not None and _is_image(image, layout):
+            return _conversion(conversion, image, target)
+    return price(node, target)
 
 
 def between_convs(node: PricedNode, target: Target) -> Price:
@@ -35,7 +51,7 @@ def between_convs(node: PricedNode, target: Target) -> Price:
     source, made = node.inputs[0], node.outputs[0]
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
         return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
-    found = price(node, target)
+    found = beside_convs(node, target)
     before, after = "ReorderOutput", "ReorderInput"
     if _has_one_row(node, layout):
         before, after = after, before

@@ -64,7 +64,8 @@ def _product(
     size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
     # One second factor for all makes one product of all rows. A launch starts the first product.
     starts = 0.0 if size_of(batch) == 1 and not flips[0] else max(many - 1.0, 0.0)
-    return Work(kind, size, count, results, starts, weights, columns, count / 2, inner)
+    stored = sum(float(factor.elements) for factor in (at(node.inputs, first), at(node.inputs, second)) if factor is not None and factor.constant)
+    return Work(kind, size, count, results, starts, weights, columns, count / 2, inner, stored)
 
 
 def matmul(node: PricedNode) -> Work:

@@ -62,11 +62,25 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         if at(node.inputs, 2) is not None and plain:
             operations += results
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
-        # Each row of the output begins and ends at a border.
-        last = output.shape[-1] if output is not None and output.shape else source[-1] if source else 1
-        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups, products)
+        # Each row of the output begins and ends at a border, but windows of one pixel run over all rows at once.
+        image = output.shape[2:] if output is not None and output.shape else source[2:] if source else ()
+        last = size_of(image) if _reads_pixels(node, weights) else image[-1] if image else 1
+        own, rows, filled = window * channels, results / max(last, 1), channels / groups
+        return Work(group if plain else kind, size, operations, results, rows, own, filled, products, stored=own if _is_constant(node, filters) else 0.0)
 
     return count
+
+
+def _is_constant(node: PricedNode, place: int) -> bool:
+    tensor = at(node.inputs, place)
+    return tensor is not None and tensor.constant
+
+
+def _reads_pixels(node: PricedNode, weights: Shape | None) -> bool:
+    """Tells whether each window of a Conv is one pixel, and each pixel a window."""
+    if weights is None or any(size != 1 for size in weights[2:]):
+        return False
+    return all(stride == 1 for stride in integers(node, "strides") or ()) and not any(integers(node, "pads") or ())
 
 
 def patched(node: PricedNode, done: Work) -> Work:

@@ -149,8 +149,8 @@ class Target:
             found = self.classes.get(kind, Rates())
             if declared is not None:
                 found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
-            if self.weights > self.cache:
-                found = replace(found, per_weight=found.per_weight + found.per_cold_weight)
+            if self.weights <= self.cache:
+                found = replace(found, per_cold_weight=0.0)
             relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
             found = replace(found, launch=((self.launch if found.launch is None else found.launch) + self.change) * found.launches, relative=relative)
             self._found[kind, key] = found

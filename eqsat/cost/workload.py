@@ -34,6 +34,7 @@ class Work(NamedTuple):
     columns: float = 0.0  # columns of the second factor, which kernels pad to whole vectors
     multiply_adds: float = 0.0  # of sums of products alone: no bias, scale, softmax or activation
     inner: float = 0.0  # multiply-adds of each result of a product of matrices
+    stored: float = 0.0  # elements of a factor or of filters that are constant
 
 
 Counter: TypeAlias = Callable[[PricedNode], Work]

@@ -19,6 +19,7 @@ from eqsat.shipped import RULES, SELDOM
 
 BUILT_IN = RULES / "phases.toml"
 EVERYTHING = "*"
+EXCEPT = "-"
 UNLIMITED = (1e9, 0.0)
 """More e-nodes than any run may have."""
 
@@ -38,12 +39,14 @@ class Phase:
     fewer: int | None = None
     # Whether it runs over the whole of a graph that is cut, and not in the regions
     before: bool = False
+    # Whether it runs over the whole of the result, once, where the target takes in a group that it names
+    after: bool = False
     firings: tuple[float, float] = (0, 0)
     nodes: tuple[float, float] = UNLIMITED
 
     def has(self, group: str) -> bool:
         """Tells whether the rules of a group take part."""
-        return EVERYTHING in self.groups or group in self.groups
+        return (EVERYTHING in self.groups and EXCEPT + group not in self.groups) or group in self.groups
 
     def settles(self, group: str) -> bool:
         """Tells whether size-preserving rules of a group run until nothing changes."""
@@ -67,6 +70,8 @@ class Plan:
 
     phases: tuple[Phase, ...]
     turns: int = 1
+    # The phases after the last turn
+    last: tuple[Phase, ...] = ()
     # The least and the most nodes of a region of a larger graph; None: no graph is cut.
     regions: tuple[int, int] | None = None
     # Groups of rules, and the first opset that has the operator that they make.
@@ -79,12 +84,17 @@ class Plan:
     @property
     def simplifying(self) -> Plan:
         """The plan of the first phase alone, which only simplifies."""
-        return replace(self, phases=self.phases[:1])
+        return replace(self, phases=self.phases[:1], last=())
 
     @property
     def before_cut(self) -> Plan:
         """The plan for the whole of a graph that is cut afterwards. It may have no phases."""
         return Plan(tuple(phase for phase in self.phases if phase.before))
+
+    @property
+    def after_turns(self) -> Plan:
+        """The plan for the whole of the result of all turns. It may have no phases."""
+        return Plan(self.last)
 
     def in_regions(self, launch_bound: bool) -> Plan:
         """Returns the plan for the regions of a graph that is cut. Where launches take most of a
@@ -99,8 +109,8 @@ class Plan:
         that only some targets take in.
         """
         known = {*groups, *SELDOM, EVERYTHING}
-        for phase in self.phases:
-            if strange := [group for group in (*phase.groups, *phase.settle) if group not in known]:
+        for phase in (*self.phases, *self.last):
+            if strange := [group for group in (*phase.groups, *phase.settle) if group.removeprefix(EXCEPT) not in known]:
                 raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
         if strange := [group for group in self.since if group not in known]:
             raise InputError(f"'since' names the group '{strange[0]}', which is not there")
@@ -143,9 +153,13 @@ def _read(effort: str, source: Path) -> Plan:
     rows = table.get(effort)
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{source}: has no phases for the effort '{effort}'; write [[{effort}]] above each")
+    phases = [_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)]
+    if phases[0].after:
+        raise InputError(f"{source}: phase 1 of '{effort}': after is for later phases; the first one simplifies")
     return Plan(
-        tuple(_phase(f"{source}: phase {place} of '{effort}'", row) for place, row in enumerate(cast(list[Any], rows), 1)),
+        tuple(phase for phase in phases if not phase.after),
         most,
+        tuple(phase for phase in phases if phase.after),
         None if region is None else (region[0], region[1]),
         cast(dict[str, int], since),
     )
@@ -162,16 +176,16 @@ def _phase(where: str, row: object) -> Phase:
     if not isinstance(row, dict):
         raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
     fields = cast(dict[str, Any], row)
-    wanted = {"name", "groups", "settle", "rounds", "before", "firings", "nodes"}
+    wanted = {"name", "groups", "settle", "rounds", "before", "after", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
-    name, before = fields.get("name", ""), fields.get("before", False)
+    name, before, after = fields.get("name", ""), fields.get("before", False), fields.get("after", False)
     rounds, fewer = _rounds(where, fields.get("rounds", 0))
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
-    if not isinstance(before, bool):
-        raise InputError(f"{where}: before is true or false")
+    if not isinstance(before, bool) or not isinstance(after, bool) or (before and after):
+        raise InputError(f"{where}: before and after are true or false, and not both true")
     return Phase(
         name,
         groups,
@@ -179,6 +193,7 @@ def _phase(where: str, row: object) -> Phase:
         rounds,
         fewer,
         before,
+        after,
         _pair(where, "firings", fields.get("firings", [0, 0])),
         _pair(where, "nodes", fields.get("nodes", list(UNLIMITED))),
     )

@@ -41,6 +41,7 @@ from eqsat.rewriting.solved import Turn
 from eqsat.rewriting.trace import Trace, fired_rules, waiting_matches
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import shared
+from eqsat.shipped import SELDOM
 
 _OPENED = 8  # turns in all, the first included, that newly known control flow may lead to
 _STOPS = (INTERRUPTED, "time", "memory")  # limits that end the whole run
@@ -114,6 +115,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
             break
         _follow(again, found, job)
         found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
+    found = _after_turns(found, model.folder, job, most, library, kept)
     _settle(found, job)
     return found
 
@@ -154,8 +156,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     if not job.cuts(model.proto):
         return _turn(model, job, most, library, kept)
     plan, regions = job.plan.before_cut, job.in_regions
-    groups = {group for phase in plan.phases for group in phase.groups}
-    far = Library(tuple(group for group in library.groups if group.name in groups))
+    far = _named(library, plan)
     folded = _turn(model, replace(job, plan=plan if plan.phases else Plan(job.plan.phases[:1])), most, far, kept)
     if folded.model is model.proto or folded.hit in _STOPS:
         return _turn(model, regions, most, library, kept)
@@ -171,15 +172,37 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     return found
 
 
+def _named(library: Library, plan: Plan) -> Library:
+    """Returns the groups of rules that the phases of a plan name."""
+    groups = {group for phase in plan.phases for group in phase.groups}
+    return Library(tuple(group for group in library.groups if group.name in groups))
+
+
+def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
+    """Runs the rules of a target's own groups that come last, over the whole of the result. Returns
+    what they find if it is better.
+    """
+    plan = job.plan.after_turns
+    last = _named(library, plan)
+    if found.hit in _STOPS or job.greedy or not any(group.name in SELDOM for group in last.groups):
+        return found
+    return _better_by(found, folder, job, plan, most, last, kept, False)
+
+
 def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str], shifted: bool) -> Attempt:
     """Simplifies a model that was cut into regions once more, in regions with other seams. Returns
     the result if it is better.
     """
     if found.hit in _STOPS or job.greedy or not job.cuts(found.model):
         return found
+    return _better_by(found, folder, job, job.plan.simplifying, most, library, kept, shifted)
+
+
+def _better_by(found: Attempt, folder: Path | None, job: Job, plan: Plan, most: float, library: Library, kept: frozenset[str], shifted: bool) -> Attempt:
+    """Rewrites a model once more by a plan of its own. Returns the result if it is better."""
     _settle_before(found, job)
     now = frozenset(found.trace.became.get(name, name) for name in kept)
-    again = _turn(normalize(found.model, folder, None), replace(job, plan=job.plan.simplifying), most, library, now, found.closed, shifted)
+    again = _turn(normalize(found.model, folder, None), replace(job, plan=plan), most, library, now, found.closed, shifted)
     if not job.valuation.is_better(again.model, found.model, folder):
         found.trace.looked(again.trace)
         if again.hit in _STOPS:

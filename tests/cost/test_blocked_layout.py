@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from eqsat.cost.blocked_layout import between_convs, over_images
+from eqsat.cost.blocked_layout import beside_convs, between_convs, over_images
 from eqsat.cost.price import BLOCKED_DOMAIN, price
 from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.cost.target import load_target
@@ -79,3 +79,19 @@ def test_rows_count_as_images_of_one_row() -> None:
     assert over_images(Shaped(1, (512, 64, 3), True)) == Shaped(1, (512, 64, 1, 3), True)
     for other in (None, Shaped(1, None), Shaped(1, (512,)), IMAGE):
         assert over_images(other) == other
+
+
+@pytest.mark.parametrize(("perm", "rows"), [((0, 2, 3, 1), (1, 56, 56, 96)), ((0, 3, 1, 2), (1, 56, 56, 96))])
+def test_a_transpose_that_moves_the_channels_of_an_image_is_a_conversion(perm: tuple[int, ...], rows: tuple[int, ...]) -> None:
+    ends = (Shaped(1, rows), IMAGE) if perm[1] == 3 else (IMAGE, Shaped(1, rows))
+    moved = PricedNode("", "Transpose", {"perm": perm}, [ends[0]], [ends[1]])
+    conversion = PricedNode(BLOCKED_DOMAIN, "ReorderInput" if perm[1] == 3 else "ReorderOutput", {}, [IMAGE], [IMAGE])
+    assert beside_convs(moved, CPU) == between_convs(moved, CPU) == price(conversion, CPU) != price(moved, CPU)
+    assert beside_convs(moved, LAUNCHES) == price(moved, LAUNCHES)
+
+
+@pytest.mark.parametrize("shape", [(1, 30, 56, 56), (1, 96, 3136)])
+def test_other_transposes_are_no_conversions(shape: tuple[int, ...]) -> None:
+    perm = (0, *range(2, len(shape)), 1)
+    moved = PricedNode("", "Transpose", {"perm": perm}, [Shaped(1, shape)], [Shaped(1, tuple(shape[axis] for axis in perm))])
+    assert beside_convs(moved, CPU) == between_convs(moved, CPU) == price(moved, CPU)

@@ -215,6 +215,37 @@ def test_weights_that_the_caches_do_not_hold_take_longer(tmp_path: Path) -> None
     assert load_target("launches").holding(1e12).rates("matmul", "MatMul") == load_target("launches").rates("matmul", "MatMul")
 
 
+def test_a_product_of_few_rows_waits_less_for_its_weights(tmp_path: Path) -> None:
+    rates = "[classes.matmul]\nper_cold_weight = 1e-6\n[classes.product]\nper_cold_weight = 1e-6\n[classes.conv]\nper_cold_weight = 1e-6\n"
+    target = load_target(write(tmp_path, f"launch = 0.0\ncache = 1\n{rates}")).holding(2)
+    weights = Shaped(F, (32, 10), constant=True)
+
+    def waiting(rows: int, batch: tuple[int, ...] = ()) -> float:
+        return seconds(target, "MatMul", Shaped(F, (*batch, rows, 32)), weights)
+
+    assert [waiting(rows) for rows in (4, 16, 64)] == pytest.approx([80e-6, 320e-6, 320e-6])
+    assert waiting(2, (4,)) == waiting(8) == pytest.approx(160e-6)
+    # Weights in front of a tensor are read as evenly as filters.
+    assert seconds(target, "MatMul", Shaped(F, (10, 32), constant=True), Shaped(F, (32, 4))) == pytest.approx(320e-6)
+    assert seconds(target, "MatMul", Shaped(F, (10, 32)), Shaped(F, (32, 4))) == 0.0
+    image, filters = Shaped(F, (1, 32, 2, 2)), (10, 32, 1, 1)
+    assert seconds(target, "Conv", image, Shaped(F, filters, constant=True)) == pytest.approx(320e-6)
+    assert seconds(target, "Conv", image, Shaped(F, filters)) == 0.0
+
+
+def test_windows_of_one_pixel_run_over_all_rows_at_once(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 0.0\n[blocked]\nblock = 16\nmultiple = 4\ndtypes = ['float']\n[classes.conv_blocked]\nper_row = 1e-6\n"))
+
+    def rows(side: int, window: int, **attributes: tuple[int, ...]) -> float:
+        filters = Shaped(F, (16, 16, window, window), constant=True)
+        return price(PricedNode("", "Conv", attributes, [Shaped(F, (1, 16, 8, 8)), filters], [Shaped(F, (1, 16, side, side))]), target).seconds / 1e-6
+
+    assert rows(8, 1) == pytest.approx(16)
+    assert rows(6, 3) == pytest.approx(16 * 6)
+    assert rows(4, 1, strides=(2, 2)) == pytest.approx(16 * 4)
+    assert rows(10, 1, pads=(1, 1, 1, 1)) == pytest.approx(16 * 10)
+
+
 @pytest.mark.parametrize(("cold", "faster"), [(False, "MatMul"), (True, "Conv")])
 def test_few_rows_by_many_weights(cold: bool, faster: str) -> None:
     """49 rows by 512 x 2048 weights, on an image and behind it: a Conv in blocks reads them faster from memory."""

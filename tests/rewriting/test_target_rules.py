@@ -12,7 +12,8 @@ import eqsat
 from eqsat.errors import InputError
 from tests.support.models import operators, weighted
 
-FEW_MULTIPLIERS = Path(__file__).parents[1] / "support" / "few_multipliers.toml"
+SUPPORT = Path(__file__).parents[1] / "support"
+FEW_MULTIPLIERS, SMALL_CACHES = SUPPORT / "few_multipliers.toml", SUPPORT / "small_caches.toml"
 
 
 def convolution(channels: int = 16, side: int = 16) -> onnx.ModelProto:
@@ -69,9 +70,37 @@ def test_a_gate_stays_where_its_size_has_a_name() -> None:
     assert "Resize" not in operators(eqsat.optimize(gated("N")).model)
 
 
+def layers(places: str = "32") -> onnx.ModelProto:
+    generator = np.random.default_rng(0)
+    weights = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in {"v": (256, 512), "b": (512,), "w": (512, 256)}.items()}
+    rows = f"float[1, {places}, 256]"
+    return weighted(f"g ({rows} x) => ({rows} y) {{ p = MatMul(x, v) q = Add(p, b) r = Relu(q) y = MatMul(r, w) }}", **weights)
+
+
+PRODUCTS = {"MatMul": 2, "Add": 1, "Relu": 1}
+CONVS = {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Relu": 1, "Squeeze": 1}
+
+
+@pytest.mark.parametrize(("target", "left"), [(SMALL_CACHES, CONVS), ("onnxruntime-cpu", PRODUCTS), ("onnxruntime-cuda", PRODUCTS)])
+def test_products_become_convs_where_the_caches_do_not_hold_their_weights(target: str | Path, left: dict[str, int]) -> None:
+    result = eqsat.optimize(layers(), target=target)
+    assert operators(result.model) == left and result.report["verify"]["status"] == "equal"
+
+
+@pytest.mark.parametrize("never_empty", [False, True])
+def test_products_over_a_named_size_become_convs_if_it_is_never_zero(never_empty: bool) -> None:
+    """Convs reject images without pixels."""
+    result = eqsat.optimize(layers("S"), target=SMALL_CACHES, no_empty_inputs=never_empty)
+    assert operators(result.model) == (CONVS if never_empty else PRODUCTS) and result.report["verify"]["status"] == "equal"
+
+
+def test_products_stay_where_phases_have_none_after_the_turns() -> None:
+    assert operators(eqsat.optimize(layers(), target=SMALL_CACHES, effort="low").model) == PRODUCTS
+
+
 def test_a_group_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('launch = 1.0\ntakes_in = ["karatsuba"]\n')
-    groups = "blocked, guards, ones, strassen, volumes, winograd"
+    groups = "blocked, guards, images, ones, strassen, volumes, winograd"
     with pytest.raises(InputError, match=rf"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: {groups}"):
         eqsat.optimize(product(4), target=path)

@@ -7,6 +7,7 @@ from pathlib import Path
 from tests.rules.examples import Example
 
 _FEW_MULTIPLIERS = str(Path(__file__).parents[1] / "support" / "few_multipliers.toml")
+_SMALL_CACHES = str(Path(__file__).parents[1] / "support" / "small_caches.toml")
 _CPU = "onnxruntime-cpu"
 
 EXAMPLES = {
@@ -176,6 +177,49 @@ EXAMPLES = {
         "",
         (17,),
         _CPU,
+    ),
+    "products of few rows by many weights are Convs of pixels": Example(
+        """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[512] b, float[512, 256] v, float[256] c> {
+            p = MatMul(x, u)  q = Add(p, b)  r = Relu(q)  s = MatMul(r, v)  y = Add(s, c) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Relu": 1, "Squeeze": 1},
+        "conv-of-matmul-add-rows unary-of-rows[Relu]",
+        (17,),
+        _SMALL_CACHES,
+    ),
+    "gated products of few rows are Convs of pixels": Example(
+        """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[256, 512] v, float[512, 256] w, float one = {1}> {
+            p = MatMul(x, u)  q = Tanh(p)  r = Add(q, one)  s = MatMul(x, v)  t = Mul(r, s)  y = MatMul(t, w) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 3, "Tanh": 1, "Add": 1, "Mul": 1, "Squeeze": 1},
+        "conv-of-matmul-rows unary-of-rows[Tanh] binary-of-rows[Mul] number-of-rows[Add]",
+        (17,),
+        _SMALL_CACHES,
+    ),
+    "Gemms of few rows are Convs of pixels": Example(
+        """g (float[32, 256] x) => (float[32, 256] y) <float[256, 512] u, float[512] b, float[512, 256] v, float[256] c> {
+            p = Gemm(x, u, b)  q = Relu(p)  y = Gemm(q, v, c) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Relu": 1, "Squeeze": 1},
+        "conv-of-gemm unary-of-rows[Relu]",
+        (17,),
+        _SMALL_CACHES,
+    ),
+    "products of pixels are Convs": Example(
+        """g (float[1, 6, 6, 256] x) => (float[1, 6, 6, 256] y)
+        <float[256, 512] t, float[512] b, float[256, 512] u, float[512, 256] v, float one = {1}> {
+            p = MatMul(x, t)  q = Add(p, b)  a = Tanh(q)  r = Add(a, one)  s = MatMul(x, u)  m = Mul(r, s)  y = MatMul(m, v) }""",
+        {"Transpose": 2, "Conv": 3, "Tanh": 1, "Add": 1, "Mul": 1},
+        "conv-of-matmul-image conv-of-matmul-add-image unary-of-image[Tanh] binary-of-image[Mul] number-of-image[Add]",
+        (17,),
+        _SMALL_CACHES,
+    ),
+    "a column of ones beside rows and pixels is the bias of a Conv": Example(
+        """g (float[1, 200, 128] x, float[1, 14, 14, 128] z) => (float[1, 200, 128] y, float[1, 14, 14, 128] m)
+        <float[128, 512] u, float[512] b, float[512, 128] v> {
+            p = MatMul(x, u)  q = Add(p, b)  r = Relu(q)  y = MatMul(r, v)
+            a = MatMul(z, u)  c = Add(a, b)  d = Relu(c)  m = MatMul(d, v) }""",
+        {"Unsqueeze": 1, "Transpose": 4, "Conv": 4, "Relu": 2, "Squeeze": 1},
+        "conv-of-column-rows conv-of-column-image",
+        (17,),
+        _SMALL_CACHES,
     ),
     "Convs over volumes whose windows are one deep run over frames": Example(
         """g (float[1, 32, 8, 20, 20] x) => (float[1, 32, 8, 20, 20] z) <float[32, 32, 1, 3, 3] w, float[32] b> {
