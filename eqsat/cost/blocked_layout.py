@@ -26,13 +26,14 @@ _CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3
 
 def beside_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose products may become Convs in blocks: a Transpose that
-    moves the channels of an image is a conversion.
+    moves the channels of an image of one column is a conversion. Elsewhere attention moves axes in this
+    way, too.
     """
     layout = target.blocked
     if layout is not None and node.name == "Transpose" and node.inputs and len(node.outputs) == 1:
         conversion = _CONVERTS.get(integers(node, "perm") or ())
         image = node.inputs[0] if conversion == "ReorderOutput" else node.outputs[0]
-        if conversion is not None and _is_image(image, layout):
+        if conversion is not None and _is_image(image, layout) and image.shape is not None and image.shape[3] == 1:
             return _conversion(conversion, image, target)
     return price(node, target)
 

@@ -141,6 +141,11 @@ class Target:
         """
         return replace(self, weights=weights)
 
+    @property
+    def cold(self) -> bool:
+        """Tells whether the caches do not hold the weights of the model."""
+        return self.weights > self.cache
+
     def rates(self, kind: str, key: str) -> Rates:
         """Returns the rates of an operator's work of a class."""
         found = self._found.get((kind, key))
@@ -149,7 +154,7 @@ class Target:
             found = self.classes.get(kind, Rates())
             if declared is not None:
                 found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
-            if self.weights <= self.cache:
+            if not self.cold:
                 found = replace(found, per_cold_weight=0.0)
             relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
             found = replace(found, launch=((self.launch if found.launch is None else found.launch) + self.change) * found.launches, relative=relative)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from eqsat.errors import InputError
 from eqsat.frozen import frozen
@@ -39,8 +39,10 @@ class Phase:
     fewer: int | None = None
     # Whether it runs over the whole of a graph that is cut, and not in the regions
     before: bool = False
-    # Whether it runs over the whole of the result, once, where the target takes in a group that it names
+    # Whether it runs once, over the result of all turns, where the target takes in a group that it names
     after: bool = False
+    # Whether it runs only where the target's caches do not hold the weights
+    cold: bool = False
     firings: tuple[float, float] = (0, 0)
     nodes: tuple[float, float] = UNLIMITED
 
@@ -70,8 +72,9 @@ class Plan:
 
     phases: tuple[Phase, ...]
     turns: int = 1
-    # The phases after the last turn
+    # The phases after the last turn, and the nodes of a region there
     last: tuple[Phase, ...] = ()
+    last_regions: tuple[int, int] | None = None
     # The least and the most nodes of a region of a larger graph; None: no graph is cut.
     regions: tuple[int, int] | None = None
     # Groups of rules, and the first opset that has the operator that they make.
@@ -91,10 +94,11 @@ class Plan:
         """The plan for the whole of a graph that is cut afterwards. It may have no phases."""
         return Plan(tuple(phase for phase in self.phases if phase.before))
 
-    @property
-    def after_turns(self) -> Plan:
-        """The plan for the whole of the result of all turns. It may have no phases."""
-        return Plan(self.last)
+    def after_turns(self, cold: bool) -> Plan:
+        """Returns the plan for the result of all turns, which may have no phases. `cold` tells whether
+        the caches do not hold the weights.
+        """
+        return Plan(tuple(phase for phase in self.last if cold or not phase.cold), regions=self.last_regions)
 
     def in_regions(self, launch_bound: bool) -> Plan:
         """Returns the plan for the regions of a graph that is cut. Where launches take most of a
@@ -144,9 +148,7 @@ def _read(effort: str, source: Path) -> Plan:
     if not isinstance(most, int) or isinstance(most, bool) or not 1 <= most <= 1000:
         raise InputError(f"{source}: turns is a table with a whole number from 1 to 1000 for each effort")
     sizes = table.get("regions", {})
-    region = cast(dict[str, Any], sizes).get(effort) if isinstance(sizes, dict) else ()
-    if region is not None and not _is_range(region):
-        raise InputError(f"{source}: regions is a table with two whole numbers for an effort: the least and the most nodes of a region, 1 <= least <= most")
+    region, last = (_range(source, sizes, key) for key in (effort, "after"))
     since = table.get("since", {})
     if not isinstance(since, dict) or not all(isinstance(first, int) and not isinstance(first, bool) for first in cast(dict[str, Any], since).values()):
         raise InputError(f"{source}: since is a table with the number of an opset for a group")
@@ -160,32 +162,39 @@ def _read(effort: str, source: Path) -> Plan:
         tuple(phase for phase in phases if not phase.after),
         most,
         tuple(phase for phase in phases if phase.after),
-        None if region is None else (region[0], region[1]),
+        last,
+        region,
         cast(dict[str, int], since),
     )
 
 
-def _is_range(value: object) -> TypeGuard[list[int]]:
-    items = cast(list[Any], value) if isinstance(value, list) else []
-    if len(items) != 2 or not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        return False
-    return bool(1 <= items[0] <= items[1] <= 1_000_000)
+def _range(source: Path, sizes: object, key: str) -> tuple[int, int] | None:
+    """Returns the sizes of regions that a table gives, or None if it has none."""
+    found = cast(dict[str, Any], sizes).get(key) if isinstance(sizes, dict) else ()
+    if found is None:
+        return None
+    items = cast(list[Any], found) if isinstance(found, list) else []
+    whole = len(items) == 2 and all(isinstance(item, int) and not isinstance(item, bool) for item in items)
+    if not whole or not 1 <= items[0] <= items[1] <= 1_000_000:
+        raise InputError(f"{source}: regions is a table with two whole numbers for an effort: the least and the most nodes of a region, 1 <= least <= most")
+    return items[0], items[1]
 
 
 def _phase(where: str, row: object) -> Phase:
     if not isinstance(row, dict):
         raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
     fields = cast(dict[str, Any], row)
-    wanted = {"name", "groups", "settle", "rounds", "before", "after", "firings", "nodes"}
+    wanted = {"name", "groups", "settle", "rounds", "before", "after", "cold", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
-    name, before, after = fields.get("name", ""), fields.get("before", False), fields.get("after", False)
+    name = fields.get("name", "")
+    before, after, cold = (fields.get(key, False) for key in ("before", "after", "cold"))
     rounds, fewer = _rounds(where, fields.get("rounds", 0))
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
-    if not isinstance(before, bool) or not isinstance(after, bool) or (before and after):
-        raise InputError(f"{where}: before and after are true or false, and not both true")
+    if not all(isinstance(found, bool) for found in (before, after, cold)) or (before and after) or (cold and not after):
+        raise InputError(f"{where}: before, after and cold are true or false; before excludes after, and cold is for phases that say after")
     return Phase(
         name,
         groups,
@@ -194,6 +203,7 @@ def _phase(where: str, row: object) -> Phase:
         fewer,
         before,
         after,
+        cold,
         _pair(where, "firings", fields.get("firings", [0, 0])),
         _pair(where, "nodes", fields.get("nodes", list(UNLIMITED))),
     )

@@ -179,10 +179,10 @@ def _named(library: Library, plan: Plan) -> Library:
 
 
 def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str]) -> Attempt:
-    """Runs the rules of a target's own groups that come last, over the whole of the result. Returns
-    what they find if it is better.
+    """Runs the rules of a target's own groups that come last, over the result. Returns what they find if
+    it is better.
     """
-    plan = job.plan.after_turns
+    plan = job.plan.after_turns(job.valuation.target.cold)
     last = _named(library, plan)
     if found.hit in _STOPS or job.greedy or not any(group.name in SELDOM for group in last.groups):
         return found

@@ -94,6 +94,18 @@ def test_products_over_a_named_size_become_convs_if_it_is_never_zero(never_empty
     assert operators(result.model) == (CONVS if never_empty else PRODUCTS) and result.report["verify"]["status"] == "equal"
 
 
+def test_a_gelu_between_convs_keeps_numbers_that_the_runtime_knows() -> None:
+    """Numbers of four axes would be faster beside images of one column, but for the Gelu that they make up."""
+    generator = np.random.default_rng(0)
+    weights = {"v": generator.standard_normal((256, 512)).astype(np.float32), "w": generator.standard_normal((512, 256)).astype(np.float32)}
+    numbers = {"r": np.float32(2**0.5), "one": np.float32(1), "half": np.float32(0.5)}
+    gelu = "q = Div (p, r) e = Erf (q) f = Add (e, one) h = Mul (p, f) i = Mul (h, half)"
+    model = weighted(f"g (float[1, 32, 256] x) => (float[1, 32, 256] y) {{ p = MatMul (x, v) {gelu} y = MatMul (i, w) }}", opset=17, **weights, **numbers)
+    result = eqsat.optimize(model, target=SMALL_CACHES)
+    assert operators(result.model)["Conv"] == 2 and result.report["verify"]["status"] == "equal"
+    assert [list(tensor.dims) for tensor in result.model.graph.initializer if tensor.data_type == onnx.TensorProto.FLOAT and len(tensor.dims) < 4] == [[]] * 3
+
+
 def test_products_stay_where_phases_have_none_after_the_turns() -> None:
     assert operators(eqsat.optimize(layers(), target=SMALL_CACHES, effort="low").model) == PRODUCTS
 

@@ -187,10 +187,10 @@ EXAMPLES = {
         _SMALL_CACHES,
     ),
     "gated products of few rows are Convs of pixels": Example(
-        """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[256, 512] v, float[512, 256] w, float one = {1}> {
-            p = MatMul(x, u)  q = Tanh(p)  r = Add(q, one)  s = MatMul(x, v)  t = Mul(r, s)  y = MatMul(t, w) }""",
-        {"Unsqueeze": 1, "Transpose": 2, "Conv": 3, "Tanh": 1, "Add": 1, "Mul": 1, "Squeeze": 1},
-        "conv-of-matmul-rows unary-of-rows[Tanh] binary-of-rows[Mul] number-of-rows[Add]",
+        """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[256, 512] v, float[512, 256] w, float f = {1.702}> {
+            p = MatMul(x, u)  q = Mul(p, f)  e = Sigmoid(q)  r = Mul(p, e)  s = MatMul(x, v)  t = Mul(r, s)  y = MatMul(t, w) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 3, "Sigmoid": 1, "Mul": 3, "Squeeze": 1},
+        "conv-of-matmul-rows unary-of-rows[Sigmoid] binary-of-rows[Mul] factor-of-rows",
         (17,),
         _SMALL_CACHES,
     ),
@@ -204,10 +204,10 @@ EXAMPLES = {
     ),
     "products of pixels are Convs": Example(
         """g (float[1, 6, 6, 256] x) => (float[1, 6, 6, 256] y)
-        <float[256, 512] t, float[512] b, float[256, 512] u, float[512, 256] v, float one = {1}> {
-            p = MatMul(x, t)  q = Add(p, b)  a = Tanh(q)  r = Add(a, one)  s = MatMul(x, u)  m = Mul(r, s)  y = MatMul(m, v) }""",
-        {"Transpose": 2, "Conv": 3, "Tanh": 1, "Add": 1, "Mul": 1},
-        "conv-of-matmul-image conv-of-matmul-add-image unary-of-image[Tanh] binary-of-image[Mul] number-of-image[Add]",
+        <float[256, 512] t, float[512] b, float[256, 512] u, float[512, 256] v, float f = {1.702}> {
+            p = MatMul(x, t)  q = Add(p, b)  a = Mul(q, f)  e = Sigmoid(a)  r = Mul(q, e)  s = MatMul(x, u)  m = Mul(r, s)  y = MatMul(m, v) }""",
+        {"Transpose": 2, "Conv": 3, "Sigmoid": 1, "Mul": 3},
+        "conv-of-matmul-image conv-of-matmul-add-image unary-of-image[Sigmoid] binary-of-image[Mul] factor-of-image",
         (17,),
         _SMALL_CACHES,
     ),
