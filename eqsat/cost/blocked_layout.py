@@ -33,7 +33,7 @@ def beside_convs(node: PricedNode, target: Target) -> Price:
     if layout is not None and node.name == "Transpose" and node.inputs and len(node.outputs) == 1:
         conversion = _CONVERTS.get(integers(node, "perm") or ())
         image = node.inputs[0] if conversion == "ReorderOutput" else node.outputs[0]
-        if conversion is not None and _is_image(image, layout) and image.shape is not None and image.shape[3] == 1:
+        if conversion is not None and _is_image(image, layout, layout.multiple) and image.shape is not None and image.shape[3] == 1:
             return _conversion(conversion, image, target)
     return price(node, target)
 
@@ -72,11 +72,11 @@ def _conversion(name: str, image: Shaped, target: Target) -> Price:
     return price(PricedNode(BLOCKED_DOMAIN, name, {}, [image], [image]), target)
 
 
-def _is_image(tensor: Shaped | None, layout: Blocked) -> TypeGuard[Shaped]:
-    """Tells whether a tensor holds images whose channels fill whole blocks."""
+def _is_image(tensor: Shaped | None, layout: Blocked, filled: int | None = None) -> TypeGuard[Shaped]:
+    """Tells whether a tensor holds images whose channels fill whole blocks, or are a multiple of `filled`."""
     if tensor is None or tensor.constant or tensor.shape is None or len(tensor.shape) != 4:
         return False
-    return tensor.dtype in layout.dtypes and tensor.shape[1] % layout.block == 0
+    return tensor.dtype in layout.dtypes and tensor.shape[1] % (filled or layout.block) == 0
 
 
 def _is_gated(node: PricedNode) -> bool:

@@ -198,7 +198,7 @@ EXAMPLES = {
         """g (float[32, 256] x) => (float[32, 256] y) <float[256, 512] u, float[512] b, float[512, 256] v, float[256] c> {
             p = Gemm(x, u, b)  q = Relu(p)  y = Gemm(q, v, c) }""",
         {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Relu": 1, "Squeeze": 1},
-        "conv-of-gemm unary-of-rows[Relu]",
+        "gemm-matmul-add conv-of-matmul-add-rows unary-of-rows[Relu]",
         (17,),
         _SMALL_CACHES,
     ),
@@ -217,7 +217,7 @@ EXAMPLES = {
             p = MatMul(x, u)  q = Add(p, b)  r = Relu(q)  y = MatMul(r, v)
             a = MatMul(z, u)  c = Add(a, b)  d = Relu(c)  m = MatMul(d, v) }""",
         {"Unsqueeze": 1, "Transpose": 4, "Conv": 4, "Relu": 2, "Squeeze": 1},
-        "conv-of-column-rows conv-of-column-image",
+        "matmul-column-bias conv-of-matmul-add-rows conv-of-matmul-add-image",
         (17,),
         _SMALL_CACHES,
     ),
