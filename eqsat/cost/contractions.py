@@ -10,7 +10,7 @@ import math
 import re
 
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode
-from eqsat.cost.workload import Counter, Shape, Work, at, integer, moved, result, shape_at, size_of, text, traffic
+from eqsat.cost.workload import Counter, Shape, Work, at, constant_elements, integer, moved, result, shape_at, size_of, text, traffic
 
 
 def _matrix(shape: Shape | None, transposed: bool = False) -> tuple[int, int, Shape]:
@@ -64,8 +64,7 @@ def _product(
     size = traffic(node) if at(node.outputs, 0) is not None else moved(node.inputs) + 4.0 * results
     # One second factor for all makes one product of all rows. A launch starts the first product.
     starts = 0.0 if size_of(batch) == 1 and not flips[0] else max(many - 1.0, 0.0)
-    stored = sum(float(factor.elements) for factor in (at(node.inputs, first), at(node.inputs, second)) if factor is not None and factor.constant)
-    return Work(kind, size, count, results, starts, weights, columns, count / 2, inner, stored)
+    return Work(kind, size, count, results, starts, weights, columns, count / 2, inner, constant_elements(node, first, second))
 
 
 def matmul(node: PricedNode) -> Work:

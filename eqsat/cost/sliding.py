@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode
-from eqsat.cost.workload import Counter, Shape, Work, at, element_size, integer, integers, largest, moved, result, shape_at, size_of, text, traffic
+from eqsat.cost.workload import (
+    Counter,
+    Shape,
+    Work,
+    at,
+    constant_elements,
+    element_size,
+    integer,
+    integers,
+    largest,
+    moved,
+    result,
+    shape_at,
+    size_of,
+    text,
+    traffic,
+)
 
 _COORDINATES = 12.0  # operations to find the place of one sample
 
@@ -65,15 +81,10 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
         # Each row of the output begins and ends at a border, but windows of one pixel run over all rows at once.
         image = output.shape[2:] if output is not None and output.shape else source[2:] if source else ()
         last = size_of(image) if _reads_pixels(node, weights) else image[-1] if image else 1
-        own, rows, filled = window * channels, results / max(last, 1), channels / groups
-        return Work(group if plain else kind, size, operations, results, rows, own, filled, products, stored=own if _is_constant(node, filters) else 0.0)
+        stored = constant_elements(node, filters)
+        return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups, products, stored=stored)
 
     return count
-
-
-def _is_constant(node: PricedNode, place: int) -> bool:
-    tensor = at(node.inputs, place)
-    return tensor is not None and tensor.constant
 
 
 def _reads_pixels(node: PricedNode, weights: Shape | None) -> bool:

@@ -40,6 +40,12 @@ class Work(NamedTuple):
 Counter: TypeAlias = Callable[[PricedNode], Work]
 
 
+def constant_elements(node: PricedNode, *places: int) -> float:
+    """Returns the elements of those inputs that are constant."""
+    tensors = (at(node.inputs, place) for place in places)
+    return float(sum(tensor.elements for tensor in tensors if tensor is not None and tensor.constant))
+
+
 def passed(done: Work, depth: int) -> float:
     """Returns the elements that a kernel passes over if it adds up `depth` products of a result at a
     time, or any number if that is 0: a product goes over its results once for each time.

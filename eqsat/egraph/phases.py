@@ -114,7 +114,8 @@ class Plan:
         """
         known = {*groups, *SELDOM, EVERYTHING}
         for phase in (*self.phases, *self.last):
-            if strange := [group for group in (*phase.groups, *phase.settle) if group.removeprefix(EXCEPT) not in known]:
+            strange = [group for group in phase.groups if group.removeprefix(EXCEPT) not in known]
+            if strange := [*strange, *(group for group in phase.settle if group not in known)]:
                 raise InputError(f"the phase '{phase.name}' names the group '{strange[0]}', which is not there")
         if strange := [group for group in self.since if group not in known]:
             raise InputError(f"'since' names the group '{strange[0]}', which is not there")

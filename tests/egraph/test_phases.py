@@ -67,6 +67,7 @@ def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -
         ("[[normal]]\nname = 'a'\nnodes = [1, -1]\n", "nodes is two numbers from 0"),
         ("[[normal]]\nname = 'a'\ngroups = ['nowhere']\n", "names the group 'nowhere', which is not there"),
         ("[[normal]]\nname = 'a'\ngroups = ['*', '-nowhere']\n", "names the group '-nowhere', which is not there"),
+        ("[[normal]]\nname = 'a'\nsettle = ['-images']\n", "names the group '-images', which is not there"),
         ("[[normal]]\nname = 'a'\nafter = true\n", "phase 1 of 'normal': after is for later phases"),
         ("[[normal]]\nname = 'a'\n[[normal]]\nname = 'b'\nafter = 1\n", "before excludes after, and cold is for phases that say after"),
         ("[[normal]]\nname = 'a'\ncold = true\n", "before excludes after, and cold is for phases that say after"),
