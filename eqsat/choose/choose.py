@@ -30,7 +30,6 @@ from eqsat.terms.reading import buildable, reached
 from eqsat.terms.terms import CONSTANT, FOLDED, FUSED, INPUT, LITERAL, PROJECTION, Term
 
 _WORK = 0.5  # solver seconds for an e-graph that is hard to solve; such e-graphs are rare
-_QUICK = 0.0  # solver seconds where costs are predictions: a long proof is not worth its time
 _GAP = 0.0005  # share of the cost; no prediction distinguishes choices that are so close
 ROUNDS = 3
 """The rounds of choosing again after finding fusions that cost time."""
@@ -106,13 +105,15 @@ class Portion:
 class Chooser:
     """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
-    def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker, extractions: Extractions | None = None) -> None:
+    def __init__(self, prices: Prices, fold_limit: int, opset: int, worker: Worker, extractions: Extractions | None = None, proof: float = 0.0) -> None:
+        """`proof`: solver seconds where costs are predictions."""
         encoding, egraph = prices.encoding, prices.egraph
         self._extractions = Extractions() if extractions is None else extractions
         self._encoding = encoding
         self._egraph = egraph
         self.prices = prices
         self._fold_limit = fold_limit  # bytes
+        self._proof = proof
         own = own_terms(encoding, egraph) if egraph.kept is None else dict.fromkeys(egraph.kept)
         made = [term for term in egraph.terms if term not in own]
         self._barred = unwritable(prices, (term for term in made if term.head >= 0), opset, worker) if egraph.kept is None else set(made)
@@ -180,7 +181,7 @@ class Chooser:
         """Returns the work of the solver on a choice, and the share of its cost by which it may
         miss the best one.
         """
-        return (_QUICK, _GAP) if self.prices.predicts else (_WORK, 0.0)
+        return (self._proof, _GAP) if self.prices.predicts else (_WORK, 0.0)
 
     def may_write(self, term: Term) -> bool:
         """Tells whether a choice may contain a term."""

@@ -76,6 +76,7 @@ class Options:
     objective: Objective = "time"
     ruleset: RuleSet = field(default_factory=RuleSet)
     extractor: Method = "exact"
+    proof: float = 0.0  # seconds of the exact solver where costs are predictions
     extract_time: float | None = None  # seconds that choosing may take, over all graphs of the model
     dump: bool = False  # whether the e-graph of the main graph is kept
     regions: Sizes | None = None  # regions into which the main graph is cut if it is larger
@@ -215,7 +216,7 @@ class Rewriter:
         return found.ruleset
 
     def _chooser(self, encoding: Encoding, egraph: EGraph, opset: int) -> Chooser:
-        return Chooser(self._prices(encoding, egraph, opset), self._fold_limit, opset, self._worker, self._extractions)
+        return Chooser(self._prices(encoding, egraph, opset), self._fold_limit, opset, self._worker, self._extractions, self._options.proof)
 
     @property
     def _fold_limit(self) -> int:

@@ -309,6 +309,7 @@ def _rewrite(
         "bytes" if job.valuation.objective == "memory" else job.valuation.objective,
         ruleset,
         settings.extractor,
+        job.plan.proof,
         settings.extract_time,
         settings.dump_egraph is not None,
         # Only an e-graph grows so fast with a model that the model has to be cut.

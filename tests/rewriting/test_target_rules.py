@@ -116,3 +116,20 @@ def test_a_group_that_is_not_there(tmp_path: Path) -> None:
     groups = "blocked, guards, images, ones, strassen, volumes, winograd"
     with pytest.raises(InputError, match=rf"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: {groups}"):
         eqsat.optimize(product(4), target=path)
+
+
+def test_a_chain_of_convs_is_found_where_no_single_step_pays() -> None:
+    """Each part of a gated layer is dearer as a Conv while the others are products."""
+    generator, layers = np.random.default_rng(0), range(2)
+    shapes = {"u": (256, 512), "v": (256, 512), "w": (512, 256)}
+    weights = {f"{name}{layer}": (generator.standard_normal(shape) / 16).astype(np.float32) for layer in layers for name, shape in shapes.items()}
+    nodes = " ".join(
+        f"""a{n} = LayerNormalization (x{n}, s) p{n} = MatMul (a{n}, u{n}) e{n} = com.microsoft.QuickGelu <alpha = 1.0> (p{n}) q{n} = MatMul (a{n}, v{n})
+        t{n} = Mul (e{n}, q{n}) y{n} = MatMul (t{n}, w{n}) x{n + 1} = Add (x{n}, y{n})"""
+        for n in layers
+    )
+    scale = generator.standard_normal(256).astype(np.float32)
+    model = weighted(f"g (float[1, 32, 256] x0) => (float[1, 32, 256] x{len(layers)}) {{ {nodes} }}", opset=23, s=scale, **weights)
+    model.opset_import.add(domain="com.microsoft", version=1)
+    result = eqsat.optimize(model, target=SMALL_CACHES, allow_domain="com.microsoft")
+    assert {"Conv": 6, "Sigmoid": 2, "Transpose": 4}.items() <= operators(result.model).items() and result.report["verify"]["status"] == "equal"

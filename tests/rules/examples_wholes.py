@@ -194,6 +194,25 @@ EXAMPLES = {
         (17,),
         _SMALL_CACHES,
     ),
+    "gates of Swish run between Convs of pixels as their definition": Example(
+        """g (float[1, 32, 256] x) => (float[1, 32, 256] y, float[1, 32, 256] z)
+        <float[256, 512] u, float[256, 512] v, float[512, 256] w, float[256, 512] k, float[512, 256] l> {
+            p = MatMul(x, u)  e = Swish(p)  s = MatMul(x, v)  t = Mul(e, s)  y = MatMul(t, w)
+            q = MatMul(x, k)  f = Swish<alpha = 1.5>(q)  z = MatMul(f, l) }""",
+        {"Unsqueeze": 1, "Transpose": 3, "Conv": 5, "Sigmoid": 2, "Mul": 4, "Squeeze": 2},
+        "swish-sigmoid swish-sigmoid-multiple conv-of-matmul-rows unary-of-rows[Sigmoid] binary-of-rows[Mul] factor-of-rows",
+        (24,),
+        _SMALL_CACHES,
+    ),
+    "gates of QuickGelu run so, too": Example(
+        """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[256, 512] v, float[512, 256] w> {
+            p = MatMul(x, u)  e = com.microsoft.QuickGelu<alpha = 1.0>(p)  s = MatMul(x, v)  t = Mul(e, s)  y = MatMul(t, w) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 3, "Sigmoid": 1, "Mul": 2, "Squeeze": 1},
+        "quickgelu-swish swish-sigmoid binary-of-rows[Mul]",
+        (17,),
+        _SMALL_CACHES,
+        allow_domain="com.microsoft",
+    ),
     "Gemms of few rows are Convs of pixels": Example(
         """g (float[32, 256] x) => (float[32, 256] y) <float[256, 512] u, float[512] b, float[512, 256] v, float[256] c> {
             p = Gemm(x, u, b)  q = Relu(p)  y = Gemm(q, v, c) }""",
