@@ -110,7 +110,7 @@ EXAMPLES = {
             v = Exp(x)  a3 = Mul(v, half)  b3 = Mul(v, cubic)  c3 = Mul(b3, v)  d3 = Add(c3, one)  e3 = Mul(v, root)  f3 = Mul(e3, d3)
             h3 = Tanh(f3)  i3 = Add(h3, one)  w = Mul(a3, i3) }""",
         {"Gelu": 3, "Neg": 1, "Exp": 1},
-        "gelu-tanh gelu-tanh-factor",
+        "gelu-tanh gelu-tanh-factor gelu-tanh-cube",
         (20, 21),
     ),
     "LayerNormalization spelled out": Example(

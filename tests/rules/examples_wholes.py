@@ -186,6 +186,16 @@ EXAMPLES = {
         (17,),
         _SMALL_CACHES,
     ),
+    "an approximate Gelu between products of few rows is one between Convs": Example(
+        """g (float[1, 16, 256] x) => (float[1, 16, 256] y) <float[256, 1024] u, float[1024, 256] v,
+        float half = {0.5}, float one = {1}, float three = {3}, float root = {0.7978846}, float cubic = {0.044715}> {
+            p = MatMul(x, u)  a = Mul(p, half)  b = Pow(p, three)  c = Mul(b, cubic)  d = Add(p, c)  e = Mul(d, root)  f = Tanh(e)  h = Add(f, one)
+            r = Mul(a, h)  y = MatMul(r, v) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Pow": 1, "Tanh": 1, "Mul": 4, "Add": 2, "Squeeze": 1},
+        "gelu-tanh-cube unary-of-rows[Gelu] conv-of-matmul-rows",
+        (17,),
+        _SMALL_CACHES,
+    ),
     "gated products of few rows are Convs of pixels": Example(
         """g (float[1, 32, 256] x) => (float[1, 32, 256] y) <float[256, 512] u, float[256, 512] v, float[512, 256] w, float f = {1.702}> {
             p = MatMul(x, u)  q = Mul(p, f)  e = Sigmoid(q)  r = Mul(p, e)  s = MatMul(x, v)  t = Mul(r, s)  y = MatMul(t, w) }""",
