@@ -20,6 +20,7 @@ from eqsat.facts.dims import Dim
 from eqsat.facts.elementwise_types import elementwise_type
 from eqsat.facts.fact import DTYPES_OF_SCHEMAS, UNKNOWN, Array, Fact, without_shapes
 from eqsat.facts.integers import concrete_shape
+from eqsat.facts.moved_types import moved_type
 from eqsat.facts.node import Node, Shape
 from eqsat.operators import AttributeValue, Operator, to_attribute
 
@@ -89,7 +90,7 @@ def _kinds(attributes: _Items) -> tuple[type, ...]:
 
 def standard(node: Node, opset_imports: Imports) -> tuple[tuple[Fact, ...], str | None]:
     """Return a fact for each output, and the reason to reject the node if there is one."""
-    if (plain := elementwise_type(node)) is not None:
+    if (plain := elementwise_type(node) or moved_type(node)) is not None:
         return (plain,), None
     reads = node.operator.name in _READS_FLOATS or bool(node.operator.domain)
     return _standard(node._replace(inputs=tuple([None if fact is None else _visible(fact, reads) for fact in node.inputs])), opset_imports)

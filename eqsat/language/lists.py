@@ -122,12 +122,13 @@ def steps(*bounds: Known) -> Value | None:
     by = concrete(step, "the step")
     if by == 0:
         raise NoValue("a range with the step 0")
-    count = dims.maximum(0, dims.ceildiv(dims.sub(stop, start), by))
+    known = range(start, stop, by) if isinstance(start, int) and isinstance(stop, int) else None
+    count = dims.maximum(0, dims.ceildiv(dims.sub(stop, start), by)) if known is None else len(known)
     if not isinstance(count, int):
         return None
     if count > LIST_LIMIT:
         raise NoValue(f"a range of {count} numbers; a list has at most {LIST_LIMIT} items")
-    return tuple(dims.add(start, by * position) for position in range(count))
+    return tuple(dims.add(start, by * position) for position in range(count)) if known is None else tuple(known)
 
 
 def repeat(value: Value, count: Known) -> Value | None:

@@ -68,6 +68,14 @@ def is_integer(value: Value | None) -> TypeGuard[Known]:
     return type(value) is int or type(value) is Poly
 
 
+def are_integers(values: List) -> TypeGuard[tuple[int, ...]]:
+    """Whether all items of a list are known integers."""
+    return _INTEGER.issuperset(map(type, values))
+
+
+_INTEGER = frozenset({int})
+
+
 def is_number(value: Value | None) -> TypeGuard[Number]:
     """Whether a value is an integer or a float."""
     return isinstance(value, float) or is_integer(value)
@@ -112,7 +120,7 @@ def leaves(value: Value | None, nesting: int = 0) -> int:
     if nesting == _NESTING_LIMIT:
         raise NoValue(f"lists nest deeper than {_NESTING_LIMIT}")
     total = len(value)
-    for item in value:
+    for item in value if tuple in map(type, value) else ():
         if type(item) is tuple and total <= LIST_LIMIT:
             total += leaves(item, nesting + 1)
     if total > LIST_LIMIT:
@@ -185,12 +193,16 @@ def equal(a: Value | None, b: Value | None) -> bool | None:
     """
     if a is None or b is None:
         return None
+    if type(a) is int and type(b) is int:
+        return a == b
     if is_number(a) and is_number(b):
         if is_integer(a) and is_integer(b):
             return dims.equal(a, b)
         return None if isinstance(a, Poly) or isinstance(b, Poly) else a == b
     if is_list(a) and is_list(b):
-        return every(equal(x, y) for x, y in zip(a, b, strict=True)) if len(a) == len(b) else False
+        if len(a) != len(b):
+            return False
+        return a == b if are_integers(a) and are_integers(b) else every(equal(x, y) for x, y in zip(a, b, strict=True))
     if sort_of(a) is not sort_of(b) or isinstance(a, Tensor):
         raise NoValue(f"{described(a)} and {described(b)} can not be compared")
     return a == b
@@ -204,8 +216,17 @@ def at_most(a: Known, b: Known) -> bool | None:
     return True if lower is not None and lower >= 0 else False if upper is not None and upper < 0 else None
 
 
+# Those of known integers, which most are.
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 # By symbol, the comparison of symbolic integers, and that of floats as in IEEE 754, where NaN has no
-# order. Known integers compare like floats, which is quicker.
+# order.
 _ORDERS: dict[str, tuple[Callable[[Known, Known], bool | None], Callable[[float, float], bool]]] = {
     "<": (lambda a, b: negation(at_most(b, a)), operator.lt),
     "<=": (at_most, operator.le),
@@ -221,8 +242,6 @@ def ordered(symbol: str, a: Value | None, b: Value | None) -> bool | None:
     if not is_number(a) or not is_number(b):
         raise NoValue(f"{described(a)} and {described(b)} are in no order")
     integers, floats = _ORDERS[symbol]
-    if type(a) is int and type(b) is int:
-        return floats(a, b)
     if is_integer(a) and is_integer(b):
         return integers(a, b)
     return None if isinstance(a, Poly) or isinstance(b, Poly) else floats(a, b)
@@ -239,6 +258,8 @@ def contains(items: Value | None, item: Value | None) -> bool | None:
 
 def compare(symbol: str, a: Value | None, b: Value | None) -> bool | None:
     """One of `== != < <= > >= in` and `not in`."""
+    if type(a) is int and type(b) is int and symbol in _COMPARISONS:
+        return _COMPARISONS[symbol](a, b)
     if symbol in ("==", "!="):
         return equal(a, b) if symbol == "==" else negation(equal(a, b))
     if symbol in ("in", "not in"):
@@ -299,6 +320,9 @@ _INTEGERS: dict[str, Callable[[Dim, Dim], Dim | float]] = {
     "%": _modulo,
     "**": _power,
 }
+# The same for two known integers, which most are.
+_QUOTIENTS: dict[str, Callable[[int, int], int]] = {"//": lambda a, b: a // b, "%": operator.mod}
+_QUICK: dict[str, Callable[[int, int], int]] = {"+": operator.add, "-": operator.sub, "*": operator.mul, **_QUOTIENTS}
 _FLOATS: dict[str, Callable[[np.float64, np.float64], np.float64]] = {
     "+": np.add,
     "-": np.subtract,
@@ -314,6 +338,8 @@ def arithmetic(symbol: str, a: Value | None, b: Value | None) -> Value | None:
     """One of `+ - * / // % **`. Integers beyond int64 are unknown; floats have double precision;
     lists can be added.
     """
+    if type(a) is int and type(b) is int and symbol in _QUICK and (b or symbol not in _QUOTIENTS):
+        return dims.whole(_QUICK[symbol](a, b))
     if symbol == "+" and (is_list(a) or is_list(b)):
         if (a is not None and not is_list(a)) or (b is not None and not is_list(b)):
             raise NoValue(f"{described(a)} and {described(b)} can not be added")

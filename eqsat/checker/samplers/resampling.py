@@ -10,6 +10,7 @@ from eqsat.checker.samplers.leaf_shapes import draw_size
 from eqsat.checker.samplers.moved import some_axes
 from eqsat.checker.samplers.multiplied import spatial
 
+_UNCHANGED = 0.3  # share of the draws whose sizes stay, which rules that drop a Resize want
 _COORDINATES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "half_pixel_symmetric")
 
 
@@ -35,9 +36,9 @@ def sample_resize(node: DrawnNode) -> None:
     count = rank if axes is None else len(axes)
     shape = node.shape(0) if axes is None else [node.shape(0)[axis] for axis in axes if axis < rank]
     # Batch and channels seldom change: few kernels resize them.
-    node.integers(
-        "sizes", lambda: [size if place < rank - 2 - len(sizes) + 2 and axes is None else draw_size(node.random, 1) for place, size in enumerate(shape)]
-    )
+    changes = [place for place in range(count) if axes is not None or place >= rank - len(sizes)]
+    stays = node.chance(_UNCHANGED)
+    node.integers("sizes", lambda: [draw_size(node.random, 1) if place in changes and not stays else size for place, size in enumerate(shape)])
     if node.present(1):
         node.fit(1, (2 * count,))
     if node.present(2):
