@@ -108,6 +108,8 @@ def alike(*dims: Dim) -> Dim:
 
 def broadcast(*shapes: Shape) -> Shape:
     """Return the broadcast shape; a size is None if it depends on which operand is 1."""
+    if len(set(shapes)) == 1:
+        return shapes[0]
     rank = max(map(len, shapes))
     return tuple(_broadcast_dim([shape[axis - rank] for shape in shapes if axis >= rank - len(shape)]) for axis in range(rank))
 
