@@ -18,7 +18,7 @@ def sample_resize(node: DrawnNode) -> None:
     """Resize: any number of spatial axes, sizes or scales, larger and smaller results."""
     sizes = spatial(node)
     rank = len(sizes) + 2
-    mode = node.text("mode", ("nearest", "linear", "cubic"))
+    mode = node.text("mode", (node.random.choice(("nearest", "linear", "cubic")),))
     cropped = node.present(1)
     transformed = node.text("coordinate_transformation_mode", ("tf_crop_and_resize", *_COORDINATES) if cropped else _COORDINATES)
     if transformed == "tf_crop_and_resize" and not cropped:
@@ -29,7 +29,7 @@ def sample_resize(node: DrawnNode) -> None:
         node.integer("antialias", lambda: node.random.randint(0, 1))
     if mode == "cubic":
         node.number("cubic_coeff_a", (-0.75, -0.5))
-        node.integer("exclude_outside", lambda: node.random.randint(0, 1))
+        node.integer("exclude_outside", lambda: int(node.chance(0.7)))  # other modes lack it
     axes = node.integers("axes", lambda: some_axes(node, rank, 1))
     if node.open("sizes"):
         node.text("keep_aspect_ratio_policy", ("stretch", "not_larger", "not_smaller"))
