@@ -8,10 +8,10 @@ here, and ONNX gives the type, or the reason to reject the node.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from onnx import defs
 
 from eqsat.facts.fact import DTYPES_OF_SCHEMAS, Fact
 from eqsat.facts.node import Node
@@ -51,17 +51,24 @@ def elementwise_type(node: Node) -> Fact | None:
         if len(sizes) != len(fact.shape):
             return None
         shapes.append(sizes)
-    shape = shapes[0] if len(set(shapes)) == 1 else _broadcast(shapes)
+    shape = shapes[0] if len(set(shapes)) == 1 else broadcast_sizes(*shapes)
     if shape is None:
         return None
     return Fact(plain.result if isinstance(plain.result, int) else types[plain.result], shape)
 
 
-def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
+def broadcast_sizes(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the sizes to which known sizes broadcast; None if they do not."""
     try:
         return tuple(np.broadcast_shapes(*shapes))
     except ValueError:
         return None
+
+
+def allowed_dtypes(schema: defs.OpSchema) -> dict[str, frozenset[int]]:
+    """Return the data types of tensors that each type variable of an operator may be."""
+    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
+    return {variable: frozenset(DTYPES_OF_SCHEMAS[text] for text in texts if text in DTYPES_OF_SCHEMAS) for variable, texts in constraints.items()}
 
 
 @functools.cache
@@ -69,8 +76,7 @@ def _plain(operator: Operator) -> _Plain | None:
     schema = operator.schema
     if not operator.standard or schema is None or operator.name not in _OPERATORS or operator.version < _FIRST or schema.attributes:
         return None
-    constraints = {each.type_param_str: each.allowed_type_strs for each in schema.type_constraints}
-    allowed = {variable: frozenset(DTYPES_OF_SCHEMAS[text] for text in texts if text in DTYPES_OF_SCHEMAS) for variable, texts in constraints.items()}
+    allowed = allowed_dtypes(schema)
     (_, result), *others = operator.formals[1]
     formals = [kind for _, kind in operator.formals[0]]
     if others or not allowed.keys() >= set(formals):

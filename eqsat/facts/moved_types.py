@@ -12,10 +12,11 @@ from collections.abc import Callable
 from math import prod
 from typing import Final, NamedTuple
 
-import numpy as np
 from onnx import TensorProto
 
-from eqsat.facts.fact import DTYPES_OF_SCHEMAS, Fact
+from eqsat.facts.elementwise_types import allowed_dtypes, broadcast_sizes
+from eqsat.facts.fact import Fact
+from eqsat.facts.integers import concrete_shape
 from eqsat.facts.node import Node, from_front
 from eqsat.operators import Operator
 
@@ -43,10 +44,8 @@ def moved_type(node: Node) -> Fact | None:
         return None
     sizes: list[Sizes] = []
     for fact in inputs:
-        if fact is None or fact.shape is None or fact.other is not None:
-            return None
-        known = tuple([size for size in fact.shape if isinstance(size, int)])
-        if len(known) != len(fact.shape):
+        known = None if fact is None or fact.other is not None else concrete_shape(fact)
+        if known is None:
             return None
         sizes.append(known)
     dtype = node.dtype(0)
@@ -66,10 +65,9 @@ def moved_type(node: Node) -> Fact | None:
 def _of_schema(operator: Operator) -> tuple[frozenset[int], frozenset[int], frozenset[str]]:
     """Return the data types that the first input and the first result may have, and the attributes."""
     assert operator.schema is not None
-    allowed = {each.type_param_str: each.allowed_type_strs for each in operator.schema.type_constraints}
+    allowed = allowed_dtypes(operator.schema)
     (_, first), (_, result) = operator.formals[0][0], operator.formals[1][0]
-    taken, made = (frozenset(DTYPES_OF_SCHEMAS[text] for text in allowed.get(name, ()) if text in DTYPES_OF_SCHEMAS) for name in (first, result))
-    return taken, made, frozenset(operator.schema.attributes)
+    return allowed.get(first, frozenset()), allowed.get(result, frozenset()), frozenset(operator.schema.attributes)
 
 
 def _parameter(node: Node) -> Sizes | None:
@@ -98,7 +96,7 @@ def _reshape(node: Node, sizes: list[Sizes]) -> Sizes | None:
 
 def _expand(node: Node, sizes: list[Sizes]) -> Sizes | None:
     wanted = _parameter(node)
-    return _broadcast(sizes[0], wanted) if wanted is not None and min(wanted, default=1) > 0 else None
+    return broadcast_sizes(sizes[0], wanted) if wanted is not None and min(wanted, default=1) > 0 else None
 
 
 def _unsqueeze(node: Node, sizes: list[Sizes]) -> Sizes | None:
@@ -142,19 +140,12 @@ def _matmul(node: Node, sizes: list[Sizes]) -> Sizes | None:
     (*batch, rows, inner), (*other, depth, columns) = (each if len(each) > 1 else (-1, -1) for each in sizes)
     if rows < 0 or columns < 0 or inner != depth:
         return None
-    outer = _broadcast(tuple(batch), tuple(other))
+    outer = broadcast_sizes(tuple(batch), tuple(other))
     return None if outer is None else (*outer, rows, columns)
 
 
 def _cast(node: Node, sizes: list[Sizes]) -> Sizes:
     return sizes[0]
-
-
-def _broadcast(a: Sizes, b: Sizes) -> Sizes | None:
-    try:
-        return tuple(np.broadcast_shapes(a, b))
-    except ValueError:
-        return None
 
 
 _INT64: Final = frozenset({int(TensorProto.INT64)})
