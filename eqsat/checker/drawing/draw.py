@@ -161,6 +161,8 @@ class Drawing:
         for position, name in names.items():
             shape = drawn.shape(position)
             wanted = early.asked(given[position])
+            if wanted is not None and isinstance(target, tuple):
+                wanted = _completed(self.random, wanted, prod(int(size) for size in target))
             if wanted is None or (len(wanted) != len(shape) and target is None) or not all(isinstance(size, int) for size in wanted):
                 asked = early.sizes_asked(given[position], len(shape))
                 wanted = tuple(asked.get(axis, size) for axis, size in enumerate(shape))
@@ -370,3 +372,17 @@ def _is_settled(fact: Fact, used: bool) -> bool:
         return False
     sizes = [size for size in fact.shape if isinstance(size, int)]
     return (not used or len(sizes) == len(fact.shape)) and prod(sizes) <= ELEMENT_LIMIT
+
+
+def _completed(random: Random, shape: Asked, elements: int) -> Asked:
+    """The shape with random numbers in place of the sizes that are not asked, if so many elements fit."""
+    missing = [place for place, size in enumerate(shape) if size is None]
+    asked = prod(size for size in shape if isinstance(size, int))
+    if not missing or not 0 < elements <= ELEMENT_LIMIT or not asked or elements % asked:
+        return shape
+    found, rest = list(shape), elements // asked
+    for place in missing[1:]:
+        size = random.choice([size for size in range(1, rest + 1) if rest % size == 0])
+        found[place], rest = size, rest // size
+    found[missing[0]] = rest
+    return tuple(found)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from random import Random
 from typing import Final, TypeAlias
 
@@ -60,6 +61,7 @@ _DECIDING_OF = {
 
 _CODES = {dtype_name(code): code for code in TensorProto.DataType.values() if code}
 _ALL = frozenset(WEIGHTS)
+_CHOICES, _CHANCES = tuple(WEIGHTS), tuple(accumulate(WEIGHTS.values()))
 
 # A holder of one type: a tensor of the graph, a type variable of a node (its place among the
 # steps), or one of the rule (RULE).
@@ -85,19 +87,22 @@ class Dtypes:
         members: dict[Key, list[Key]] = {}
         for key in self._parents:
             members.setdefault(self._find(key), []).append(key)
-        self._groups = [(keys, sorted(self._allowed.get(root, _ALL))) for root, keys in members.items()]
+        self._groups: list[tuple[list[Key], list[int], list[int]]] = []  # with the chances of the types, added up
+        for root, keys in members.items():
+            allowed = sorted(self._allowed.get(root, _ALL))
+            self._groups.append((keys, allowed, list(accumulate(WEIGHTS[code] for code in allowed))))
 
     def draw(self, random: Random) -> dict[Key, int] | None:
         """A type for every tensor and type variable; None if no type satisfies all schemas."""
-        main = random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()), k=6)
+        main = random.choices(_CHOICES, cum_weights=_CHANCES, k=6)
         found: dict[Key, int] = {}
-        for keys, allowed in self._groups:
+        for keys, allowed, chances in self._groups:
             if not allowed:
                 return None
             # Most variables get the same type: completely mixed graphs are rare in models, and few
             # runtimes have kernels for them.
             alike = [code for code in main if code in allowed] if random.random() < 0.75 else []
-            code = alike[0] if alike else random.choices(allowed, [WEIGHTS[code] for code in allowed])[0]
+            code = alike[0] if alike else random.choices(allowed, cum_weights=chances)[0]
             found.update(dict.fromkeys(keys, code))
         return found
 
@@ -106,7 +111,7 @@ class Dtypes:
         among its possible ones, in the order of WEIGHTS (float first), or the last of them.
         """
         found: dict[Key, int] = {}
-        for keys, allowed in self._groups:
+        for keys, allowed, _ in self._groups:
             wanted = [given[key] for key in keys if key in given][:1] or [code for code in WEIGHTS if code in allowed]
             if not wanted:
                 return None

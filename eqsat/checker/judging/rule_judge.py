@@ -71,12 +71,13 @@ def judge(case: Case, label: Label, seed: int, share: int | None = None) -> Verd
 
     Many cases of one rule divide the draws among them: `share`, a number from 0, picks one of
     `SHARES` parts. A part has draws of some of the styles, and every part has special values. If
-    the part decides nothing, all values are drawn.
+    the part decides nothing, another one of other styles may, and after that all values are drawn.
     """
     if share is not None:
-        found = _judged(case, label, seed, share % SHARES)
-        if found.outcome in (Outcome.EQUAL, Outcome.DIFFERENT):
-            return found
+        for part in (share, share + SHARES // 2):
+            found = _judged(case, label, seed, part % SHARES)
+            if found.outcome in (Outcome.EQUAL, Outcome.DIFFERENT):
+                return found
     return _judged(case, label, seed, None)
 
 

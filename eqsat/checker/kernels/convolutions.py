@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 
@@ -101,11 +102,14 @@ def convolve(call: Call, x: Array, w: Array, bias: Array | None) -> Array:
     under = under.reshape(batch, group, channels // group, *places.counts, *kernel)
     under = under.transpose(2, *range(3 + rank, 3 + 2 * rank), 0, 1, *range(3, 3 + rank))
     filters = w.reshape(group, w.shape[0] // group, channels // group, *kernel).transpose(2, *range(3, 3 + rank), 0, 1)
-    terms = under[(*(slice(None),) * (rank + 3), None)] * filters[(*(slice(None),) * (rank + 1), None, ..., *(None,) * rank)]
-    terms = terms.reshape(-1, *terms.shape[rank + 1 :]) if terms.size else np.zeros((0, *terms.shape[rank + 1 :]), terms.dtype)
+    sums = (batch, group, w.shape[0] // group, *places.counts)
+    biased = bias is not None
+    # The bias is the first term. The products go where `total` reads them, in its order.
+    terms = np.empty((biased + prod(filters.shape[: rank + 1]), *sums), x.dtype)
     if bias is not None:
-        start = bias.reshape(1, 1, group, -1, *(1,) * rank)
-        terms = np.concatenate([np.broadcast_to(start, (1, *terms.shape[1:])), terms])
+        terms[0] = bias.reshape(1, group, -1, *(1,) * rank)
+    products = terms[biased:].reshape(*filters.shape[: rank + 1], *sums)
+    np.multiply(under[(*(slice(None),) * (rank + 3), None)], filters[(*(slice(None),) * (rank + 1), None, ..., *(None,) * rank)], out=products)
     return total(terms).reshape(batch, w.shape[0], *places.counts)
 
 

@@ -26,7 +26,9 @@ def matmul(a: Array, b: Array) -> Array:
         raise Illegal(f"MatMul of {list(a.shape)} and {list(b.shape)}")
     rank = max(left.ndim, right.ndim)
     left, right = (x.reshape((1,) * (rank - x.ndim) + x.shape) for x in (left, right))
-    result = total(np.asarray(np.moveaxis(left, -1, 0)[..., None] * np.moveaxis(right, -2, 0)[..., None, :]))
+    columns, rows = left.transpose(rank - 1, *range(rank - 1)), right.transpose(rank - 2, *range(rank - 2), rank - 1)
+    # In the order of rows, `total` need not copy the terms.
+    result = total(np.multiply(columns[..., None], rows[..., None, :], order="C"))
     result = result[..., 0, :] if a.ndim == 1 else result
     return result[..., 0] if b.ndim == 1 else result
 

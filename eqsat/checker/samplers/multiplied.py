@@ -91,7 +91,8 @@ def sample_gemm(node: DrawnNode) -> None:
         else:
             node.fit(0, (j, m) if turned[0] else (m, j))
     if node.present(2) and not (node.chance(0.3) and joined((node.shape(2), (m, n))) == (m, n)):
-        node.fit(2, narrowed(node, (m, n)))
+        row = len(node.shape(2)) == 1 and node.chance(0.5)
+        node.fit(2, (n,) if row else narrowed(node, (m, n)))
 
 
 def sample_fused_matmul(node: DrawnNode) -> None:
