@@ -32,9 +32,11 @@ BEGUN = {
     "slices-split-four": 400,  # a chain of bounds, whose ends are known before the numbers between
     "slices-split-three": 130,
     "attention-rows-apart": 60,  # a list of sizes that another tensor has bound
+    "attention-rows-together": 45,  # some sizes of the input of a Reshape whose result is known
     "attention-where": 60,
     "conv-sum-more": 60,
     "conv-concat-groups": 250,
+    "gathernd-whole": 150,  # axes, by their own number
 }
 
 RULES = {resolved.rule.name: resolved for resolved in whole_library().rules}
