@@ -153,16 +153,17 @@ class Drawing:
         if all(one.sizes.isdisjoint(given.values()) for one in bindings.pending):
             return
         target = drawn.chosen.get("shape") if step.operator.name == "Reshape" else None
-        early = bindings.copy() if isinstance(target, tuple) or len(names) > 1 else bindings
-        if isinstance(target, tuple):
+        made = tuple([int(size) for size in target]) if isinstance(target, tuple) else None
+        early = bindings.copy() if made is not None or len(names) > 1 else bindings
+        if made is not None:
             # The known shape of the result binds names in what is asked of the input.
-            early.settle(self._named({step.outputs[0]: Fact(self.dtypes[step.outputs[0]], tuple(int(size) for size in target))}))
+            early.settle(self._named({step.outputs[0]: Fact(self.dtypes[step.outputs[0]], made)}))
         last = max(names)
         for position, name in names.items():
             shape = drawn.shape(position)
             wanted = early.asked(given[position])
-            if wanted is not None and isinstance(target, tuple):
-                wanted = _completed(self.random, wanted, prod(int(size) for size in target))
+            if wanted is not None and made is not None:
+                wanted = _completed(self.random, wanted, prod(made))
             if wanted is None or (len(wanted) != len(shape) and target is None) or not all(isinstance(size, int) for size in wanted):
                 asked = early.sizes_asked(given[position], len(shape))
                 wanted = tuple(asked.get(axis, size) for axis, size in enumerate(shape))
