@@ -87,7 +87,7 @@ class Operator:
 
     # Purity is not compared: an impure node's terms have an identity of their own in the signature.
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Operator) and self.key == other.key and self.opset == other.opset
+        return self is other or (isinstance(other, Operator) and self.key == other.key and self.opset == other.opset)
 
     # A schema cannot be pickled; the receiver finds its own.
     def __reduce__(self) -> tuple[Callable[..., Operator | None], tuple[str, str, int] | tuple[str, str]]:
@@ -95,21 +95,21 @@ class Operator:
             return contributed_operator, (self.domain, self.name)
         return find_operator, (self.domain, self.name, self.opset)
 
-    @property
+    @functools.cached_property
     def key(self) -> tuple[str, str, int]:
         return (self.domain, self.name, self.version)
 
-    @property
+    @functools.cached_property
     def standard(self) -> bool:
         """Tell whether this is an operator of the ONNX standard (the default domain)."""
         return self.domain == "" and self.schema is not None
 
-    @property
+    @functools.cached_property
     def contributed(self) -> bool:
         """Tell whether this is an operator of a runtime's own domain, as rules know it."""
         return self.schema is not None and self.domain not in STANDARD_DOMAINS
 
-    @property
+    @functools.cached_property
     def ruled(self) -> bool:
         """Tell whether rules and the tables of operators, which go by name, may know it."""
         return self.standard or self.contributed
@@ -125,7 +125,7 @@ class Operator:
     def __str__(self) -> str:
         return f"{self.full_name}-{self.version}" if self.version else self.full_name
 
-    @property
+    @functools.cached_property
     def full_name(self) -> str:
         """The name with its domain, as `full_name` writes it."""
         return full_name(self.domain, self.name)
@@ -212,7 +212,7 @@ def _defaults(key: Operator) -> dict[str, AttributeValue]:
         return {}
     return {
         name: attribute_value(attribute.default_value)
-        for name, attribute in key.schema.attributes.items()
+        for name, attribute in sorted(key.schema.attributes.items())
         if attribute.default_value.type != onnx.AttributeProto.UNDEFINED
     }
 
@@ -224,7 +224,10 @@ def read_attributes(operator: Operator, attributes: Iterable[onnx.AttributeProto
 
 def with_defaults(operator: Operator, attributes: Attributes) -> dict[str, AttributeValue]:
     """Return attributes ordered by name, with the defaults of omitted ones."""
-    return dict(sorted({**_defaults(operator), **attributes}.items()))
+    defaults = _defaults(operator)
+    found = {**defaults, **attributes}
+    # The defaults are in order, and another value does not move a name.
+    return found if len(found) == len(defaults) else dict(sorted(found.items()))
 
 
 def to_attribute(operator: Operator, name: str, value: AttributeValue | str | tuple[str, ...]) -> AttributeProto:

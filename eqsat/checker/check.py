@@ -140,6 +140,8 @@ class _Direction:
         self.rates = (_Rate(), _Rate())  # of the instances whose sizes are numbers, and of those that have names
         self.refusals: Counter[Refusal] = Counter()
         self.smallest: Counterexample | None = None
+        # Instances whose named sizes refused the rule, now with numbers. They need no draw of their own.
+        self.numbered: list[Instance] = []
         self.idle_tests: dict[int, str] = {}  # the test lines that do not fire, each with the reason
         self.illegal_test: str | None = None
 
@@ -159,7 +161,8 @@ class _Direction:
         source = chain(tests, draw(self.resolved, self.seed, self._named))
         size = max(len(tests), min(_BATCH if self.enough > 1 else _SMALL_BATCH, max(min(_LEAST, 4 * self.number), self.number)))
         while self.fired < self.number and self.refuted < self.enough and self.drawn < _TRIES * self.number:
-            batch = list(islice(source, size))
+            batch, self.numbered = self.numbered[:size], self.numbered[size:]
+            batch += islice(source, size - len(batch))
             if not batch:
                 return
             first = not self.drawn
@@ -203,6 +206,8 @@ class _Direction:
             tried = self.rates[instance.symbolic is not None]
             tried.drawn += 1
             tried.fired += place in fired
+            if instance.symbolic is not None and place not in fired:
+                self.numbered.append(replace(instance, symbolic=None, sizes={}))
         for number, trial in enumerate(trials.fired):
             if self.refuted == self.enough:
                 break

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
@@ -98,7 +99,7 @@ def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodePr
     for position, key in placed.parameters.items():
         fact = parameter(placed.settings[key])
         name = f"{key}_{index}"
-        initializers.append(helper.make_tensor(name, fact.dtype, _sizes(fact), [element for element in fact.ints or () if isinstance(element, int)]))
+        initializers.append(numpy_helper.from_array(np.array(fact.ints, np.int64).reshape(_sizes(fact)), name))
         inputs[position] = name
     while inputs and not inputs[-1]:
         inputs.pop()

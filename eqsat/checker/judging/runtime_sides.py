@@ -6,8 +6,8 @@ order of its own, which may depend on sizes and on an element's position. An `ex
 equal bits there, too.
 
 A runtime decides nothing if it does not take a side, fails on the values, or returns other sizes or
-integers than ONNX defines. Results of integers alone have one right value, so our own kernels
-compute them.
+integers than ONNX defines. Results of integers alone have one right value, and so have elements that
+only move, which nothing rounds; our own kernels compute these.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from onnx import helper
 
 from eqsat.checker.judging.differences import unequal_bits
 from eqsat.checker.judging.verdict import Case
+from eqsat.checker.kernels import moves
 from eqsat.checker.kernels.call import Array, is_float
 from eqsat.checker.kernels.evaluate import Feeds, Program
 from eqsat.facts.fact import INTEGERS
@@ -50,7 +51,8 @@ class Runtimes:
         self._sessions: list[Session] = []
         self._inputs: frozenset[str] = frozenset()
         types = {**left.types, **right.types}
-        if set(types.values()) <= INTEGERS or _divides_integers((case.left, case.right), types):
+        sides = (case.left, case.right)
+        if set(types.values()) <= INTEGERS or _moves_alone(sides) or _divides_integers(sides, types):
             return
         model = _both(case)
         self._inputs = frozenset(info.name for info in model.graph.input)
@@ -76,6 +78,10 @@ class Runtimes:
                     unequal = unequal_bits(ours, theirs)
                     if unequal.any():
                         yield Parted(session.engine, place, ours, theirs, unequal)
+
+
+def _moves_alone(sides: Sequence[onnx.ModelProto]) -> bool:
+    return all(node.op_type in moves.KERNELS and not node.domain for side in sides for node in side.graph.node)
 
 
 def _divides_integers(sides: Sequence[onnx.ModelProto], types: dict[str, int]) -> bool:

@@ -26,13 +26,12 @@ from eqsat.facts.fact import own_name
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
 from eqsat.model.imports import import_domains
-from eqsat.model.read import normalize
-from eqsat.model.tensors import ContentIndex, from_array
-from eqsat.operators import to_attributes
+from eqsat.model.model import Constant, Graph, Node
+from eqsat.model.tensors import ContentIndex, from_array, read_tensor
+from eqsat.operators import find_operator, to_attributes
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.reading import buildable, reached, term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import CONSTANT, INPUT, LITERAL, PROJECTION, Literal, Term, Terms
-from eqsat.traits import NEWEST
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,10 @@ def try_rule(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
 
     An instance that matches in several ways has several right sides.
     """
-    batch = _batch(instances)
-    model = normalize(batch, None, None)
     terms = Terms(frozenset(DOMAINS))
     arbitrary = frozenset(_renamed(number, name) for number, instance in enumerate(instances) for name in instance.free)
     outer = Outer(main=True, arbitrary=arbitrary)
-    encoding = encode(model.graph, terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, _no_bodies)
+    encoding = encode(_batch(instances), terms, Derivation(terms), ContentIndex(), outer, lambda names: {}, _no_bodies)
     egraph, record = saturate(encoding, Limits(), RuleSet((compiled,), trial=True))
     by_roots: dict[tuple[int, ...], list[int]] = {}
     for number, instance in enumerate(instances):
@@ -93,36 +90,37 @@ def _renamed(number: int, name: str) -> str:
     return f"{number}.{name}" if name else ""
 
 
-def _batch(instances: Sequence[Instance]) -> onnx.ModelProto:
+def _batch(instances: Sequence[Instance]) -> Graph:
     """All instances side by side in one graph, with separate names and sizes; arbitrary constants
     are inputs.
+
+    The graph is in normal form as it is: drawn nodes are sorted and legal, and none of them is a
+    `Constant`. So it needs no reading.
     """
-    graph = onnx.GraphProto(name="instances")
+    result = Graph(onnx.GraphProto(), (), (), {}, [])
+    declared = result.proto.input
     for number, instance in enumerate(instances):
-        source = (instance.symbolic or instance.model).graph
-        for info in source.input:
-            copy = graph.input.add()
+        model = instance.symbolic or instance.model
+        for info in model.graph.input:
+            copy = declared.add()
             copy.CopyFrom(info)
             copy.name = _renamed(number, info.name)
             for dim in copy.type.tensor_type.shape.dim:
                 if dim.dim_param:
                     dim.dim_param = _renamed(number, dim.dim_param)
-        for tensor in source.initializer:
+        for tensor in model.graph.initializer:
+            name = _renamed(number, tensor.name)
             if tensor.name in instance.free:
-                graph.input.append(helper.make_tensor_value_info(_renamed(number, tensor.name), tensor.data_type, list(tensor.dims)))
+                declared.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
             else:
-                copy = graph.initializer.add()
-                copy.CopyFrom(tensor)
-                copy.name = _renamed(number, tensor.name)
-        for node in source.node:
-            copy = graph.node.add()
-            copy.CopyFrom(node)
-            copy.input[:] = [_renamed(number, name) for name in node.input]
-            copy.output[:] = [_renamed(number, name) for name in node.output]
-        graph.output.extend(onnx.ValueInfoProto(name=_renamed(number, info.name)) for info in source.output)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", NEWEST)], ir_version=10)
-    import_domains(model)
-    return model
+                result.constants[name] = Constant(read_tensor(tensor, None))
+        opsets = {entry.domain: entry.version for entry in model.opset_import}
+        for node in model.graph.node:
+            inputs, outputs = (tuple([_renamed(number, name) for name in names]) for names in (node.input, node.output))
+            result.nodes.append(Node(find_operator(node.domain, node.op_type, opsets[node.domain]), node, inputs, outputs))
+        result.outputs += tuple([_renamed(number, info.name) for info in model.graph.output])
+    result.inputs = tuple([info.name for info in declared])
+    return result
 
 
 def _sizes(instance: Instance, number: int) -> dict[str, int]:

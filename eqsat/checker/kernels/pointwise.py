@@ -9,6 +9,7 @@ else without a defined value.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from collections.abc import Callable
@@ -24,9 +25,21 @@ from eqsat.checker.kernels.sums import largest, maximum, minimum, smallest
 Scalar = Callable[[float], float]
 
 
+_BARE: dict[Scalar, Scalar] = {}  # by guarded function, the one inside
+
+
 def elementwise(function: Scalar, x: Array) -> Array:
     """A function of one double, applied to each element and rounded to the elements' type."""
-    return np.asarray(np.frompyfunc(function, 1, 1)(x.astype(np.float64)), np.float64).astype(x.dtype)
+    values = x.astype(np.float64)
+    if function in _BARE:
+        # Few arrays have an element for which Python raises.
+        with contextlib.suppress(ValueError, OverflowError):
+            return _each(_BARE[function], values).astype(x.dtype)
+    return _each(function, values).astype(x.dtype)
+
+
+def _each(function: Scalar, values: Array) -> Array:
+    return np.asarray(np.frompyfunc(function, 1, 1)(values), np.float64)
 
 
 def _guarded(function: Scalar, at_error: Scalar) -> Scalar:
@@ -38,6 +51,7 @@ def _guarded(function: Scalar, at_error: Scalar) -> Scalar:
         except (ValueError, OverflowError):
             return at_error(x)
 
+    _BARE[value] = function
     return value
 
 

@@ -7,7 +7,7 @@ runtimes support.
 
 from __future__ import annotations
 
-from eqsat.checker.samplers.drawn_node import DrawnNode, Unfit
+from eqsat.checker.samplers.drawn_node import OBEDIENCE, DrawnNode, Unfit
 from eqsat.checker.samplers.leaf_shapes import draw_size
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
@@ -58,7 +58,13 @@ def sample_attention(node: DrawnNode) -> None:
     If the data has three axes, attributes give the numbers of heads.
     """
     random = node.random
-    if node.open("q_num_heads") and node.open("kv_num_heads") and len(node.inputs) <= 4 and {0, 1, 2} <= node.fresh and node.chance(0.3):
+    if (
+        node.open("q_num_heads")
+        and node.open("kv_num_heads")
+        and len(node.inputs) <= 4
+        and {0, 1, 2} <= node.fresh
+        and node.chance(OBEDIENCE if len(node.shape(0)) == 3 else 0.3)
+    ):
         batch, query_length, length, groups, heads, size = (random.randint(1, 3) for _ in range(6))
         node.chosen["q_num_heads"], node.chosen["kv_num_heads"] = groups * heads, heads
         for position, shape in enumerate(((batch, query_length, groups * heads * size), *((batch, length, heads * size),) * 2)):
