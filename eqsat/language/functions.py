@@ -54,8 +54,10 @@ class Function:
 
     def apply(self, arguments: tuple[Value | None, ...]) -> Value | None:
         """The value for `arguments`, whose number must fit; raises `NoValue` if there is none."""
-        for position, value in enumerate(arguments):
-            wanted = self.parameters[min(position, len(self.parameters) - 1)]
+        sorts = self.parameters
+        if len(arguments) > len(sorts):
+            sorts += sorts[-1:] * (len(arguments) - len(sorts))
+        for value, wanted in zip(arguments, sorts, strict=False):
             if value is not None and wanted is not None and not _fits(value, wanted):
                 raise NoValue(f"{self.name} takes {article(wanted)}, not {described(value)}")
         if None in arguments and not self.takes_unknown:

@@ -132,12 +132,13 @@ def effort(values: Iterable[Value | None]) -> int:
     """The steps of an operation that looks at each item once; a bound on its time, up to a constant
     factor.
     """
-    return sum(map(_effort, values))
+    steps = 0
+    for value in values:
+        steps += _effort(value) if isinstance(value, tuple) else 1
+    return steps
 
 
-def _effort(value: Value | None) -> int:
-    if not isinstance(value, tuple):
-        return 1
+def _effort(value: List | Poly) -> int:
     if isinstance(value, Poly):
         return _POLY_EFFORT + len(value)
     total = leaves(value)

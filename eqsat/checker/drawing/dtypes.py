@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
 from random import Random
 from typing import Final, TypeAlias
 
@@ -61,7 +60,14 @@ _DECIDING_OF = {
 
 _CODES = {dtype_name(code): code for code in TensorProto.DataType.values() if code}
 _ALL = frozenset(WEIGHTS)
-_CHOICES, _CHANCES = tuple(WEIGHTS), tuple(accumulate(WEIGHTS.values()))
+
+
+def _as_often(codes: Iterable[int]) -> list[int]:
+    """The types, each as often as its weight says."""
+    return [code for code in codes for _ in range(WEIGHTS[code])]
+
+
+_OFTEN: Final = _as_often(WEIGHTS)
 
 # A holder of one type: a tensor of the graph, a type variable of a node (its place among the
 # steps), or one of the rule (RULE).
@@ -87,22 +93,22 @@ class Dtypes:
         members: dict[Key, list[Key]] = {}
         for key in self._parents:
             members.setdefault(self._find(key), []).append(key)
-        self._groups: list[tuple[list[Key], list[int], list[int]]] = []  # with the chances of the types, added up
+        self._groups: list[tuple[list[Key], list[int], list[int]]] = []  # with the types, once and as often as they are drawn
         for root, keys in members.items():
             allowed = sorted(self._allowed.get(root, _ALL))
-            self._groups.append((keys, allowed, list(accumulate(WEIGHTS[code] for code in allowed))))
+            self._groups.append((keys, allowed, _as_often(allowed)))
 
     def draw(self, random: Random) -> dict[Key, int] | None:
         """A type for every tensor and type variable; None if no type satisfies all schemas."""
-        main = random.choices(_CHOICES, cum_weights=_CHANCES, k=6)
+        main = [_OFTEN[int(random.random() * len(_OFTEN))] for _ in range(6)]
         found: dict[Key, int] = {}
-        for keys, allowed, chances in self._groups:
+        for keys, allowed, often in self._groups:
             if not allowed:
                 return None
             # Most variables get the same type: completely mixed graphs are rare in models, and few
             # runtimes have kernels for them.
             alike = [code for code in main if code in allowed] if random.random() < 0.75 else []
-            code = alike[0] if alike else random.choices(allowed, cum_weights=chances)[0]
+            code = alike[0] if alike else often[int(random.random() * len(often))]
             found.update(dict.fromkeys(keys, code))
         return found
 

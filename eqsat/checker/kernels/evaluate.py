@@ -12,7 +12,7 @@ onnx.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NamedTuple, TypeAlias
@@ -61,6 +61,7 @@ class Step(NamedTuple):
     kernel: Kernel | None
     rounds: bool
     exact: bool  # whether short results on short operands are exact
+    vanishes: bool  # whether its results may show an underflow
     ordered: bool  # whether it orders elements
 
 
@@ -76,6 +77,14 @@ class Run:
     infinite: bool = False  # finite floats gave an infinity
     empty: bool = False  # some tensor has no elements
     vanished: bool = False  # some float may have underflowed
+
+    def note_step(self, step: Step, inputs: Sequence[Array | None], results: Sequence[Array]) -> None:
+        """Notes the inputs and results of one step of a run with reals."""
+        self.exact = self.exact and step.exact
+        if step.vanishes and not self.vanished:
+            self.vanished = reference.vanishes(step.operator.name, inputs, results, self.infinite)
+        if not self.infinite:
+            self.infinite = any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs))
 
     def note(self, values: Iterable[Array]) -> None:
         """Notes all values of a run with reals."""
@@ -105,7 +114,7 @@ class Program:
         graph = (_typed(model) if types is None else model).graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
-        for value in (*graph.input, *graph.value_info, *graph.output):
+        for value in (*graph.input, *graph.value_info, *graph.output) if types is None else ():
             self.types.setdefault(value.name, value.type.tensor_type.elem_type)
         self.types |= types or {}
         self.inputs: dict[str, Input] = {
@@ -115,6 +124,7 @@ class Program:
         }
         self.outputs: list[str] = [value.name for value in graph.output]
         imports = {entry.domain: entry.version for entry in model.opset_import}
+        self._reals: dict[str, Array] = {}  # the constants in double precision
         self._steps: list[Step] = []
         for node in graph.node:
             step = self._step(node, imports)
@@ -143,6 +153,7 @@ class Program:
             reference.KERNELS.get(operator.name) if operator.ruled else None,
             reference.rounds(operator.name, attributes),
             reference.exact_where_short(operator.name, attributes),
+            reference.may_vanish(operator.name),
             operator.name in reference.ORDERED,
         )
 
@@ -164,54 +175,72 @@ class Program:
         node.
         """
         run = Run([])
-        values: dict[str, Array] = {}
-        for name in (*self.inputs, *self.constants):
-            array = feeds[name] if name in feeds else self.constants[name]
-            if noise is not None and name not in feeds:
-                array = noise.constant(array)
-            values[name] = array if mode is Mode.BITS else _as_real(array)
+        values = self._given(feeds, mode, noise)
         with np.errstate(all="ignore"):
             for step in self._steps:
-                values.update(zip(step.outputs, self._results(step, values, mode, noise, run), strict=False))
+                inputs = [values[name] if name else None for name in step.inputs]
+                if step.ordered and mode is Mode.REAL and any(x is not None and is_float(x) and some(np.isnan(x)) for x in inputs):
+                    raise Illegal(f"{step.operator.name} of a NaN, which has no place in any order")
+                if noise is not None:
+                    results = _disturbed(step, inputs, mode, noise)
+                else:
+                    results = _computed(step, step.attributes, inputs, mode)
+                    if mode is Mode.REAL:
+                        run.note_step(step, inputs, results)
+                for name, result in zip(step.outputs, results, strict=False):
+                    values[name] = result
             if mode is Mode.REAL and noise is None:
                 run.note(values.values())
         run.outputs = [values[name] for name in self.outputs]
         return run
 
-    def _results(self, step: Step, values: Mapping[str, Array], mode: Mode, noise: Noise | None, run: Run) -> list[Array]:
-        inputs = [values[name] if name else None for name in step.inputs]
-        if step.ordered and mode is Mode.REAL and any(x is not None and is_float(x) and some(np.isnan(x)) for x in inputs):
-            raise Illegal(f"{step.operator.name} of a NaN, which has no place in any order")
-        attributes = step.attributes
-        if noise is not None and step.rounds:
-            settings = reference.SETTINGS.get(step.operator.name, ())
-            inputs = [x if x is None or position in settings else noise.rounding(x) for position, x in enumerate(inputs)]
-        if noise is not None and step.kernel is not None:
-            attributes = noise.attributes(attributes)
-        call = Call(step.operator, attributes, tuple(inputs), step.dtypes, step.results)
-        results = self._computed(call, step, mode)
-        if mode is Mode.BITS:
-            # A normalization returns its statistics in the type in which it computed them.
-            results = [x if kind is None or x.dtype == kind else x.astype(kind) for x, kind in zip(results, step.kinds, strict=False)]
+    def _given(self, feeds: Feeds, mode: Mode, noise: Noise | None) -> dict[str, Array]:
+        """The values of inputs and constants by name."""
+        if noise is not None:
+            values = {name: noise.constant(array) for name, array in self.constants.items() if name not in feeds}
+        elif mode is Mode.BITS:
+            values = self.constants.copy()
         else:
-            results = [_as_real(x) for x in results]
-            if noise is None:
-                run.exact = run.exact and step.exact
-                run.vanished = run.vanished or reference.vanishes(step.operator.name, inputs, results, run.infinite)
-                run.infinite = run.infinite or (any(map(_is_infinite, results)) and not any(map(_is_infinite, inputs)))
-        return [noise.rounding(x) for x in results] if noise is not None and step.rounds else results
+            if not self._reals:
+                self._reals = {name: _as_real(array) for name, array in self.constants.items()}
+            values = self._reals.copy()
+        for name, array in feeds.items():
+            if name in self.inputs or name in self.constants:
+                values[name] = array
+        return values if mode is Mode.BITS else {name: _as_real(array) for name, array in values.items()}
 
-    @staticmethod
-    def _computed(call: Call, step: Step, mode: Mode) -> list[Array]:
-        if step.kernel is not None:
-            try:
-                return [np.asarray(x) for x in step.kernel(call)]
-            except Unsupported:
-                pass  # a runtime may have this form of the operator
-            # numpy raises these for shapes that do not fit.
-            except (ValueError, IndexError) as error:
-                raise Illegal(str(error)) from None
-        return foreign.compute(call if mode is Mode.BITS else _in_double(call))
+
+def _computed(step: Step, attributes: Attributes, inputs: Sequence[Array | None], mode: Mode) -> list[Array]:
+    """The results of a step with these attributes."""
+    call = Call(step.operator, attributes, tuple(inputs), step.dtypes, step.results)
+    results = _by_engine(call, step, mode)
+    if mode is Mode.REAL:
+        return [_as_real(x) for x in results]
+    # A normalization returns its statistics in the type in which it computed them.
+    return [x if kind is None or x.dtype == kind else x.astype(kind) for x, kind in zip(results, step.kinds, strict=False)]
+
+
+def _disturbed(step: Step, inputs: Sequence[Array | None], mode: Mode, noise: Noise) -> list[Array]:
+    """The results of a step under a disturbance."""
+    attributes = step.attributes if step.kernel is None else noise.attributes(step.attributes)
+    if not step.rounds:
+        return _computed(step, attributes, inputs, mode)
+    settings = reference.SETTINGS.get(step.operator.name, ())
+    moved = [x if x is None or position in settings else noise.rounding(x) for position, x in enumerate(inputs)]
+    return [noise.rounding(x) for x in _computed(step, attributes, moved, mode)]
+
+
+def _by_engine(call: Call, step: Step, mode: Mode) -> list[Array]:
+    """The results of the first engine that supports a step."""
+    if step.kernel is not None:
+        try:
+            return [np.asarray(x) for x in step.kernel(call)]
+        except Unsupported:
+            pass  # a runtime may have this form of the operator
+        # numpy raises these for shapes that do not fit.
+        except (ValueError, IndexError) as error:
+            raise Illegal(str(error)) from None
+    return foreign.compute(call if mode is Mode.BITS else _in_double(call))
 
 
 def _is_infinite(x: Array | None) -> bool:

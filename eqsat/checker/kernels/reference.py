@@ -88,6 +88,11 @@ def exact_where_short(name: str, attributes: Attributes) -> bool:
     return name in _ARITHMETIC or not rounds(name, attributes)
 
 
+def may_vanish(name: str) -> bool:
+    """Whether `vanishes` may hold for some results of an operator."""
+    return name in _PRODUCTS or name in _NEVER_ZERO or name in _ZERO_OF_ZEROS
+
+
 def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array], overflowed: bool = False) -> bool:
     """Whether the operator, on reals, may have met a number so small that it lost digits, or became
     0. If finite numbers `overflowed` before, an infinity may stand for a large number, and what is 0
@@ -96,7 +101,7 @@ def vanishes(name: str, inputs: Iterable[Array | None], results: Iterable[Array]
     if name in _PRODUCTS:
         floats = [np.abs(x) for x in inputs if x is not None and is_float(x)]
         return any(bool(np.minimum(x[x > 0], 1).prod() < _TINY) for x in floats)
-    if name not in _NEVER_ZERO and name not in _ZERO_OF_ZEROS:
+    if not may_vanish(name):
         return False
     # A NaN is not tiny: the comparison is false for it, where its negation would be true.
     tiny = [np.abs(x) < _TINY for x in results]

@@ -18,6 +18,7 @@ from onnx import defs
 
 from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Fact
+from eqsat.facts.node import Shape
 from eqsat.frozen import frozen, mutable
 from eqsat.operators import Operator, attribute_default
 
@@ -86,7 +87,7 @@ class DrawnNode:
         """The shape of an input that is there."""
         fact = self.inputs[position]
         assert fact is not None and fact.shape is not None
-        return tuple([size for size in fact.shape if isinstance(size, int)])
+        return _numbers(fact.shape)
 
     def fit(self, position: int, shape: Sequence[int]) -> None:
         """Gives an input a shape; `Unfit` if it is not new and has another shape, unless a test
@@ -220,6 +221,11 @@ class DrawnNode:
         if not isinstance(value, tuple) or len(value) != len(items):
             raise Unfit
         return tuple(int(drawn) if item is None else item for item, drawn in zip(items, value, strict=True))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _numbers(shape: Shape) -> Sizes:
+    return tuple([size for size in shape if isinstance(size, int)])
 
 
 @functools.cache

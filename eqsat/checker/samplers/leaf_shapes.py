@@ -8,7 +8,6 @@ broadcast. They are suggestions; the samplers see whether an operator accepts th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import accumulate
 from random import Random
 from typing import Final, TypeAlias
 
@@ -19,15 +18,15 @@ RANK_LIMIT: Final = 8
 
 _DEEP: Final = 5  # additional axes, more than an author thinks of
 
-_SIZES: Final = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12)
-_WEIGHTS: Final = tuple(accumulate((2, 10, 20, 20, 18, 10, 10, 5, 5, 2, 1)))
+_WEIGHTS: Final = {0: 2, 1: 10, 2: 20, 3: 20, 4: 18, 5: 10, 6: 10, 7: 5, 8: 5, 9: 2, 12: 1}
+_SIZES: Final = tuple([size for size, weight in _WEIGHTS.items() for _ in range(weight)])
 _RANKS: Final = (0, 1, 2, 2, 3, 3, 4)
 _EMPTY: Final = 0.2  # share of the draws with an axis of size 0 if the rule may reduce an axis
 
 
 def draw_size(random: Random, least: int = 0) -> int:
     """A small size, seldom 0, not below `least`."""
-    return max(least, random.choices(_SIZES, cum_weights=_WEIGHTS)[0])
+    return max(least, _SIZES[int(random.random() * len(_SIZES))])
 
 
 def first_shape(random: Random) -> Sizes:
