@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -39,6 +39,19 @@ class EGraph:
         return (self.terms, self.facts, self.class_of) != (other.terms, other.facts, other.class_of)
 
 
+def _numbered(number: Iterator[int]) -> Callable[[Any], int]:
+    """Returns the function that gives each value of egglog the next number when it first sees it."""
+    known: dict[Any, int] = {}
+
+    def of(value: Any) -> int:
+        found = known.get(value)
+        if found is None:
+            found = known[value] = next(number)
+        return found
+
+    return of
+
+
 def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> EGraph:
     """Reads the e-graph from egglog.
 
@@ -46,51 +59,35 @@ def read_egraph(engine: Engine, program: Program, trials: Mapping[int, int]) -> 
     """
     encoding, opaque = program.encoding, program.opaque
     functions = engine.tables()
-    values: dict[Any, int] = {}
-    lists: dict[Any, int] = {}
     number = itertools.count()
+    class_of, list_of = _numbered(number), _numbered(number)
+    readers: dict[str, Callable[[Any], int]] = {"T": class_of, "L": list_of, "i64": engine.integer, "PyObject": engine.number}
 
-    def classes(sort: str) -> dict[Any, int]:
-        return values if sort == "T" else lists
-
-    def class_of(sort: str, value: Any) -> int:
-        known = classes(sort)
-        found = known.get(value)
-        if found is None:
-            found = known[value] = next(number)
-        return found
-
-    def integer(sort: str, value: Any) -> int:
-        return engine.integer(value) if sort == "i64" else engine.number(value)
-
-    found = [(engine.integer(row.inputs[0]), "T", row.output) for row in functions["Ref"].rows]
-    found += [(engine.integer(row.inputs[0]), "L", row.output) for row in functions["RefList"].rows]
+    found = [(engine.integer(row.inputs[0]), class_of, row.output) for row in functions["Ref"].rows]
+    found += [(engine.integer(row.inputs[0]), list_of, row.output) for row in functions["RefList"].rows]
     # Classes follow the order of the encoding, whatever the order of the tables.
-    references = {reference: class_of(sort, value) for reference, sort, value in sorted(found, key=lambda item: item[0])}
+    references = {reference: read(value) for reference, read, value in sorted(found, key=lambda item: item[0])}
     heads = HEADS | {name: head for head, name in program.constructors.items()}
     terms: list[Term] = []
     for row in functions["Opaque"].rows:
         shared, attributes = opaque.get(engine.integer(row.inputs[0]))
-        terms.append(Term(shared, attributes, (class_of("L", row.inputs[1]),), class_of("T", row.output)))
+        terms.append(Term(shared, attributes, (list_of(row.inputs[1]),), class_of(row.output)))
     for name, head in heads.items():
         function = functions[name]
-        sorts = function.input_sorts
+        children = [(place, readers[sort]) for place, sort in enumerate(function.input_sorts) if sort in ("T", "L")]
+        data = [(place, readers[sort]) for place, sort in enumerate(function.input_sorts) if sort not in ("T", "L")]
+        output = readers[function.output_sort]
         for row in function.rows:
-            data: list[int] = []
-            children: list[int] = []
-            for sort, value in zip(sorts, row.inputs, strict=True):
-                if sort in ("T", "L"):
-                    children.append(class_of(sort, value))
-                else:
-                    data.append(integer(sort, value))
-            terms.append(Term(head, tuple(data), tuple(children), class_of(function.output_sort, row.output)))
-    facts = {class_of("T", row.inputs[0]): engine.number(row.output) for row in functions["fact"].rows}
-    facts |= {class_of("L", row.inputs[0]): engine.number(row.output) for row in functions["facts"].rows}
+            inputs = row.inputs
+            attributes, operands = tuple([read(inputs[place]) for place, read in data]), tuple([read(inputs[place]) for place, read in children])
+            terms.append(Term(head, attributes, operands, output(row.output)))
+    facts = {class_of(row.inputs[0]): engine.number(row.output) for row in functions["fact"].rows}
+    facts |= {list_of(row.inputs[0]): engine.number(row.output) for row in functions["facts"].rows}
     tried: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = []
     for rule, roots in trials.items():
         for row in functions[trial_name(rule)].rows:
-            classes_of = [class_of("T", value) for value in row.inputs]
-            tried.append((rule, tuple(classes_of[:roots]), tuple(classes_of[roots:])))
+            both = tuple(map(class_of, row.inputs))
+            tried.append((rule, both[:roots], both[roots:]))
     total = next(number)
     return EGraph(
         terms,
