@@ -17,9 +17,16 @@ from eqsat.facts.node import Node
 _FEW = 8
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def known_range(fact: Fact) -> Range | None:
     """Return the range of a value, as far as its fact tells; None if its elements are no numbers."""
+    if fact.range is None and fact.ints is None and fact.uniform is None and fact.floats is None:
+        return everything(fact.dtype) if fact.dtype else None
+    return _told(fact)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _told(fact: Fact) -> Range | None:
+    """Return the range of a value whose fact tells more than its data type."""
     whole = everything(fact.dtype) if fact.dtype else None
     if whole is None:
         return None

@@ -6,6 +6,7 @@ inference accepts, and in some draws the same graph with named sizes.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -20,6 +21,7 @@ from eqsat.checker.drawing.elements import draw_elements
 from eqsat.checker.drawing.placed import Placed, parameter
 from eqsat.checker.samplers.leaf_shapes import Sizes
 from eqsat.facts.fact import Fact, to_type
+from eqsat.facts.node import Shape
 from eqsat.language.values import Value
 from eqsat.model.imports import import_domains
 from eqsat.operators import to_attribute
@@ -88,10 +90,15 @@ def _sizes(fact: Fact) -> Sizes:
 
 def _info(name: str, fact: Fact) -> onnx.ValueInfoProto:
     info = onnx.ValueInfoProto(name=name)
-    type_ = to_type(Fact(fact.dtype, fact.shape))
-    assert type_ is not None
-    info.type.CopyFrom(type_)
+    info.type.CopyFrom(_type(fact.dtype, fact.shape))
     return info
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _type(dtype: int, shape: Shape | None) -> onnx.TypeProto:
+    found = to_type(Fact(dtype, shape))
+    assert found is not None
+    return found
 
 
 def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodeProto:
