@@ -44,6 +44,17 @@ def normalize(proto: onnx.ModelProto, folder: Path | None, label: str | None) ->
         raise InputError(f"{label}: {error}" if label else str(error)) from None
 
 
+def as_constant(node: onnx.NodeProto, folder: Path | None) -> Constant | None:
+    """Return the constant that a `Constant` node stands for; None for any other node.
+
+    External data are under `folder`.
+    """
+    if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:
+        return None
+    tensor = constant_value(node.attribute[0], folder)
+    return None if tensor is None else Constant(tensor, node)
+
+
 class _Reader:
     def __init__(self, proto: onnx.ModelProto, folder: Path | None) -> None:
         self.proto = proto
@@ -105,7 +116,7 @@ class _Reader:
         self._check_text((proto.name, proto.doc_string, *inputs, *(info.name for info in proto.output), *(tensor.name for tensor in proto.initializer)), where)
         for node in proto.node:
             self._check_text((node.op_type, node.domain, node.overload, *node.input, *node.output, *(a.name for a in node.attribute)), where)
-            constant = self._constant(node)
+            constant = as_constant(node, folder)
             if constant is not None and node.output[0] in constants:
                 # Exporters repeat constants under one name; ONNX Runtime takes the last one, and so
                 # do we.
@@ -124,12 +135,6 @@ class _Reader:
                 raise InputError(f"{where}: output '{name}' is not defined by anything")
         nodes = _sort([self._node(node, opsets, visible, where) for node in raw], where)
         return Graph(proto, tuple(inputs), tuple(info.name for info in proto.output), constants, nodes, defaults, sparse)
-
-    def _constant(self, node: onnx.NodeProto) -> Constant | None:
-        if node.op_type != "Constant" or normal_domain(node.domain) or len(node.output) != 1 or not node.output[0] or len(node.attribute) != 1:
-            return None
-        tensor = constant_value(node.attribute[0], self.folder)
-        return None if tensor is None else Constant(tensor, node)
 
     @staticmethod
     def _check_text(names: Iterable[str], where: str) -> None:

@@ -4,6 +4,7 @@ same inputs, random attributes, equal within rounding.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import helper, numpy_helper
 
-from eqsat.checker.kernels import foreign, fused
+from eqsat.checker.kernels import foreign, fused, pointwise
 from eqsat.checker.kernels.call import Array, Call, Illegal, Unsupported, is_float
 from eqsat.checker.kernels.reference import KERNELS, exact_where_short, rounds
 from eqsat.checker.kernels.sums import largest, maximum, minimum, product, smallest, total
@@ -199,6 +200,18 @@ def test_zeros_have_an_order():
     assert not np.signbit(maximum(below, zero))
     assert np.signbit(minimum(zero, below))
     assert np.signbit(maximum(below, below))
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_a_scalar_function_has_a_value_where_python_raises(count: int):
+    far = np.array([0.0, -1.0, 1e3, math.inf, -math.inf, math.nan])
+    for function, expected in (
+        ("exp", [1, math.exp(-1), math.inf, math.inf, 0, math.nan]),
+        ("log", [-math.inf, math.nan, math.log(1e3), math.inf, *2 * [math.nan]]),
+    ):
+        with np.errstate(all="ignore"):
+            found = pointwise.elementwise(getattr(pointwise, function), np.tile(far, count))
+        np.testing.assert_array_equal(found, np.tile(np.array(expected), count))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.uint64])

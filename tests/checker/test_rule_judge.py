@@ -14,7 +14,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from eqsat.checker.judging import sides, specials
+from eqsat.checker.judging import runtime_sides, sides, specials
 from eqsat.checker.judging.differences import Difference
 from eqsat.checker.judging.rule_judge import judge
 from eqsat.checker.judging.sides import Sides
@@ -298,6 +298,15 @@ def test_values_without_special_ones_run_only_where_special_ones_tell_the_sides_
     for name in REALS:
         assert judge(RIGHT[name].case, REAL, 0).outcome is Outcome.EQUAL
     assert 0 < len(tried) <= len(runs) < 1.5 * len(tried)
+
+
+def test_runtimes_run_what_may_round_and_no_moves(monkeypatch: pytest.MonkeyPatch):
+    opened = _counted(monkeypatch, runtime_sides, "_both")
+    moved = Rule(EXACT, "float[2,3] x", "float[3,2] o", "o = Transpose(x)", "t = Transpose(x) o = Identity(t)")
+    turned = Rule(EXACT, "float[2,3] x", "float[3,2] o", "n = Neg(x) o = Transpose(n)", "t = Transpose(x) o = Neg(t)")
+    for rule, sessions in ((moved, 0), (turned, 1)):
+        assert judge(rule.case, EXACT, 0).outcome is Outcome.EQUAL
+        assert len(opened) == sessions
 
 
 REALS = [name for name in RIGHT if RIGHT[name].label is REAL]

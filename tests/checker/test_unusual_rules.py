@@ -4,9 +4,15 @@ and what it refuses it gives a reason for.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
+from eqsat.checker import check
 from eqsat.checker.check import IDLE, OK, check_rule
+from eqsat.checker.drawing.writing import Instance
+from eqsat.checker.judging.trial import Trials
+from eqsat.language.compile import Compiled
 from eqsat.language.library import load
 from tests.support.parameters import spread
 
@@ -118,3 +124,26 @@ def test_an_illegal_test_line_is_told_why(text: str) -> None:
     verdict = check_rule(rule, 1, 0)
     assert verdict.status == IDLE
     assert "test line 1 is no legal instance of the left side: " in verdict.reason and ILLEGAL[text] in verdict.reason
+
+
+def test_a_constant_of_the_left_side_is_no_node() -> None:
+    (rule,) = load(["# T\nreal rule one:\n    Neg(Neg(Constant<value_ints = v>())) => Constant<value_ints = v>()\n    test v = [1, 2]\n"]).rules
+    assert check_rule(rule, 1, 0).status == IDLE
+
+
+def test_what_named_sizes_refuse_is_tried_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    (rule,) = load(["# T\nexact rule one:\n    Neg(Abs(x)) => Neg(Abs(Abs(x)))\n    where min([1, ..shape(x)]) > 0, floating(dtype(x))\n"]).rules
+    try_rule, tried, fired = check.try_rule, list[Instance](), list[bool]()
+
+    def noted(compiled: Compiled, instances: Sequence[Instance]) -> Trials:
+        trials = try_rule(compiled, instances)
+        places = {trial.instance for trial in trials.fired}
+        tried.extend(instances)
+        fired.extend(place in places for place in range(len(instances)))
+        return trials
+
+    monkeypatch.setattr(check, "try_rule", noted)
+    assert check_rule(rule, 300, 0, thorough=1).status == OK
+    refused = [one for one, fires in zip(tried, fired, strict=True) if one.symbolic is not None and not fires]
+    again = [one for one, fires in zip(tried, fired, strict=True) if one.symbolic is None and fires and any(one.model is other.model for other in refused)]
+    assert len(refused) > 10 and len(again) >= len(refused) - 10

@@ -27,6 +27,7 @@ from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
 from eqsat.model.imports import import_domains
 from eqsat.model.model import Constant, Graph, Node
+from eqsat.model.read import as_constant
 from eqsat.model.tensors import ContentIndex, from_array, read_tensor
 from eqsat.operators import find_operator, to_attributes
 from eqsat.terms.derivation import Derivation
@@ -94,8 +95,7 @@ def _batch(instances: Sequence[Instance]) -> Graph:
     """All instances side by side in one graph, with separate names and sizes; arbitrary constants
     are inputs.
 
-    The graph is in normal form as it is: drawn nodes are sorted and legal, and none of them is a
-    `Constant`. So it needs no reading.
+    It is in normal form: drawn nodes are sorted and legal, and a `Constant` becomes a constant here.
     """
     result = Graph(onnx.GraphProto(), (), (), {}, [])
     declared = result.proto.input
@@ -117,6 +117,10 @@ def _batch(instances: Sequence[Instance]) -> Graph:
         opsets = {entry.domain: entry.version for entry in model.opset_import}
         for node in model.graph.node:
             inputs, outputs = (tuple([_renamed(number, name) for name in names]) for names in (node.input, node.output))
+            constant = as_constant(node, None)
+            if constant is not None:
+                result.constants[outputs[0]] = constant
+                continue
             result.nodes.append(Node(find_operator(node.domain, node.op_type, opsets[node.domain]), node, inputs, outputs))
         result.outputs += tuple([_renamed(number, info.name) for info in model.graph.output])
     result.inputs = tuple([info.name for info in declared])
