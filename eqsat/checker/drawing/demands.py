@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
+from eqsat.checker.samplers.leaf_shapes import numbers
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import INTEGERS
 from eqsat.facts.node import Node
@@ -39,7 +40,7 @@ def beyond_runtimes(node: Node) -> bool:
 
 
 def _sizes(node: Node, position: int) -> tuple[int, ...]:
-    return tuple(size for size in node.shape(position) or () if isinstance(size, int))
+    return numbers(node.shape(position))
 
 
 def _convolution(weights: int) -> Callable[[Node], bool]:

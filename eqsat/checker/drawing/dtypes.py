@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from onnx import TensorProto
 
 from eqsat.checker.drawing.left_side import Left, Step, judgements
+from eqsat.checker.samplers.weighted import as_often, one_of
 from eqsat.facts.fact import dtype_name
 from eqsat.language.resolved import Resolved
 from eqsat.language.syntax import Name
@@ -60,14 +61,7 @@ _DECIDING_OF = {
 
 _CODES = {dtype_name(code): code for code in TensorProto.DataType.values() if code}
 _ALL = frozenset(WEIGHTS)
-
-
-def _as_often(codes: Iterable[int]) -> list[int]:
-    """The types, each as often as its weight says."""
-    return [code for code in codes for _ in range(WEIGHTS[code])]
-
-
-_OFTEN: Final = _as_often(WEIGHTS)
+_OFTEN: Final = as_often(WEIGHTS)
 
 # A holder of one type: a tensor of the graph, a type variable of a node (its place among the
 # steps), or one of the rule (RULE).
@@ -93,14 +87,14 @@ class Dtypes:
         members: dict[Key, list[Key]] = {}
         for key in self._parents:
             members.setdefault(self._find(key), []).append(key)
-        self._groups: list[tuple[list[Key], list[int], list[int]]] = []  # with the types, once and as often as they are drawn
+        self._groups: list[tuple[list[Key], list[int], tuple[int, ...]]] = []  # with the types, once and as often as they are drawn
         for root, keys in members.items():
             allowed = sorted(self._allowed.get(root, _ALL))
-            self._groups.append((keys, allowed, _as_often(allowed)))
+            self._groups.append((keys, allowed, as_often({code: WEIGHTS[code] for code in allowed})))
 
     def draw(self, random: Random) -> dict[Key, int] | None:
         """A type for every tensor and type variable; None if no type satisfies all schemas."""
-        main = [_OFTEN[int(random.random() * len(_OFTEN))] for _ in range(6)]
+        main = [one_of(random, _OFTEN) for _ in range(6)]
         found: dict[Key, int] = {}
         for keys, allowed, often in self._groups:
             if not allowed:
@@ -108,7 +102,7 @@ class Dtypes:
             # Most variables get the same type: completely mixed graphs are rare in models, and few
             # runtimes have kernels for them.
             alike = [code for code in main if code in allowed] if random.random() < 0.75 else []
-            code = alike[0] if alike else often[int(random.random() * len(often))]
+            code = alike[0] if alike else one_of(random, often)
             found.update(dict.fromkeys(keys, code))
         return found
 

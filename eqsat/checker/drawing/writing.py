@@ -6,7 +6,6 @@ inference accepts, and in some draws the same graph with named sizes.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,9 +18,8 @@ from eqsat.checker.drawing.domains import Domain, domains
 from eqsat.checker.drawing.draw import Drawing
 from eqsat.checker.drawing.elements import draw_elements
 from eqsat.checker.drawing.placed import Placed, parameter
-from eqsat.checker.samplers.leaf_shapes import Sizes
+from eqsat.checker.samplers.leaf_shapes import Sizes, numbers
 from eqsat.facts.fact import Fact, to_type
-from eqsat.facts.node import Shape
 from eqsat.language.values import Value
 from eqsat.model.imports import import_domains
 from eqsat.operators import to_attribute
@@ -70,7 +68,7 @@ def finished(drawing: Drawing, origin: str) -> Instance:
         array, domain = drawing.arrays.get(name), wanted.get(name)
         # Elements are drawn at the first use of a leaf; a later use may restrict them.
         if array is None or (name in free and domain is not None and not domain.holds(array)):
-            array = draw_elements(drawing.generator, fact.dtype, _sizes(fact), domain)
+            array = draw_elements(drawing.generator, fact.dtype, numbers(fact.shape), domain)
         initializers.append(numpy_helper.from_array(array, name))
     nodes = [_node(placed, index, initializers) for index, placed in enumerate(drawing.nodes)]
     outputs = [_info(name, drawing.facts[name]) for name in dict.fromkeys(drawing.left.roots)]
@@ -79,26 +77,17 @@ def finished(drawing: Drawing, origin: str) -> Instance:
     import_domains(model)
     kept = {name: wanted[name] for name in (*(info.name for info in inputs), *free) if name in wanted}
     symbolic, sizes = _named(drawing, model) if drawing.symbolic else (None, {})
-    shapes = {name: _sizes(fact) for name, fact in drawing.facts.items() if fact.shape is not None and len(_sizes(fact)) == len(fact.shape)}
+    shapes = {name: numbers(fact.shape) for name, fact in drawing.facts.items() if fact.shape is not None and len(numbers(fact.shape)) == len(fact.shape)}
     types = {name: fact.dtype for name, fact in drawing.facts.items()}
     return Instance(model, frozenset(free), kept, drawing.bindings.values, origin, symbolic, sizes, shapes, types)
 
 
-def _sizes(fact: Fact) -> Sizes:
-    return tuple(size for size in fact.shape or () if isinstance(size, int))
-
-
 def _info(name: str, fact: Fact) -> onnx.ValueInfoProto:
     info = onnx.ValueInfoProto(name=name)
-    info.type.CopyFrom(_type(fact.dtype, fact.shape))
+    type_ = to_type(Fact(fact.dtype, fact.shape))
+    assert type_ is not None
+    info.type.CopyFrom(type_)
     return info
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _type(dtype: int, shape: Shape | None) -> onnx.TypeProto:
-    found = to_type(Fact(dtype, shape))
-    assert found is not None
-    return found
 
 
 def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodeProto:
@@ -106,7 +95,7 @@ def _node(placed: Placed, index: int, initializers: list[TensorProto]) -> NodePr
     for position, key in placed.parameters.items():
         fact = parameter(placed.settings[key])
         name = f"{key}_{index}"
-        initializers.append(numpy_helper.from_array(np.array(fact.ints, np.int64).reshape(_sizes(fact)), name))
+        initializers.append(numpy_helper.from_array(np.array(fact.ints, np.int64).reshape(numbers(fact.shape)), name))
         inputs[position] = name
     while inputs and not inputs[-1]:
         inputs.pop()
@@ -126,7 +115,7 @@ def _named(drawing: Drawing, model: onnx.ModelProto) -> tuple[onnx.ModelProto | 
     result.CopyFrom(model)
     common = random.random() < 0.7
     share = random.choice((0.5, 1.0, 1.0))
-    chosen = {size for info in model.graph.input for size in _sizes(drawing.facts[info.name]) if random.random() < share}
+    chosen = {size for info in model.graph.input for size in numbers(drawing.facts[info.name].shape) if random.random() < share}
     for info in result.graph.input:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim):
             size = dim.dim_value

@@ -97,12 +97,14 @@ def _batch(instances: Sequence[Instance]) -> Graph:
 
     It is in normal form: drawn nodes are sorted and legal, and a `Constant` becomes a constant here.
     """
-    result = Graph(onnx.GraphProto(), (), (), {}, [])
-    declared = result.proto.input
+    proto = onnx.GraphProto()
+    constants: dict[str, Constant] = {}
+    nodes: list[Node] = []
+    results: list[str] = []
     for number, instance in enumerate(instances):
         model = instance.symbolic or instance.model
         for info in model.graph.input:
-            copy = declared.add()
+            copy = proto.input.add()
             copy.CopyFrom(info)
             copy.name = _renamed(number, info.name)
             for dim in copy.type.tensor_type.shape.dim:
@@ -111,20 +113,19 @@ def _batch(instances: Sequence[Instance]) -> Graph:
         for tensor in model.graph.initializer:
             name = _renamed(number, tensor.name)
             if tensor.name in instance.free:
-                declared.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
+                proto.input.append(helper.make_tensor_value_info(name, tensor.data_type, list(tensor.dims)))
             else:
-                result.constants[name] = Constant(read_tensor(tensor, None))
+                constants[name] = Constant(read_tensor(tensor, None))
         opsets = {entry.domain: entry.version for entry in model.opset_import}
         for node in model.graph.node:
             inputs, outputs = (tuple([_renamed(number, name) for name in names]) for names in (node.input, node.output))
             constant = as_constant(node, None)
             if constant is not None:
-                result.constants[outputs[0]] = constant
-                continue
-            result.nodes.append(Node(find_operator(node.domain, node.op_type, opsets[node.domain]), node, inputs, outputs))
-        result.outputs += tuple([_renamed(number, info.name) for info in model.graph.output])
-    result.inputs = tuple([info.name for info in declared])
-    return result
+                constants[outputs[0]] = constant
+            else:
+                nodes.append(Node(find_operator(node.domain, node.op_type, opsets[node.domain]), node, inputs, outputs))
+        results += [_renamed(number, info.name) for info in model.graph.output]
+    return Graph(proto, tuple([info.name for info in proto.input]), tuple(results), constants, nodes)
 
 
 def _sizes(instance: Instance, number: int) -> dict[str, int]:

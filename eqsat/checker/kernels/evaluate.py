@@ -11,6 +11,7 @@ onnx.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,9 +115,11 @@ class Program:
         graph = (_typed(model) if types is None else model).graph
         self.constants: dict[str, Array] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
         self.types: dict[str, int] = {tensor.name: tensor.data_type for tensor in graph.initializer}
-        for value in (*graph.input, *graph.value_info, *graph.output) if types is None else ():
-            self.types.setdefault(value.name, value.type.tensor_type.elem_type)
-        self.types |= types or {}
+        if types is not None:
+            self.types |= types
+        else:
+            for value in (*graph.input, *graph.value_info, *graph.output):
+                self.types.setdefault(value.name, value.type.tensor_type.elem_type)
         self.inputs: dict[str, Input] = {
             value.name: Input(value.type.tensor_type.elem_type, tuple(size.dim_value for size in value.type.tensor_type.shape.dim))
             for value in graph.input
@@ -124,7 +127,6 @@ class Program:
         }
         self.outputs: list[str] = [value.name for value in graph.output]
         imports = {entry.domain: entry.version for entry in model.opset_import}
-        self._reals: dict[str, Array] = {}  # the constants in double precision
         self._steps: list[Step] = []
         for node in graph.node:
             step = self._step(node, imports)
@@ -169,7 +171,7 @@ class Program:
         return any(step.operator.name == "Cast" and rounds_floats(step.dtypes[0], step.results[0]) for step in self._steps)
 
     def run(self, feeds: Feeds, mode: Mode, noise: Noise | None = None) -> Run:
-        """The outputs for `feeds`, which may redefine constants.
+        """The outputs for `feeds`, which may redefine constants. Noise disturbs reals alone.
 
         Raises `Illegal` if a node gives them no meaning, `Unsupported` if no engine supports a
         node.
@@ -181,8 +183,8 @@ class Program:
                 inputs = [values[name] if name else None for name in step.inputs]
                 if step.ordered and mode is Mode.REAL and any(x is not None and is_float(x) and some(np.isnan(x)) for x in inputs):
                     raise Illegal(f"{step.operator.name} of a NaN, which has no place in any order")
-                if noise is not None:
-                    results = _disturbed(step, inputs, mode, noise)
+                if noise is not None and mode is Mode.REAL:
+                    results = _disturbed(step, inputs, noise)
                 else:
                     results = _computed(step, step.attributes, inputs, mode)
                     if mode is Mode.REAL:
@@ -196,18 +198,18 @@ class Program:
 
     def _given(self, feeds: Feeds, mode: Mode, noise: Noise | None) -> dict[str, Array]:
         """The values of inputs and constants by name."""
+        known = {name: array for name, array in feeds.items() if name in self.inputs or name in self.constants}
+        if mode is Mode.BITS:
+            return self.constants | known
+        fixed = self._reals
         if noise is not None:
-            values = {name: noise.constant(array) for name, array in self.constants.items() if name not in feeds}
-        elif mode is Mode.BITS:
-            values = self.constants.copy()
-        else:
-            if not self._reals:
-                self._reals = {name: _as_real(array) for name, array in self.constants.items()}
-            values = self._reals.copy()
-        for name, array in feeds.items():
-            if name in self.inputs or name in self.constants:
-                values[name] = array
-        return values if mode is Mode.BITS else {name: _as_real(array) for name, array in values.items()}
+            fixed = {name: _as_real(noise.constant(array)) for name, array in self.constants.items() if name not in feeds}
+        return fixed | {name: _as_real(array) for name, array in known.items()}
+
+    @functools.cached_property
+    def _reals(self) -> dict[str, Array]:
+        """The constants as reals."""
+        return {name: _as_real(array) for name, array in self.constants.items()}
 
 
 def _computed(step: Step, attributes: Attributes, inputs: Sequence[Array | None], mode: Mode) -> list[Array]:
@@ -220,14 +222,14 @@ def _computed(step: Step, attributes: Attributes, inputs: Sequence[Array | None]
     return [x if kind is None or x.dtype == kind else x.astype(kind) for x, kind in zip(results, step.kinds, strict=False)]
 
 
-def _disturbed(step: Step, inputs: Sequence[Array | None], mode: Mode, noise: Noise) -> list[Array]:
-    """The results of a step under a disturbance."""
+def _disturbed(step: Step, inputs: Sequence[Array | None], noise: Noise) -> list[Array]:
+    """The results of a step with reals under a disturbance."""
     attributes = step.attributes if step.kernel is None else noise.attributes(step.attributes)
     if not step.rounds:
-        return _computed(step, attributes, inputs, mode)
+        return _computed(step, attributes, inputs, Mode.REAL)
     settings = reference.SETTINGS.get(step.operator.name, ())
     moved = [x if x is None or position in settings else noise.rounding(x) for position, x in enumerate(inputs)]
-    return [noise.rounding(x) for x in _computed(step, attributes, moved, mode)]
+    return [noise.rounding(x) for x in _computed(step, attributes, moved, Mode.REAL)]
 
 
 def _by_engine(call: Call, step: Step, mode: Mode) -> list[Array]:

@@ -16,9 +16,8 @@ from typing import TypeAlias
 
 from onnx import defs
 
-from eqsat.checker.samplers.leaf_shapes import Sizes
+from eqsat.checker.samplers.leaf_shapes import Sizes, numbers
 from eqsat.facts.fact import Fact
-from eqsat.facts.node import Shape
 from eqsat.frozen import frozen, mutable
 from eqsat.operators import Operator, attribute_default
 
@@ -87,7 +86,7 @@ class DrawnNode:
         """The shape of an input that is there."""
         fact = self.inputs[position]
         assert fact is not None and fact.shape is not None
-        return _numbers(fact.shape)
+        return numbers(fact.shape)
 
     def fit(self, position: int, shape: Sequence[int]) -> None:
         """Gives an input a shape; `Unfit` if it is not new and has another shape, unless a test
@@ -221,11 +220,6 @@ class DrawnNode:
         if not isinstance(value, tuple) or len(value) != len(items):
             raise Unfit
         return tuple(int(drawn) if item is None else item for item, drawn in zip(items, value, strict=True))
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _numbers(shape: Shape) -> Sizes:
-    return tuple([size for size in shape if isinstance(size, int)])
 
 
 @functools.cache

@@ -7,9 +7,13 @@ broadcast. They are suggestions; the samplers see whether an operator accepts th
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from random import Random
 from typing import Final, TypeAlias
+
+from eqsat.checker.samplers.weighted import as_often, one_of
+from eqsat.facts.node import Shape
 
 Sizes: TypeAlias = tuple[int, ...]
 
@@ -18,15 +22,20 @@ RANK_LIMIT: Final = 8
 
 _DEEP: Final = 5  # additional axes, more than an author thinks of
 
-_WEIGHTS: Final = {0: 2, 1: 10, 2: 20, 3: 20, 4: 18, 5: 10, 6: 10, 7: 5, 8: 5, 9: 2, 12: 1}
-_SIZES: Final = tuple([size for size, weight in _WEIGHTS.items() for _ in range(weight)])
+_SIZES: Final = as_often({0: 2, 1: 10, 2: 20, 3: 20, 4: 18, 5: 10, 6: 10, 7: 5, 8: 5, 9: 2, 12: 1})
 _RANKS: Final = (0, 1, 2, 2, 3, 3, 4)
 _EMPTY: Final = 0.2  # share of the draws with an axis of size 0 if the rule may reduce an axis
 
 
+@functools.lru_cache(maxsize=1 << 12)
+def numbers(shape: Shape | None) -> Sizes:
+    """The sizes that are numbers: in a draw, all of them but those that depend on elements."""
+    return tuple([size for size in shape or () if isinstance(size, int)])
+
+
 def draw_size(random: Random, least: int = 0) -> int:
     """A small size, seldom 0, not below `least`."""
-    return max(least, _SIZES[int(random.random() * len(_SIZES))])
+    return max(least, one_of(random, _SIZES))
 
 
 def first_shape(random: Random) -> Sizes:
