@@ -24,16 +24,16 @@ def collect_rarely(objects: int = _OBJECTS) -> None:
 
 
 def give_back(nodes: int) -> None:
-    """Frees cycles of garbage, and gives freed memory back to the system where its C library can, if
-    what is done had to do with many nodes.
+    """Gives freed memory back to the system where its C library can, if what is done had to do with
+    many nodes.
 
-    It takes a second for a graph of 100,000 nodes, whose turns leave some hundred megabytes.
+    Turns of a graph of 100,000 nodes leave some hundred megabytes. They leave no cycles of objects, which
+    the collector would take half a second to look for (tests/end_to_end/test_garbage.py).
     """
     import ctypes
 
     if nodes < MANY:
         return
-    gc.collect()
     try:
         trim = ctypes.CDLL(None).malloc_trim
     except (AttributeError, OSError, TypeError):

@@ -300,9 +300,12 @@ class Rewriter:
             return None
         excerpter = Excerpter(cutter.definitions)
         excerpt = excerpter.excerpt(excerpter.kinds(pieces), self._fresh)
+        # A function that knew the rewriter would be a cycle: the e-graphs of a large model would stay
+        # until the collector of cycles runs.
+        model, worker, memory = self._model, self._worker, self._options.memory
 
         def folding(graph: Graph) -> Folding:
-            return Folding(self._model, graph, {}, opsets, self._worker, self._options.memory)
+            return Folding(model, graph, {}, opsets, worker, memory)
 
         return Regions(cutter.definitions, pieces, excerpter, excerpt, folding, self._fresh, place, opset)
 

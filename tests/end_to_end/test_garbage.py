@@ -11,6 +11,7 @@ import pytest
 import eqsat
 from eqsat.garbage import collecting_rarely
 from tests.support.models import parse
+from tests.support.transformer import transformer
 
 USUAL = (700, 10, 10)
 
@@ -73,3 +74,38 @@ print("end")
 """
     done = subprocess.run([sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}\n{code}"], capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("end\n", "")
+
+
+BRANCHES = """
+<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
+g (bool c, float[2] x) => (float[2] y) {
+  z = own.twice (x)
+  y = If (c) <then_branch = t () => (float[2] a) { a1 = Relu (z)  a = Relu (a1) }, else_branch = e () => (float[2] b) { b1 = Neg (z)  b = Neg (b1) }>
+}
+<domain: "own", opset_import: ["" : 17]> twice (x) => (y) { y1 = Abs (x)  y = Add (y1, y1) }
+"""
+
+
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [
+        pytest.param(transformer(3, 32), "onnxruntime-cpu", id="regions"),
+        pytest.param(transformer(1, 32), "launches", id="whole"),
+        pytest.param(parse(BRANCHES), "onnxruntime-cpu", id="bodies"),
+    ],
+)
+def test_a_run_leaves_no_cycles_of_its_terms_and_graphs(model: onnx.ModelProto, target: str) -> None:
+    # Cycles would keep the e-graphs of a large model until the collector runs, which takes long there.
+    eqsat.optimize(model, target=target)  # what stays in caches is there now
+    gc.collect()
+    gc.disable()
+    try:
+        eqsat.optimize(model, target=target)
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = {type(one).__qualname__ for one in gc.garbage if type(one).__module__.startswith(("eqsat.", "onnx."))}
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left <= {"_Deadline"}  # of a call of the runtime, which holds no graph
