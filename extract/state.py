@@ -7,7 +7,7 @@ however deep the common subgraph of both nodes is, so no cost sets are stored.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from .budget import Budget
 from .problem import Problem
@@ -213,6 +213,36 @@ class State:
         self.budget.steps -= len(seen)
         return c in seen
 
+    def acyclic(self, c: int, nodes: Sequence[int]) -> Iterator[int]:
+        """Yield the nodes of class c that close no cycle, whichever of them the class picks meanwhile.
+
+        A class may have a node for each value of the graph, as their common shape has, and each look
+        down from a node goes through all values before. So where looks have gone through as many
+        classes as the component has, one look up from the class answers for all other nodes.
+        """
+        part = self.problem.order[c]
+        size = len(self.problem.component[part])
+        left, users = self.budget.steps - size, None
+        for n in nodes:
+            if users is None and size > 1 and self.budget.steps < left:
+                users = self.users(c)
+            if not self.closes_cycle(c, n) if users is None else users.isdisjoint(self.problem.children[n]):
+                yield n
+
+    def users(self, c: int) -> set[int]:
+        """Return the classes of a component that reach class c through picks, and the class itself."""
+        part = self.problem.order[c]
+        rank = self._ranks.get(part)
+        if rank is None:
+            rank = self._ranks[part] = self._ranked(part)
+        pick, children, least = self.pick, self.problem.children, rank[c]
+        self.budget.steps -= len(rank)
+        found = {c}
+        for other in sorted([other for other, place in rank.items() if place > least], key=rank.__getitem__):
+            if not found.isdisjoint(children[pick[other]]):
+                found.add(other)
+        return found
+
     def _above(self, n: int, rank: Mapping[int, float], least: float) -> set[int]:
         """Return the classes of at least this rank that the children of node n reach through picks.
         Classes of a lower rank reach no others.
@@ -275,11 +305,11 @@ class State:
         # goes through all values before.
         frees = best < 0 or bool(self.problem.terms) or any(self.refs[child] == 1 for child in self.problem.children[first])
         nodes = self.problem.nodes_of[c]
-        for n in nodes if frees else [n for n in nodes if self.weight[n] < self.weight[first]]:
-            if n != first and banned.isdisjoint(self.problem.children[n]) and not self.closes_cycle(c, n):
-                self.move(c, n)
-                if (best < 0 or self.total < least) and self.allowed():
-                    best, least = n, self.total
+        lighter = nodes if frees else [n for n in nodes if self.weight[n] < self.weight[first]]
+        for n in self.acyclic(c, [n for n in lighter if n != first and banned.isdisjoint(self.problem.children[n])]):
+            self.move(c, n)
+            if (best < 0 or self.total < least) and self.allowed():
+                best, least = n, self.total
         if best < 0:
             best = first
         if self.pick[c] != best:

@@ -46,6 +46,9 @@ def test_a_node_closes_a_cycle_if_its_children_reach_its_class(shape: str) -> No
             n = draw.choice(problem.nodes_of[c])
             closes = search.closes_cycle(c, n)
             assert closes == reaches(search, n, c)
+            part = problem.component[problem.order[c]]
+            if len(part) > 1:
+                assert search.users(c) == {other for other in part if other == c or reaches(search, search.pick[other], c)}
             asked, closed = asked + 1, closed + closes
             if not closes and n != search.pick[c]:
                 moved += 1
@@ -59,14 +62,15 @@ def test_a_node_closes_a_cycle_if_its_children_reach_its_class(shape: str) -> No
     assert closed or shape not in ("rings", "inverses", "wild")
 
 
-def test_a_class_with_a_node_for_each_value_takes_steps_in_proportion() -> None:
+@pytest.mark.parametrize("weight", [1.0, 0.5])  # 0.5: each of these nodes would be better, but closes a cycle
+def test_a_class_with_a_node_for_each_value_takes_steps_in_proportion(weight: float) -> None:
     """All values of a chain need their common shape, and each is one more way to compute it."""
     steps: list[int] = []
     for length in (200, 400):
         shape, source = 0, 1
         nodes = [Node(source, 0.0, ()), Node(shape, 1.0, (source,))]
         for value in range(2, length + 2):
-            nodes += [Node(value, 1.0, (value - 1, shape)), Node(value, 2.0, (value - 1,)), Node(shape, 1.0, (value,))]
+            nodes += [Node(value, 1.0, (value - 1, shape)), Node(value, 2.0, (value - 1,)), Node(shape, weight, (value,))]
         problem = prepare(Graph(length + 2, nodes, [length + 1, source, shape]), None)[0]
         search = Search(problem, Budget.of(problem, None))
         search.start()
