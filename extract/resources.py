@@ -111,10 +111,9 @@ class _Limited:
             if search.budget.spent():
                 break
             first, total, shares = search.pick[c], search.total, self._shares()
-            for n in self.problem.nodes_of[c]:
-                if n != first and not search.closes_cycle(c, n):
-                    search.move(c, n)
-                    offers.append((search.total - total, self._shares() - shares, c, n))
+            for n in search.acyclic(c, [n for n in self.problem.nodes_of[c] if n != first]):
+                search.move(c, n)
+                offers.append((search.total - total, self._shares() - shares, c, n))
             if search.pick[c] != first:
                 search.move(c, first)
         return offers

@@ -206,9 +206,7 @@ class State:
         part = self.problem.order[c]
         if len(self.problem.component[part]) == 1:
             return False
-        rank = self._ranks.get(part)
-        if rank is None:
-            rank = self._ranks[part] = self._ranked(part)
+        rank = self._ranked(part)
         seen = self._above(n, rank, rank[c])
         self.budget.steps -= len(seen)
         return c in seen
@@ -217,24 +215,20 @@ class State:
         """Yield the nodes of class c that close no cycle, whichever of them the class picks meanwhile.
 
         A class may have a node for each value of the graph, as their common shape has, and each look
-        down from a node goes through all values before. So where looks have gone through as many
-        classes as the component has, one look up from the class answers for all other nodes.
+        down from a node goes through all values before. So after as many steps as the component has
+        classes, one look up from the class answers for all other nodes.
         """
-        part = self.problem.order[c]
-        size = len(self.problem.component[part])
-        left, users = self.budget.steps - size, None
+        size = len(self.problem.component[self.problem.order[c]])
+        enough, users = self.budget.steps - size, None
         for n in nodes:
-            if users is None and size > 1 and self.budget.steps < left:
+            if users is None and size > 1 and self.budget.steps < enough:
                 users = self.users(c)
             if not self.closes_cycle(c, n) if users is None else users.isdisjoint(self.problem.children[n]):
                 yield n
 
     def users(self, c: int) -> set[int]:
         """Return the classes of a component that reach class c through picks, and the class itself."""
-        part = self.problem.order[c]
-        rank = self._ranks.get(part)
-        if rank is None:
-            rank = self._ranks[part] = self._ranked(part)
+        rank = self._ranked(self.problem.order[c])
         pick, children, least = self.pick, self.problem.children, rank[c]
         self.budget.steps -= len(rank)
         found = {c}
@@ -275,11 +269,15 @@ class State:
             del self._ranks[part]  # no room between two numbers
 
     def _ranked(self, part: int) -> dict[int, float]:
-        """Number the classes of a component, those that the pick of a class needs before it."""
+        """Return the numbers of the classes of a component, in which those that the pick of a class needs
+        come before it. They are made where there are none.
+        """
+        if part in self._ranks:
+            return self._ranks[part]
         order, pick, children = self.problem.order, self.pick, self.problem.children
         members = self.problem.component[part]
         self.budget.steps -= len(members)
-        rank: dict[int, float] = {}
+        rank = self._ranks[part] = dict[int, float]()
         stack: list[int] = []
         for member in members:
             stack.append(member)
@@ -300,9 +298,7 @@ class State:
         first = self.pick[c]
         best = first if not banned or banned.isdisjoint(self.problem.children[first]) else -1
         least = self.total
-        # Where the current node's children stay in use without it, no heavier node is better. A class
-        # may have a node for each value of the graph, such as their common shape, and a look for cycles
-        # goes through all values before.
+        # Where the current node's children stay in use without it, no heavier node is better.
         frees = best < 0 or bool(self.problem.terms) or any(self.refs[child] == 1 for child in self.problem.children[first])
         nodes = self.problem.nodes_of[c]
         lighter = nodes if frees else [n for n in nodes if self.weight[n] < self.weight[first]]
