@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eqsat.calibrate.blocks import channels_of_a_block
 from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes, subnormal
 from eqsat.calibrate.fitting import DEPTH, FILLED, PACKED, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases
@@ -20,6 +21,7 @@ from eqsat.cost.price import price, work
 from eqsat.cost.subnormals import VECTOR, delay
 from eqsat.cost.target import Rates, Target, load_target
 from eqsat.cost.workload import Work
+from eqsat.facts.fact import dtype_name
 
 BASE = "onnxruntime-cpu"
 
@@ -76,6 +78,7 @@ def calibrate(progress: Callable[[str], None]) -> Calibration:
         "subnormal": _slower(*taken((tiny, usual))),
         "bandwidth": _levels(taken(BANDWIDTH), launch["elementwise"]),
         "relative": relative.pop("elementwise"),
+        **_blocked(shipped),
         **_fitted(measured, launch, shipped),
     }
     for kind, factors in relative.items():
@@ -103,6 +106,15 @@ def _levels(timed: Sequence[Timed], launch: float) -> list[dict[str, float]]:
         levels.append({"bytes": size, "rate": _rounded(size / seconds)})
         before = size / levels[-1]["rate"]
     return levels
+
+
+def _blocked(shipped: Target) -> dict[str, Any]:
+    """Returns the table of the layout in blocks, if the runtime has one on this machine."""
+    block = channels_of_a_block()
+    if block is None or shipped.blocked is None:
+        return {}
+    dtypes = sorted(dtype_name(dtype) for dtype in shipped.blocked.dtypes)
+    return {"blocked": {"block": block, "multiple": shipped.blocked.multiple, "dtypes": dtypes}}
 
 
 def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float], shipped: Target) -> dict[str, Any]:

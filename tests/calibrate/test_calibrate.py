@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
 
+from eqsat.calibrate.blocks import channels_of_a_block
 from eqsat.calibrate.calibrate import calibrate
 from eqsat.calibrate.case import Case, Given
 from eqsat.calibrate.cases import all_cases, launches, other_dtypes, subnormal
@@ -20,8 +22,10 @@ from eqsat.cost.kinds import KINDS
 from eqsat.cost.price import PricedNode, price, work
 from eqsat.cost.shaped import Shaped
 from eqsat.cost.target import load_target
+from eqsat.runtime.own_graph import make_own_graph
 
 CPU = load_target("onnxruntime-cpu")
+_SCALAR = PricedNode("", "Neg", {}, [Shaped(1, (1,))], [Shaped(1, (1,))])
 STILL = replace(CPU, change=0)  # a case runs over and over, without a change of kernels
 ALL = [*all_cases(), *launches().values(), *(case for _, _, *pair in other_dtypes() for case in pair), *subnormal()]
 
@@ -97,6 +101,34 @@ def test_what_subnormal_numbers_cost_is_measured(longer: float, cost: float, mon
     monkeypatch.setattr("eqsat.calibrate.calibrate._fitted", lambda measured, launch, shipped: {"classes": {"matmul": {}}})
     monkeypatch.setattr("eqsat.calibrate.calibrate._levels", lambda timed, launch: [])
     assert calibrate(lambda stage: None).tables["subnormal"] == pytest.approx(cost, abs=0)
+
+
+def test_blocks_have_as_many_channels_as_the_runtime_fills_up() -> None:
+    """A Conv of 17 results has filters for whole blocks: 32 of 16 channels, 24 of 8."""
+    image, filters = Given((1, 3, 8, 8)), Given((17, 3, 3, 3), constant=True)
+    model = Case("Conv", (image, filters), optimized=True).model(1)
+    own = onnx.ModelProto.FromString(make_own_graph(model.SerializeToString(), 0, None, None, {}, 1))
+    filled = max(tensor.dims[0] for tensor in own.graph.initializer)
+    block = channels_of_a_block()
+    if block is None:
+        assert filled == 17
+    else:
+        assert filled == -(-17 // block) * block > 17
+
+
+@pytest.mark.parametrize("block", [8, 16, None])
+def test_the_layout_is_that_of_the_machine(block: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("eqsat.calibrate.calibrate.channels_of_a_block", lambda: block)
+    monkeypatch.setattr("eqsat.calibrate.calibrate.time_cases", lambda cases, progress: [Timed(case, _SCALAR, 1e-4) for case in cases])
+    monkeypatch.setattr("eqsat.calibrate.calibrate.all_cases", list)
+    monkeypatch.setattr("eqsat.calibrate.calibrate._fitted", lambda measured, launch, shipped: {"classes": {"matmul": {}}})
+    monkeypatch.setattr("eqsat.calibrate.calibrate._slower", lambda tiny, usual: 0.0)
+    monkeypatch.setattr("eqsat.calibrate.calibrate._levels", lambda timed, launch: [{"bytes": 1e6, "rate": 1e10}])
+    path = tmp_path / "made.toml"
+    path.write_text(target_text(calibrate(lambda stage: None).tables))
+    made, shipped = load_target(path).blocked, CPU.blocked
+    assert made is not None and shipped is not None
+    assert made == replace(shipped, block=block or shipped.block)
 
 
 def test_a_calibration_explains_the_target_that_made_its_times(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
