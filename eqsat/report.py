@@ -179,7 +179,7 @@ def _figures(valuation: Valuation, model: onnx.ModelProto, figures: Figures, fol
         totals = {**dict.fromkeys(totals), "launches": figures.totals.launches}
     # Inferring the types of all values takes as long as encoding the model.
     peak = valuation.peak(model, folder) if valuation.objective == "memory" else None
-    multiply_adds = None if valuation.target.counts else valuation.multiply_adds(model)
+    multiply_adds = None if valuation.target.counts else valuation.multiply_adds(model, figures)
     return {**totals, "multiply_adds": multiply_adds, "size": figures.stored, "memory": peak}
 
 

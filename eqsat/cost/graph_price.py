@@ -44,6 +44,7 @@ class Totals:
     launches: int
     bytes: float
     operations: float
+    multiply_adds: float
 
     @staticmethod
     def of(prices: Iterable[Price]) -> Totals:
@@ -54,6 +55,7 @@ class Totals:
             sum(row.launches for row in rows),
             sum(row.bytes for row in rows),
             sum(row.operations for row in rows),
+            sum(row.multiply_adds for row in rows),
         )
 
 

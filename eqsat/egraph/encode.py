@@ -19,6 +19,7 @@ from onnx import TensorProto, defs
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.dims import promised, symbol
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
+from eqsat.facts.onnx_inference import TYPE_ALONE
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
@@ -110,6 +111,9 @@ class _NormalTerm:
     facts: tuple[Fact, ...]
 
 
+_ABSENT: tuple[int, Fact | None] = -1, None  # of an input that is absent
+
+
 class _Encoder:
     def __init__(self, graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> None:
         self.out = Encoding(terms, derivation, graph)
@@ -127,6 +131,9 @@ class _Encoder:
         self.identities = 0
         self.literals: dict[int, int] = {}  # by handle, the reference of a normal form's literal
         self.normal_forms: dict[Hashable, Form | None] = {}
+        # By handle of a fact and whether elements count, the part that spelling reads, and its number.
+        self.spelled: dict[tuple[int, bool], tuple[int, Fact]] = {}
+        self.numbers: dict[Fact, int] = {}
 
     def encode(self) -> Encoding:
         out, graph = self.out, self.out.graph
@@ -269,11 +276,24 @@ class _Encoder:
 
     def _normal_form(self, operator: Operator, attributes: Attributes, inputs: Sequence[int], outputs: int) -> Form | None:
         """Returns the normal form of a node. The nodes of repeated layers have it in common."""
-        facts = tuple([self.out.facts[reference] if reference else -1 for reference in inputs])
-        key = (operator, tuple([(name, attribute_key(value)) for name, value in attributes.items()]), facts, outputs)
+        elements = operator.name not in TYPE_ALONE
+        facts = [self._spelled(reference, elements) if reference else _ABSENT for reference in inputs]
+        key = (operator, tuple([(name, attribute_key(value)) for name, value in attributes.items()]), tuple([number for number, _ in facts]), outputs)
         if key not in self.normal_forms:
-            self.normal_forms[key] = normal_form(operator, attributes, [self._fact(reference) if reference else None for reference in inputs], outputs)
+            self.normal_forms[key] = normal_form(operator, attributes, [fact for _, fact in facts], outputs)
         return self.normal_forms[key]
+
+    def _spelled(self, reference: int, elements: bool) -> tuple[int, Fact]:
+        """Returns the part of a value's fact that the spelling of a node depends on, and its number: never
+        its range, which weights make different in each layer, and its elements only where they count.
+        """
+        key = self.out.facts[reference], elements
+        known = self.spelled.get(key)
+        if known is None:
+            fact = self._fact(reference)
+            part = fact._replace(range=None, doubled=False, paired=False) if elements else Fact(fact.dtype, fact.shape, fact.const, other=fact.other)
+            known = self.spelled[key] = self.numbers.setdefault(part, len(self.numbers)), part
+        return known
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
         """Returns the references of a node and, by position, of its named outputs."""

@@ -9,7 +9,7 @@ of these numbers twice, and all that is made of it; prices there assume it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from math import prod
 
 import onnx
@@ -31,17 +31,21 @@ _BROADCAST = 9  # the first opset in which all operators that broadcast do so
 _MOST = 32  # axes of an array
 
 
-def with_full_ranks(model: onnx.ModelProto, types: onnx.ModelProto) -> onnx.ModelProto:
+def with_full_ranks(model: onnx.ModelProto, typed: Callable[[], onnx.ModelProto]) -> onnx.ModelProto:
     """Returns the model with numbers of full rank where kernels would take elements one by one, or the
-    model itself if there are none. `types` has the same nodes, and may declare more of their types.
+    model itself if there are none. `typed` returns a model of the same nodes that may declare more of
+    their types. It is asked only where a number is an operand.
     """
     # What refers to a model's values from outside of its graphs may refer to its numbers.
-    if standard_opset(model.opset_import) < _BROADCAST or model.training_info or not any(_slow(model.graph, types.graph, {}, {})):
+    if standard_opset(model.opset_import) < _BROADCAST or model.training_info or not (operands := _beside_numbers(model.graph)):
+        return model
+    types = typed().graph
+    if not any(_slow(model.graph, types, operands, {}, {})):
         return model
     result = onnx.ModelProto()
     result.CopyFrom(model)
     place, fresh = Place(constant_nodes=model.ir_version < 4), FreshNames(all_names(model.graph))
-    found = list(_slow(result.graph, types.graph, {}, {}))
+    found = list(_slow(result.graph, types, operands, {}, {}))
     _remove_unread(result.graph, {name for slow in found for name in _widened(slow, place, fresh)})
     return result
 
@@ -55,17 +59,26 @@ class _Slow:
     numbers: Mapping[str, Tensor]  # that the graph can read, by name
 
 
-def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
-    """Yields a graph and its bodies where they have slow nodes. They can read values of these `shapes` and
-    these `numbers` from around the graph.
+def _beside_numbers(graph: onnx.GraphProto) -> set[str]:
+    """Returns the operands of nodes that read a number, in a graph and its bodies."""
+    graphs = list(all_graphs(graph))
+    numbers = {name for inner in graphs for name in _numbers(inner)}
+    joined = [node.input for inner in graphs for node in inner.node if node.op_type in BROADCASTING] if numbers else []
+    return {name for operands in joined if not numbers.isdisjoint(operands) for name in operands}
+
+
+def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
+    """Yields a graph and its bodies where they have slow nodes, among those with these `operands`. They can
+    read values of these `shapes` and these `numbers` from around the graph.
     """
     made = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer} | {name for node in graph.node for name in node.output}
     own = _numbers(graph)
     numbers = {name: tensor for name, tensor in numbers.items() if name not in made} | own
-    shapes = {name: shape for name, shape in shapes.items() if name not in made} | _shapes(types) | {name: tensor.dims for name, tensor in own.items()}
+    around = {name: shape for name, shape in shapes.items() if name not in made}
+    shapes = around | _shapes(types, operands) | {name: tensor.dims for name, tensor in own.items()}
     for node, typed in zip(graph.node, types.node, strict=True):
         for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
-            yield from _slow(body, inside, shapes, numbers)
+            yield from _slow(body, inside, operands, shapes, numbers)
     ranks = {place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}
     if ranks:
         yield _Slow(graph, ranks, numbers)
@@ -118,10 +131,10 @@ def _numbers(graph: onnx.GraphProto) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in whole.items() if prod(tensor.dims) == 1 and tensor.dtype != onnx.TensorProto.STRING}
 
 
-def _shapes(graph: onnx.GraphProto) -> dict[str, Shape]:
-    """Returns the declared sizes of the values of a graph."""
-    declared = {info.name: from_type(info.type, info.name).shape for info in (*graph.value_info, *graph.input, *graph.output)}
-    stored = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
+def _shapes(graph: onnx.GraphProto, names: Set[str]) -> dict[str, Shape]:
+    """Returns the declared sizes of values of a graph."""
+    declared = {info.name: from_type(info.type, info.name).shape for info in (*graph.value_info, *graph.input, *graph.output) if info.name in names}
+    stored = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer if tensor.name in names}
     return {name: shape for name, shape in declared.items() if shape is not None} | stored
 
 

@@ -225,10 +225,12 @@ class Valuation:
                 return in_halves(self._asked(model, folder, *in_single(message, zeros, typed, half)), typed, half)
         return b""
 
-    def multiply_adds(self, model: onnx.ModelProto) -> float:
+    def multiply_adds(self, model: onnx.ModelProto, figures: Figures) -> float:
         """Returns the multiply-adds of a model's own nodes. Those of the runtime's graph count the
         channels with which it fills up blocks.
         """
+        if not figures.asked:
+            return figures.totals.multiply_adds
         return sum(row.price.multiply_adds for row in self._as_written(model, {}))
 
     def _as_written(self, model: onnx.ModelProto, faint: Mapping[str, float]) -> list[NodePrice]:
@@ -275,11 +277,13 @@ class Valuation:
 
         from eqsat.rewriting.ranks import with_full_ranks
 
-        types = model
-        if not model.graph.value_info:
-            with suppress(NativeFailure):
-                types = inferred(light(model))
-        found = with_full_ranks(model, types)
+        def typed() -> onnx.ModelProto:
+            if not model.graph.value_info:
+                with suppress(NativeFailure):
+                    return inferred(light(model))
+            return model
+
+        found = with_full_ranks(model, typed)
         # The runtime knows no Gelu by numbers of four axes.
         if found is not model and self.is_worse(found, model, folder):
             found = model

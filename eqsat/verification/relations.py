@@ -21,7 +21,7 @@ from typing import TypeAlias
 import onnx
 
 from eqsat.facts.dims import Dim, Poly, symbol, symbols
-from eqsat.facts.fact import INT_LIMIT, UNKNOWN, Fact, from_tensor
+from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
 from eqsat.facts.polynomials import exact_divide, product
 from eqsat.operators import find_operator, normal_domain, read_attributes
@@ -31,6 +31,7 @@ _Typed: TypeAlias = tuple[onnx.NodeProto, tuple[Fact | None, ...], tuple[Fact, .
 
 _ALONE = 48  # plans with one relation
 _PAIRS = 64  # plans with two
+_SCALED = frozenset({"Resize", "Upsample"})  # lists of floats decide the sizes of their results
 
 
 def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
@@ -55,6 +56,8 @@ def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> Mappin
     if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
         return sizes
     flat = with_functions_inlined(model)  # once, also for the plan
+    if not any(node.op_type == "Reshape" for node in flat.graph.node):
+        return sizes
     try:
         plan = make_plan(flat)
     except NotImplementedError:  # an input of a type that has no samples
@@ -92,7 +95,8 @@ def _is_name(size: Poly) -> bool:
 def _typed_nodes(model: onnx.ModelProto, plan: Plan) -> Iterator[_Typed]:
     """Yields the nodes of the main graph with the facts of their inputs and outputs."""
     facts = {name: _given(spec, plan.computed) for name, spec in plan.inputs.items() if spec.kind == "tensor"}
-    facts |= {tensor.name: _stored(tensor) for tensor in model.graph.initializer}
+    scales = {name for node in model.graph.node if node.op_type in _SCALED for name in node.input}
+    facts |= {tensor.name: _stored(tensor, tensor.name in scales) for tensor in model.graph.initializer}
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
     for node in model.graph.node:
         domain = normal_domain(node.domain)
@@ -138,8 +142,12 @@ def _code(dtype: str) -> int:
     return int(onnx.TensorProto.STRING) if dtype == "str" else int(onnx.helper.np_dtype_to_tensor_dtype(numpy_dtype(dtype)))
 
 
-def _stored(tensor: onnx.TensorProto) -> Fact:
-    small = math.prod(tensor.dims) <= INT_LIMIT
+def _stored(tensor: onnx.TensorProto, scales: bool) -> Fact:
+    """Returns the fact of a constant. Its elements count where they may decide sizes: those of weights
+    do not, and would make the nodes of each layer different from all others.
+    """
+    count = math.prod(tensor.dims)
+    small = count <= INT_LIMIT if scales or tensor.data_type in INTEGERS else count <= 1
     return from_tensor(tensor) if small else Fact(tensor.data_type, tuple(tensor.dims), True)
 
 
