@@ -39,14 +39,14 @@ def with_full_ranks(model: onnx.ModelProto, typed: Callable[[], onnx.ModelProto]
     # What refers to a model's values from outside of its graphs may refer to its numbers.
     if standard_opset(model.opset_import) < _BROADCAST or model.training_info or not (operands := _beside_numbers(model.graph)):
         return model
-    types = typed().graph
-    if not any(_slow(model.graph, types, operands, {}, {})):
+    found = list(_slow(model.graph, typed().graph, operands, {}, {}))
+    if not any(slow.ranks for slow in found):
         return model
     result = onnx.ModelProto()
     result.CopyFrom(model)
     place, fresh = Place(constant_nodes=model.ir_version < 4), FreshNames(all_names(model.graph))
-    found = list(_slow(result.graph, types, operands, {}, {}))
-    _remove_unread(result.graph, {name for slow in found for name in _widened(slow, place, fresh)})
+    graphs = list(_from_inside(result.graph))
+    _remove_unread(result.graph, {name for graph, slow in zip(graphs, found, strict=True) for name in _widened(graph, slow, place, fresh)})
     return result
 
 
@@ -54,7 +54,6 @@ def with_full_ranks(model: onnx.ModelProto, typed: Callable[[], onnx.ModelProto]
 class _Slow:
     """The nodes of a graph that take their elements one by one."""
 
-    graph: onnx.GraphProto
     ranks: Mapping[int, int]  # that their numbers need, by the places of the nodes
     numbers: Mapping[str, Tensor]  # that the graph can read, by name
 
@@ -68,8 +67,8 @@ def _beside_numbers(graph: onnx.GraphProto) -> set[str]:
 
 
 def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
-    """Yields a graph and its bodies where they have slow nodes, among those with these `operands`. They can
-    read values of these `shapes` and these `numbers` from around the graph.
+    """Yields the slow nodes of each graph of `_from_inside`, among those with these `operands`. They can read
+    values of these `shapes` and these `numbers` from around the graph.
     """
     made = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer} | {name for node in graph.node for name in node.output}
     own = _numbers(graph)
@@ -79,27 +78,33 @@ def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], sh
     for node, typed in zip(graph.node, types.node, strict=True):
         for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
             yield from _slow(body, inside, operands, shapes, numbers)
-    ranks = {place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}
-    if ranks:
-        yield _Slow(graph, ranks, numbers)
+    yield _Slow({place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}, numbers)
 
 
-def _widened(slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
-    """Gives the numbers of slow nodes their ranks; returns the names that these nodes read before."""
+def _from_inside(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yields the bodies of a graph, each after those in it, and then the graph."""
+    for node in graph.node:
+        for _, body in attribute_graphs(node):
+            yield from _from_inside(body)
+    yield graph
+
+
+def _widened(graph: onnx.GraphProto, slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
+    """Gives the numbers of a graph's slow nodes their ranks; returns the names that these nodes read before."""
     wider: dict[tuple[str, int], str] = {}
     stored: list[onnx.NodeProto] = []
     for number, rank in slow.ranks.items():
-        node = slow.graph.node[number]
+        node = graph.node[number]
         for position, name in enumerate(node.input):
             tensor = slow.numbers.get(name)
             if tensor is None or len(tensor.dims) == rank:
                 continue
             if (name, rank) not in wider:
                 wider[name, rank] = fresh.make(name)
-                store_array(slow.graph, stored, place, wider[name, rank], tensor.array().reshape((1,) * rank))
+                store_array(graph, stored, place, wider[name, rank], tensor.array().reshape((1,) * rank))
             node.input[position] = wider[name, rank]
     for node in reversed(stored):
-        slow.graph.node.insert(0, node)
+        graph.node.insert(0, node)
     return {name for name, _ in wider}
 
 
