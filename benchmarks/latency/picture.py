@@ -60,9 +60,9 @@ def ratios(figures: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """
     found: dict[str, dict[str, float]] = {}
     for row in figures["models"]:
-        medians = {name: measured["median"] for name, measured in row["measurement"]["measured"].items() if row["variants"][name]["status"] == EQUAL}
-        if ORIGINAL in medians:
-            others = {name: median / medians[ORIGINAL] for name, median in medians.items() if name not in (ORIGINAL, CONTROL)}
+        times = {name: measured["relative"] for name, measured in row["measurement"]["measured"].items() if row["variants"][name]["status"] == EQUAL}
+        if ORIGINAL in times:
+            others = {name: time / times[ORIGINAL] for name, time in times.items() if name not in (ORIGINAL, CONTROL)}
             found[row["model"]] = others
     return dict(sorted(found.items(), key=lambda row: row[1].get(EQSAT, math.inf)))
 

@@ -1,8 +1,9 @@
 """The table: a row for each model, and geometric means over all of them, as Markdown.
 
 A variant counts if it loads and computes the same as the original. The other variants are shown
-with a mark or a dash, and listed with the reason. `best` is the smallest figure of the original and
-the peers that count. The smallest of several noisy figures is biased low.
+with a mark or a dash, and listed with the reason. Milliseconds are medians of all runs. Ratios of
+times are medians of the ratios of neighbors, which the machine disturbs less. `best` is the smallest
+figure of the original and the peers that count. The smallest of several noisy figures is biased low.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from benchmarks.latency.optimizers import CONTROL
 from benchmarks.latency.prediction import APART, Pairs, compared
 from eqsat.comparing.comparison import Comparison, Figure
-from eqsat.comparing.means import geometric_mean, kernels, median
+from eqsat.comparing.means import geometric_mean, kernels, latency
 from eqsat.comparing.optimizers import EQSAT, ORIGINAL
 from eqsat.comparing.stopwatch import SETTLED, Measured
 from eqsat.comparing.variant import Variant
@@ -41,8 +42,8 @@ class Row(Comparison):
 
     def pairs(self) -> Pairs:
         """Returns the pairs of variants that count, with their predictions."""
-        found = [(measured.median, self.predicted[name]) for name in self.predicted if name != CONTROL and (measured := self.counting(name))]
-        return compared([median for median, _ in found], [guess for _, guess in found])
+        found = [(measured.relative, self.predicted[name]) for name in self.predicted if name != CONTROL and (measured := self.counting(name))]
+        return compared([taken for taken, _ in found], [guess for _, guess in found])
 
 
 def least_time(measured: Measured) -> float:
@@ -62,7 +63,7 @@ def line(row: Row) -> str:
     """Returns the line of one model."""
     cells = [row.model, _cell(row, _nodes), *(_cell(row, _measured(row, show)) for show in (_launches, _median, _minimum))]
     if EQSAT in row.variants:
-        cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", median))))
+        cells.append(", ".join(f"{label} {_shown(row.ratio(EQSAT, figure))}" for label, figure in (("launches", kernels), ("time", latency))))
     cells.append(" / ".join(_strong(name, _seconds(variant)) for name, variant in row.variants.items() if variant.cpu_seconds) or NONE)
     return f"| {' | '.join(cells)} |"
 
@@ -90,8 +91,8 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
     yield "| geometric means | models | launches | time | least time | slower on | by more than 1 % |\n|---|---|---|---|---|---|---|"
     for name in names:
         for other in ([] if name == ORIGINAL else [ORIGINAL]) + ([""] if name == EQSAT else []):
-            times = _ratios(rows, name, median, other)
-            means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, median, least_time))
+            times = _ratios(rows, name, latency, other)
+            means = " | ".join(_shown(geometric_mean(_ratios(rows, name, figure, other))) for figure in (kernels, latency, least_time))
             slower, clearly = (sum(ratio > limit for ratio in times) for limit in (1, 1 + SETTLED))
             yield f"| {name} / {other or 'best'} | {len(times)} | {means} | {slower} | {clearly} |"
     pairs = sum((row.pairs() for row in rows), Pairs())

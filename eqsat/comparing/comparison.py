@@ -25,7 +25,7 @@ from eqsat.runtime.worker import Worker
 from eqsat.tuning.runnable import runnable_inputs
 
 Figure = Callable[[Measured], float]
-"""A figure of a measurement, such as its median."""
+"""A figure of a measurement, such as its time in parts of the original's."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from eqsat.comparing.comparison import Comparison, Conditions
-from eqsat.comparing.means import means, median
+from eqsat.comparing.means import means
 from eqsat.comparing.optimizers import EQSAT, Optimizer, installed_version
 from eqsat.version import __version__
 
@@ -76,7 +76,7 @@ def _row(comparison: Comparison, name: str) -> dict[str, Any]:
         "launches": figures.get("launches"),
         "predicted_ms": comparison.predicted.get(name),
         **{f"{key}_ms": figures.get(key) for key in ("median", "low", "high", "minimum")},
-        "latency_ratio": None if measured is None or base is None else median(measured) / median(base),
+        "latency_ratio": None if measured is None or base is None else measured.relative / base.relative,
         "bytes": variant.bytes if there else None,
         **{key: getattr(variant, key) if made else None for key in ("cpu_seconds", "wall_seconds", "peak_bytes")},
         "not_timed": comparison.measurement.failures.get(name, comparison.failure if there else ""),

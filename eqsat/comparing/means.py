@@ -44,7 +44,7 @@ def _means(name: str, comparisons: Sequence[Comparison]) -> Means:
         status = one.variants[name].status
         statuses[status] = statuses.get(status, 0) + 1
     right = [one for one in comparisons if one.variants[name].right]
-    latencies = measured_ratios(right, name, median)
+    latencies = measured_ratios(right, name, latency)
     return Means(
         name,
         len(comparisons),
@@ -58,8 +58,8 @@ def _means(name: str, comparisons: Sequence[Comparison]) -> Means:
     )
 
 
-def median(measured: Measured) -> float:
-    return measured.median
+def latency(measured: Measured) -> float:
+    return measured.relative
 
 
 def kernels(measured: Measured) -> float:

@@ -65,12 +65,13 @@ class Request:
 @dataclass(frozen=True)
 class Measured:
     """One variant: milliseconds per run, and the number of kernels that a run launches. Half of the
-    runs took between `low` and `high`.
+    runs took between `low` and `high`. `relative` is the time in parts of the first variant's.
     """
 
     median: float
     minimum: float
     launches: int
+    relative: float
     low: float = 0.0
     high: float = 0.0
 
@@ -88,20 +89,26 @@ class Measurement:
 
 
 def spread(times: Mapping[str, Sequence[float]]) -> float:
-    """Returns how far the two halves of the rounds disagree at most. They are compared on the ratio
-    of a variant's median to the first variant's, or on the median itself if there is no other
-    variant.
-
-    A slow hour of the machine changes all medians, but not their ratios.
+    """Returns how far the two halves of the rounds disagree at most. They are compared on the ratios
+    of the variants to the first one, or on the median if there is no other variant.
     """
-    first, second = ([statistics.median(each[part]) for each in times.values()] for part in _halves(next(iter(times.values()), ())))
-    ratios = [late / early for early, late in zip(first, second, strict=True)]
-    return max((abs(ratio / ratios[0] - 1) for ratio in ratios[1:]), default=abs(ratios[0] - 1) if ratios else 0.0)
+    rounds = len(next(iter(times.values()), ()))
+    early, late = ({name: each[part] for name, each in times.items()} for part in (slice(rounds // 2), slice(rounds // 2, None)))
+    if len(times) == 1:
+        first, second = (statistics.median(next(iter(half.values()))) for half in (early, late))
+        return abs(second / first - 1)
+    before, after = relative(early), relative(late)
+    return max((abs(after[name] / before[name] - 1) for name in times), default=0.0)
 
 
-def _halves(times: Sequence[float]) -> tuple[slice, slice]:
-    half = len(times) // 2
-    return slice(half), slice(half, None)
+def relative(times: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """Returns the time of each variant in parts of the first one's: the median of the ratios in all rounds.
+
+    The runs of a round are neighbors. A machine that is fast for some rounds and slow for others takes
+    the medians of two equal variants apart, where one falls among the fast runs and the other does not.
+    """
+    first = next(iter(times.values()), ())
+    return {name: statistics.median([one / base for one, base in zip(each, first, strict=True)]) for name, each in times.items()}
 
 
 def measure(request: Request, worker: Worker, progress: Callable[[str], None] = silent) -> Measurement:
@@ -120,7 +127,8 @@ def measure(request: Request, worker: Worker, progress: Callable[[str], None] = 
     # Only a variant that hangs may be late: a round takes less than all first runs.
     patient = replace(request, patience=request.patience + 2 * (LEAST + 1) * (time.monotonic() - begun))
     times = timed({name: request.variants[name] for name in launched}, patient, worker, failures)
-    measured = {name: _measured([one / 1e6 for one in each], launched[name]) for name, each in times.items()}
+    ratios = relative(times)
+    measured = {name: _measured([one / 1e6 for one in each], launched[name], ratios[name]) for name, each in times.items()}
     return Measurement(measured, failures, min(map(len, times.values()), default=0), spread(times))
 
 
@@ -132,9 +140,9 @@ def launches(path: str, request: Request, worker: Worker) -> int:
     return _called(worker, request.patience, request.memory, "count_launches", path, dict(request.feeds), request.threads, request.library)
 
 
-def _measured(times: Sequence[float], launched: int) -> Measured:
+def _measured(times: Sequence[float], launched: int, ratio: float) -> Measured:
     low, middle, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else (times[0],) * 3
-    return Measured(middle, min(times), launched, low, high)
+    return Measured(middle, min(times), launched, ratio, low, high)
 
 
 def timed(paths: Mapping[str, str], request: Request, worker: Worker, failures: dict[str, str]) -> dict[str, list[float]]:

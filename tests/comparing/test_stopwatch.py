@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from eqsat.comparing.stopwatch import Request, launches, measure, own_worker, spread, timed
+from eqsat.comparing.stopwatch import Request, launches, measure, own_worker, relative, spread, timed
 from eqsat.runtime.interleaved import NotTimed
 from eqsat.runtime.worker import Worker
 from tests.support.models import parse
@@ -38,6 +38,7 @@ def test_all_that_load_are_timed(model: str, worker: Worker, tmp_path: Path) -> 
     assert found.rounds == 3
     for each in found.measured.values():
         assert each.launches == 3 and 0 < each.minimum <= each.low <= each.median <= each.high
+    assert found.measured["original"].relative == 1 and found.measured["again"].relative > 0
 
 
 def test_inputs_that_do_not_fit_are_a_reason(model: str, worker: Worker) -> None:
@@ -76,3 +77,11 @@ def test_halves_agree_on_ratios_and_not_on_times() -> None:
     assert spread({"original": [1, 1, 1, 1], "other": [2, 2, 3, 3], "best": [1, 1, 1, 1]}) == pytest.approx(0.5)
     assert spread({"original": [2, 2, 3, 3]}) == pytest.approx(0.5)
     assert spread({}) == 0
+
+
+def test_times_are_compared_side_by_side() -> None:
+    """The medians of 3 and 1 are far apart, though both variants take the same in every round but one."""
+    original, same = [1, 1, 3, 3, 3], [1, 1, 1, 3, 3]
+    assert relative({"original": original, "same": same, "double": [2 * one for one in original]}) == {"original": 1, "same": 1, "double": 2}
+    assert relative({}) == {}
+    assert spread({"original": [1, 3, 3, 1, 1, 3], "same": [1, 3, 3, 1, 1, 3]}) == 0
