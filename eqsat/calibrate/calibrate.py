@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eqsat.calibrate.blocks import channels_of_a_block
+from eqsat.calibrate.block_size import channels_of_a_block
 from eqsat.calibrate.cases import BANDWIDTH, all_cases, launches, other_dtypes, subnormal
 from eqsat.calibrate.fitting import DEPTH, FILLED, PACKED, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases

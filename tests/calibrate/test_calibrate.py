@@ -10,7 +10,7 @@ import onnx
 import onnxruntime
 import pytest
 
-from eqsat.calibrate.blocks import channels_of_a_block
+from eqsat.calibrate.block_size import channels_of_a_block
 from eqsat.calibrate.calibrate import calibrate
 from eqsat.calibrate.case import Case, Given
 from eqsat.calibrate.cases import all_cases, launches, other_dtypes, subnormal
