@@ -23,6 +23,7 @@ from eqsat.cli.example import add_example
 from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.explain import add_explain
 from eqsat.cli.extraction import add_extract
+from eqsat.cli.low_rank_command import add_low_rank
 from eqsat.cli.optimization import add_optimize
 from eqsat.cli.options import add_settings, given_settings, prints_help
 from eqsat.cli.rules import add_rules
@@ -77,6 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     add_rules(commands)
     add_cost(commands)
     add_calibrate(commands)
+    add_low_rank(commands)
     add_example(commands)
     return parser
 
