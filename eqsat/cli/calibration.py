@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.streams import check_file
 from eqsat.errors import InputError
 
 
@@ -24,10 +25,7 @@ def _calibrate(options: argparse.Namespace) -> int:
     path = Path(options.output)
     if path.suffix != ".toml":
         raise InputError(f"{path}: the name of a target's file ends in .toml")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder, not a file to write")
+    check_file(path)
 
     from eqsat.calibrate.calibrate import calibrate, deviations
     from eqsat.calibrate.target_text import target_text

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from eqsat.cli.available_memory import available_memory
 from eqsat.cli.options import add_settings, count, given_settings, seconds, size
 from eqsat.cli.progress import shown_progress
+from eqsat.cli.streams import check_file
 from eqsat.errors import InputError
 
 if TYPE_CHECKING:
@@ -190,10 +191,7 @@ def _check_places(options: argparse.Namespace, models: Sequence[Path]) -> None:
     """Refuses a file or folder that can not be written, or that the command reads."""
     if options.csv is not None:
         path = Path(options.csv)
-        if not path.parent.is_dir():
-            raise InputError(f"{path.parent}: no such folder")
-        if path.is_dir():
-            raise InputError(f"{path}: is a folder, not a file to write")
+        check_file(path)
         if path.resolve() in {read.resolve() for read in (*models, *(Path(path) for path in (options.inputs, options.custom_op_library) if path))}:
             raise InputError(f"{path}: the table would overwrite a file that is read")
     if options.keep is not None and Path(options.keep).exists() and not Path(options.keep).is_dir():

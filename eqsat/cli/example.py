@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from eqsat.cli.streams import check_file
 from eqsat.errors import InputError
 
 
@@ -32,10 +33,7 @@ def _example(options: argparse.Namespace) -> int:
     if options.name not in EXAMPLES:
         raise InputError(f"no example is called '{options.name}'; there are {', '.join(EXAMPLES)}")
     path = Path(f"{options.name}.onnx" if options.output is None else options.output)
-    if path.is_dir() or not path.name:
-        raise InputError(f"{path}: is a folder, not a file to write")
-    if not path.parent.is_dir():
-        raise InputError(f"{path.parent}: no such folder")
+    check_file(path)
     about, make = EXAMPLES[options.name]
     model = make()
     data = model.SerializeToString(deterministic=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eqsat.errors import InputError
@@ -36,6 +37,14 @@ def check_output() -> None:
     """Raises `InputError` where the bytes of a model would go to a terminal."""
     if sys.stdout.isatty():
         raise InputError("standard output is a terminal; redirect it, or give a file: -o FILE")
+
+
+def check_file(path: Path) -> None:
+    """Raises `InputError` where no file can be written, before a command begins."""
+    if path.is_dir() or not path.name:
+        raise InputError(f"{path}: is a folder, not a file to write")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: no such folder")
 
 
 def print_model(model: onnx.ModelProto) -> None:

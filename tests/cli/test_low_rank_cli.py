@@ -43,6 +43,18 @@ def test_weights_in_a_file_stay_in_one(model: Path, tmp_path: Path) -> None:
     assert main(["verify", str(model), str(tmp_path / "thin.onnx")]) == 0
 
 
+def test_standard_output_has_the_model_alone(model: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert main(["low-rank", str(model), "--error", "1e-3", "-o", "-"]) == 0
+    shown = capfdbinary.readouterr()
+    assert len(onnx.load_from_string(shown.out).graph.node) == 2 and b"rank 2" in shown.err
+
+
+def test_standard_output_has_no_room_for_weights_in_files(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    onnx.save(onnx.load(model), tmp_path / "e.onnx", save_as_external_data=True, location="e.data", size_threshold=0)
+    assert main(["low-rank", str(tmp_path / "e.onnx"), "--error", "1e-3", "-o", "-"]) == 2
+    assert "its weights are in files of their own" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -51,6 +63,8 @@ def test_weights_in_a_file_stay_in_one(model: Path, tmp_path: Path) -> None:
         (["--error", "nan"], "'nan' is no number above 0 and below 1"),
         (["--error", "much"], "'much' is no number above 0 and below 1"),
         ([], "required: --error"),
+        (["--error", "0.1", "-o", "nowhere/thin.onnx"], "nowhere: no such folder"),
+        (["--error", "0.1", "-o", "."], ".: is a folder, not a file to write"),
         (["--error", "1e-9"], "no weight of a product has a rank that saves multiplications within --error 1e-09; nothing is written"),
     ],
 )
