@@ -18,7 +18,7 @@ from onnx import TensorProto, defs
 
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.dims import promised, symbol
-from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
+from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, type_of, with_symbols
 from eqsat.facts.onnx_inference import TYPE_ALONE
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph, Node
@@ -291,7 +291,7 @@ class _Encoder:
         known = self.spelled.get(key)
         if known is None:
             fact = self._fact(reference)
-            part = fact._replace(range=None, doubled=False, paired=False) if elements else Fact(fact.dtype, fact.shape, fact.const, other=fact.other)
+            part = fact._replace(range=None, doubled=False, paired=False) if elements else type_of(fact)
             known = self.spelled[key] = self.numbers.setdefault(part, len(self.numbers)), part
         return known
 

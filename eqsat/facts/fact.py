@@ -68,6 +68,11 @@ class Fact(NamedTuple):
 UNKNOWN = Fact()
 
 
+def type_of(fact: Fact) -> Fact:
+    """Return the type in a fact, without anything about elements."""
+    return Fact(fact.dtype, fact.shape, other=fact.other)
+
+
 class Contradiction(ValueError):
     """Two facts that cannot both be true of one value."""
 

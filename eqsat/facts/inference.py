@@ -24,7 +24,7 @@ from eqsat.facts.arithmetic import moderate
 from eqsat.facts.dims import Dim, equal
 from eqsat.facts.doubling import with_doubled
 from eqsat.facts.element_bytes import decoded
-from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, element_count, from_array, from_tensor
+from eqsat.facts.fact import INTEGERS, NUMBERS, PACKED_BITS, UNKNOWN, Fact, element_count, from_array, from_tensor, type_of
 from eqsat.facts.integers import INTEGER_FUNCTIONS, MOVES
 from eqsat.facts.node import Node, Shape
 from eqsat.facts.onnx_inference import TYPE_ALONE, Imports, Remembered, declared, standard
@@ -55,7 +55,7 @@ def _infer(node: Node, opset_imports: Imports) -> tuple[Fact, ...]:
         if constant is not None:
             return (constant,)
     if operator.name in TYPE_ALONE:
-        bare = node._replace(inputs=tuple([fact and Fact(fact.dtype, fact.shape, other=fact.other) for fact in inputs]))
+        bare = node._replace(inputs=tuple([fact and type_of(fact) for fact in inputs]))
         types = _types_alone(bare, opset_imports)
     else:
         types = _types(node, opset_imports)

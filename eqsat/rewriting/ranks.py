@@ -45,8 +45,9 @@ def with_full_ranks(model: onnx.ModelProto, typed: Callable[[], onnx.ModelProto]
     result = onnx.ModelProto()
     result.CopyFrom(model)
     place, fresh = Place(constant_nodes=model.ir_version < 4), FreshNames(all_names(model.graph))
-    graphs = list(_from_inside(result.graph))
-    _remove_unread(result.graph, {name for graph, slow in zip(graphs, found, strict=True) for name in _widened(graph, slow, place, fresh)})
+    # Bodies first: new nodes move those after them.
+    pairs = reversed(list(zip(all_graphs(result.graph), found, strict=True)))
+    _remove_unread(result.graph, {name for graph, slow in pairs for name in _widened(graph, slow, place, fresh)})
     return result
 
 
@@ -67,7 +68,7 @@ def _beside_numbers(graph: onnx.GraphProto) -> set[str]:
 
 
 def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], shapes: Mapping[str, Shape], numbers: Mapping[str, Tensor]) -> Iterator[_Slow]:
-    """Yields the slow nodes of each graph of `_from_inside`, among those with these `operands`. They can read
+    """Yields the slow nodes of each graph of `all_graphs`, among those with these `operands`. They can read
     values of these `shapes` and these `numbers` from around the graph.
     """
     made = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer} | {name for node in graph.node for name in node.output}
@@ -75,18 +76,10 @@ def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], sh
     numbers = {name: tensor for name, tensor in numbers.items() if name not in made} | own
     around = {name: shape for name, shape in shapes.items() if name not in made}
     shapes = around | _shapes(types, operands) | {name: tensor.dims for name, tensor in own.items()}
+    yield _Slow({place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}, numbers)
     for node, typed in zip(graph.node, types.node, strict=True):
         for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
             yield from _slow(body, inside, operands, shapes, numbers)
-    yield _Slow({place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}, numbers)
-
-
-def _from_inside(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    """Yields the bodies of a graph, each after those in it, and then the graph."""
-    for node in graph.node:
-        for _, body in attribute_graphs(node):
-            yield from _from_inside(body)
-    yield graph
 
 
 def _widened(graph: onnx.GraphProto, slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
