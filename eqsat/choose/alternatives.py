@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 
-from eqsat.choose.choose import ROUNDS, Chooser, Chosen, Portion
+from eqsat.choose.choose import ROUNDS, Chooser, Chosen
+from eqsat.choose.group_problem import Portion
 from eqsat.choose.groups import Group
 from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
 from eqsat.frozen import frozen, mutable

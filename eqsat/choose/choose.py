@@ -14,16 +14,17 @@ from dataclasses import replace
 
 from eqsat.choose.extractions import Extractions
 from eqsat.choose.fusions import Fusions
+from eqsat.choose.group_problem import Portion, Solved
 from eqsat.choose.groups import Group, added, allotted, joined, readers_of_inputs
 from eqsat.choose.made_constants import MadeConstants
 from eqsat.choose.prices import Prices
 from eqsat.choose.writable import unwritable
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
-from eqsat.extract import Choice, ExtractionError, Graph, Method, Node, extract
+from eqsat.extract import Choice, ExtractionError, Graph, Method, Node
 from eqsat.extract.graph import walk
 from eqsat.facts.fact import UNKNOWN, Fact, byte_size
-from eqsat.frozen import frozen, mutable
+from eqsat.frozen import mutable
 from eqsat.model.tensors import dense_bytes
 from eqsat.runtime.worker import Worker
 from eqsat.terms.reading import buildable, reached
@@ -57,51 +58,6 @@ class Chosen:
     """For each group, the choice of its problem."""
 
 
-@frozen
-class _Solved:
-    """The choice for a group, and the problem that it solves."""
-
-    graph: Graph
-    places: list[int]
-    choice: Choice
-
-    def serves(self, graph: Graph, places: Sequence[int]) -> bool:
-        """Tells whether the choice is the best one of another problem as well: one that differs in
-        lower limits alone, which the choice keeps.
-        """
-        limits = zip(self.choice.resources, graph.limits, self.graph.limits, strict=False)
-        return (
-            self.places == places
-            and self.graph.roots == graph.roots
-            and len(self.graph.limits) == len(graph.limits)
-            and all(used <= now <= then for used, now, then in limits)
-            and all(self.graph.nodes[place] == graph.nodes[place] for place in places)
-        )
-
-
-@frozen
-class Portion:
-    """The problem of one group: the nodes of the graph that count are at `places`, their classes
-    are `reached`. `before` is the cost of the `initial` choice.
-    """
-
-    graph: Graph
-    places: list[int]
-    reached: set[int]
-    initial: dict[int, int]
-    before: float
-
-    def excerpt(self) -> tuple[Graph, dict[int, int]]:
-        """Returns the graph without the classes and nodes of other groups, and the initial choice
-        in it. They are numbered anew.
-        """
-        classes = {eclass: number for number, eclass in enumerate(sorted(self.reached))}
-        local = {place: number for number, place in enumerate(self.places)}
-        nodes = [_renumbered(self.graph.nodes[place], classes) for place in self.places]
-        known = {classes[eclass]: local[place] for eclass, place in self.initial.items() if place in local}
-        return Graph(len(classes), nodes, [classes[root] for root in self.graph.roots]), known
-
-
 class Chooser:
     """Chooses from one e-graph, again and again as evaluation finds the sizes of constants."""
 
@@ -125,8 +81,8 @@ class Chooser:
         # The bytes of a class after evaluation, infinite if evaluation failed.
         self.folded_bytes: dict[int, float] = {}
         # The last choice for each group, by its number: without a limit, and within one.
-        self._free: dict[int, _Solved] = {}
-        self._limited: dict[int, _Solved] = {}
+        self._free: dict[int, Solved] = {}
+        self._limited: dict[int, Solved] = {}
         self.ways = list(egraph.terms)
         """The terms to choose from: those of the e-graph, the folded ones, then the fused ones."""
         places = {id(term): place for place, term in enumerate(self.ways)}
@@ -156,8 +112,7 @@ class Chooser:
 
     def fact(self, eclass: int) -> Fact:
         """Returns the fact of a class of values."""
-        knowledge = self._encoding.terms.facts.get(self._egraph.facts[eclass])
-        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+        return self._encoding.terms.value_fact(self._egraph.facts[eclass]) or UNKNOWN
 
     def stored_bytes(self, eclass: int) -> float:
         """Returns the bytes that folding a class stores: as evaluated, or else by its type."""
@@ -213,7 +168,7 @@ class Chooser:
             before = math.fsum(nodes[place].cost for place in walk(graph, initial).values())
             portions.append(Portion(graph, places, needed, initial, before))
 
-        def solve(known: dict[int, _Solved], number: int, stored: float) -> Choice:
+        def solve(known: dict[int, Solved], number: int, stored: float) -> Choice:
             nonlocal spent
             portion = portions[number]
             limits = (stored, self._fold_limit / 2)[: 1 + folding]
@@ -222,7 +177,7 @@ class Chooser:
             if solved is None or not solved.serves(graph, portion.places):
                 left = None if time_limit is None else max(0.0, time_limit - spent)
                 clock = time.perf_counter()
-                solved = known[number] = _Solved(graph, portion.places, self._extracted(portion, limits, left, method))
+                solved = known[number] = Solved(graph, portion.places, self._extracted(portion, limits, left, method))
                 spent += time.perf_counter() - clock
             return solved.choice
 
@@ -235,7 +190,7 @@ class Chooser:
         return Chosen(terms, joined(choices), graph, math.fsum(portion.before for portion in portions), added(groups, choices), room, portions, choices)
 
     def _within(
-        self, groups: Sequence[Group], portions: Sequence[Portion], room: float, solve: Callable[[dict[int, _Solved], int, float], Choice], sketches: bool
+        self, groups: Sequence[Group], portions: Sequence[Portion], room: float, solve: Callable[[dict[int, Solved], int, float], Choice], sketches: bool
     ) -> tuple[list[Choice], float]:
         """Returns the choices for all groups, and the limit of the bytes that they store more than
         now. Where that is sure to be exceeded and `sketches` are allowed, least trees tell which groups
@@ -250,7 +205,7 @@ class Chooser:
             over += group.copies * free[number].resources[0]
         if len(free) == len(groups) and added(groups, found := list(free.values())) <= room:
             return found, room
-        wanted = [free[number].resources[0] if number in free else _sketched(portion) for number, portion in enumerate(portions)]
+        wanted = [free[number].resources[0] if number in free else portion.least_storage() for number, portion in enumerate(portions)]
         for number, limit in enumerate(allotted(groups, wanted, room)):
             if number not in free and wanted[number] <= limit:
                 free[number] = solve(self._free, number, math.inf)
@@ -361,11 +316,6 @@ class Chooser:
         return 0.0
 
 
-def _sketched(portion: Portion) -> float:
-    """Returns the bytes that the least trees of a group's roots store."""
-    return extract(portion.excerpt()[0], method="tree").resources[0]
-
-
 def _needed(roots: Iterable[int], places_of: Mapping[int, Sequence[int]], nodes: Sequence[Node], within: Sequence[int], group: int) -> set[int]:
     """Returns the classes that the roots of a group may need, those without a way included."""
     return reached(roots, lambda eclass: [child for place in places_of.get(eclass, ()) if within[place] >> group & 1 for child in nodes[place].children])
@@ -377,10 +327,6 @@ def _twins(nodes: Sequence[Node]) -> set[int]:
     """
     first: dict[Node, int] = {}
     return {place for place, node in enumerate(nodes) if not node.children and first.setdefault(node, place) != place}
-
-
-def _renumbered(node: Node, classes: Mapping[int, int]) -> Node:
-    return Node(classes[node.eclass], node.cost, tuple([classes[child] for child in node.children]), node.resources, node.tie)
 
 
 def own_terms(encoding: Encoding, egraph: EGraph) -> dict[Term, None]:
@@ -397,10 +343,13 @@ def foldable(encoding: Encoding, limit: int) -> list[int]:
     found: list[int] = []
     terms = encoding.terms
     for entry in encoding.entries:
-        knowledge = terms.facts.get(encoding.facts[entry.eclass])
-        facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
-        value = knowledge if isinstance(knowledge, Fact) else UNKNOWN
-        if any((byte_size(fact) or 0) > limit for fact in facts) or not reached.issuperset(entry.children) or (entry.head == INPUT and not value.const):
+        handle = encoding.facts[entry.eclass]
+        value = terms.value_fact(handle) or UNKNOWN
+        if (
+            any((byte_size(fact) or 0) > limit for fact in terms.value_facts(handle))
+            or not reached.issuperset(entry.children)
+            or (entry.head == INPUT and not value.const)
+        ):
             continue
         reached.add(entry.eclass)
         if value.const and value.other is None and (entry.head >= 0 or entry.head == PROJECTION):

@@ -329,8 +329,7 @@ class Decoder:
             del proto.attribute[place]
 
     def _known(self, eclass: int) -> Fact:
-        knowledge = self.encoding.terms.facts.get(self.egraph.facts[eclass])
-        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+        return self.encoding.terms.value_fact(self.egraph.facts[eclass]) or UNKNOWN
 
     def _rename(self, node: Node, proto: onnx.NodeProto, inputs: list[str]) -> None:
         mapping = dict(zip(node.captures, inputs[len(node.inputs) :], strict=True))

@@ -19,7 +19,7 @@ from eqsat.facts.fact import Fact, byte_size
 from eqsat.model.tensors import Tensor
 from eqsat.operators import to_attributes
 from eqsat.terms.reading import buildable, term_attributes, term_inputs, term_outputs
-from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Knowledge, Term
+from eqsat.terms.terms import ABSENT, CONS, NIL, PROJECTION, Term
 from eqsat.traits import NEWEST
 
 # Operators that ONNX Runtime has in double, and whose results are closer to real arithmetic there.
@@ -48,7 +48,7 @@ class MadeConstants:
     @property
     def values(self) -> list[int]:
         """Returns the made constants that are values."""
-        return [eclass for eclass in self._terms if isinstance(self._knowledge(eclass), Fact)]
+        return [eclass for eclass in self._terms if self._fact(eclass) is not None]
 
     def leaves(self, eclass: int) -> list[int]:
         """Returns the given classes from which a made constant is computed."""
@@ -84,8 +84,8 @@ class MadeConstants:
                     graph.node.append(helper.make_node("Cast", [f"w{step}"], [f"v{step}"], to=TensorProto.DOUBLE))
             elif self._terms[step].head >= 0:
                 graph.node.append(self._node(step, self._terms[step], {self._terms[other].data[0] for other in steps if self._is_output(other, step)}))
-        fact = self._knowledge(eclass)
-        assert isinstance(fact, Fact)
+        fact = self._fact(eclass)
+        assert fact is not None
         if double and fact.dtype in _ROUNDED:
             graph.node.append(helper.make_node("Cast", [f"v{eclass}"], ["result"], to=fact.dtype))
         else:
@@ -97,8 +97,8 @@ class MadeConstants:
         term = self._terms.get(eclass)
         return term is not None and eclass not in self._given and term.head == PROJECTION and term.children[0] == node
 
-    def _knowledge(self, eclass: int) -> Knowledge:
-        return self._encoding.terms.facts.get(self._egraph.facts[eclass])
+    def _fact(self, eclass: int) -> Fact | None:
+        return self._encoding.terms.value_fact(self._egraph.facts[eclass])
 
     def _is_usable(self, term: Term) -> bool:
         if term.head in (ABSENT, CONS, NIL):
@@ -109,8 +109,7 @@ class MadeConstants:
             signature = self._encoding.terms.signatures[term.head]
             if signature.lawless or not signature.operator.pure or signature.operator.opset != NEWEST or not signature.operator.standard:
                 return False
-        knowledge = self._knowledge(term.eclass)
-        facts = (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+        facts = self._encoding.terms.value_facts(self._egraph.facts[term.eclass])
         return bool(facts) and all(fact.const and fact.dtype and (byte_size(fact) or 0) <= self._limit for fact in facts)
 
     def _steps(self, eclass: int) -> list[int]:

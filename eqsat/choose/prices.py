@@ -133,10 +133,8 @@ class Prices:
         if signature.rest:
             handles += terms.chain(facts[term.children[-1]])
         inputs = [None if fact is None else self._shaped(fact) for fact in input_facts(terms, handles)]
-        made = terms.facts.get(facts[term.eclass])
-        outputs = (made,) if isinstance(made, Fact) else made if isinstance(made, tuple) else ()
         operator = signature.operator
-        attributes, results = term_attributes(terms, term.head, term.data), [self._shaped(fact) for fact in outputs]
+        attributes, results = term_attributes(terms, term.head, term.data), [self._shaped(fact) for fact in terms.value_facts(facts[term.eclass])]
         return PricedNode(operator.domain, operator.name, attributes, inputs, results, free_numbers=True)
 
     def _shaped(self, fact: Fact) -> Shaped:

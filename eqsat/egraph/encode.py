@@ -9,25 +9,24 @@ inputs and captures.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
 import numpy as np
 from onnx import TensorProto, defs
 
+from eqsat.egraph.node_forms import NodeForms
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.dims import promised, symbol
-from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, type_of, with_symbols
-from eqsat.facts.onnx_inference import TYPE_ALONE
+from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import Constant, Graph, Node
 from eqsat.model.tensors import ContentIndex, Tensor
-from eqsat.operators import Attributes, AttributeValue, Operator, outputs_matter, read_attributes
-from eqsat.spelling.normal import normal_form
+from eqsat.operators import AttributeValue, Operator, outputs_matter, read_attributes
 from eqsat.terms.derivation import Derivation
 from eqsat.terms.forms import Form, Source
-from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, attribute_key, fact_of
+from eqsat.terms.terms import ABSENT, CONS, CONSTANT, IDENTITY, INPUT, LITERAL, NIL, OUTPUTS, PROJECTION, Link, Signature, Term, Terms, fact_of
 
 _LOOKED_AT = 1 << 22  # the most bytes of a constant whose elements are read for its fact: a mask of 1024 by 1024
 
@@ -85,8 +84,7 @@ class Encoding:
 
     def fact(self, name: str) -> Fact:
         """Returns the fact of a named value."""
-        knowledge = self.terms.facts.get(self.facts[self.values[name]])
-        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+        return self.terms.value_fact(self.facts[self.values[name]]) or UNKNOWN
 
 
 def constant_fact(tensor: Tensor) -> Fact:
@@ -111,9 +109,6 @@ class _NormalTerm:
     facts: tuple[Fact, ...]
 
 
-_ABSENT: tuple[int, Fact | None] = -1, None  # of an input that is absent
-
-
 class _Encoder:
     def __init__(self, graph: Graph, terms: Terms, derivation: Derivation, contents: ContentIndex, outer: Outer, evaluate: Evaluator, descend: Descent) -> None:
         self.out = Encoding(terms, derivation, graph)
@@ -130,10 +125,7 @@ class _Encoder:
         self.absent = terms.attribute(None)
         self.identities = 0
         self.literals: dict[int, int] = {}  # by handle, the reference of a normal form's literal
-        self.normal_forms: dict[Hashable, Form | None] = {}
-        # By handle of a fact and whether elements count, the part that spelling reads, and its number.
-        self.spelled: dict[tuple[int, bool], tuple[int, Fact]] = {}
-        self.numbers: dict[Fact, int] = {}
+        self.node_forms = NodeForms(terms)
 
     def encode(self) -> Encoding:
         out, graph = self.out, self.out.graph
@@ -234,6 +226,7 @@ class _Encoder:
             results = (UNKNOWN,) * len(node.outputs)
         inputs = [self._reference(name) if name else 0 for name in node.inputs]
         attributes = read_attributes(node.operator, node.proto.attribute)
+        known = [self.out.facts[reference] if reference else None for reference in inputs]
         facts = [self._fact(reference) if reference else None for reference in inputs]
         operator = node.operator
         if kept or (operator.pure and is_training(node, attributes, facts)):
@@ -241,7 +234,7 @@ class _Encoder:
         inputs += [self._reference(name) for name in node.captures] if node.bodies else []
         form = None
         if operator.pure and self._may_have_form(node):
-            form = self._normal_form(operator, attributes, inputs, len(node.outputs))
+            form = self.node_forms.of(operator, attributes, known, len(node.outputs))
         # If only attributes differ from the normal form, the node's own term is the normal form.
         # Decoding restores the original spelling.
         same = form is not None and _is_written_alike(form, operator, node)
@@ -273,27 +266,6 @@ class _Encoder:
         if normal is not None:
             self._form(normal, signature, reference, values)
         self.out.nodes[reference] = node
-
-    def _normal_form(self, operator: Operator, attributes: Attributes, inputs: Sequence[int], outputs: int) -> Form | None:
-        """Returns the normal form of a node. The nodes of repeated layers have it in common."""
-        elements = operator.name not in TYPE_ALONE
-        facts = [self._spelled(reference, elements) if reference else _ABSENT for reference in inputs]
-        key = (operator, tuple([(name, attribute_key(value)) for name, value in attributes.items()]), tuple([number for number, _ in facts]), outputs)
-        if key not in self.normal_forms:
-            self.normal_forms[key] = normal_form(operator, attributes, [fact for _, fact in facts], outputs)
-        return self.normal_forms[key]
-
-    def _spelled(self, reference: int, elements: bool) -> tuple[int, Fact]:
-        """Returns the part of a value's fact that the spelling of a node depends on, and its number: never
-        its range, which weights make different in each layer, and its elements only where they count.
-        """
-        key = self.out.facts[reference], elements
-        known = self.spelled.get(key)
-        if known is None:
-            fact = self._fact(reference)
-            part = fact._replace(range=None, doubled=False, paired=False) if elements else type_of(fact)
-            known = self.spelled[key] = self.numbers.setdefault(part, len(self.numbers)), part
-        return known
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
         """Returns the references of a node and, by position, of its named outputs."""
@@ -375,8 +347,7 @@ class _Encoder:
         return self.descend(node, Outer({name: self.out.fact(name) for name in names}, stored, same))
 
     def _fact(self, reference: int) -> Fact:
-        knowledge = self.terms.facts.get(self.out.facts[reference])
-        return knowledge if isinstance(knowledge, Fact) else UNKNOWN
+        return self.terms.value_fact(self.out.facts[reference]) or UNKNOWN
 
     def _signature(
         self, node: Node, operator: Operator, attributes: Mapping[str, AttributeValue], raw: bool, kept: bool

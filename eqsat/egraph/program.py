@@ -347,8 +347,8 @@ class Program:
         return self.encoding.terms.fact(fact_of(self.encoding.terms.literals.get(handle)))
 
     def _literal(self, handle: int) -> int:
-        fact = self.encoding.terms.facts.get(handle)
-        literal = literal_of(fact) if isinstance(fact, Fact) else None
+        fact = self.encoding.terms.value_fact(handle)
+        literal = None if fact is None else literal_of(fact)
         return -1 if literal is None else self.encoding.terms.literal(literal)
 
 

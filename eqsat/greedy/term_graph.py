@@ -131,8 +131,7 @@ class TermGraph(DraftIndex):
 
     def fact(self, eclass: int) -> Fact | None:
         """Returns the fact of a value; None for other classes."""
-        knowledge = self.terms.facts.get(self.facts[eclass])
-        return knowledge if isinstance(knowledge, Fact) else None
+        return self.terms.value_fact(self.facts[eclass])
 
     def is_leaf(self, eclass: int) -> bool:
         """Tells whether a class will be a stored constant, so that nothing below it is needed."""

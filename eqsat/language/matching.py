@@ -57,8 +57,7 @@ class _Matching:
         self.environment: Environment = {}
 
     def fact(self, source: int) -> Fact | None:
-        knowledge = self.terms.facts.get(self.handles[source])
-        return knowledge if isinstance(knowledge, Fact) else None
+        return self.terms.value_fact(self.handles[source])
 
     def step(self, step: Step) -> str | None:
         """Binds the names of a step. Returns the reason why the step is not known to hold, or None

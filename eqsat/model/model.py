@@ -115,9 +115,8 @@ def attribute_graphs(node: onnx.NodeProto) -> Iterable[tuple[str, onnx.GraphProt
 def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """Yield a graph and all bodies in it, each after the graph around it."""
     yield graph
-    for node in graph.node:
-        for _, body in attribute_graphs(node):
-            yield from all_graphs(body)
+    for body in bodies(graph.node):
+        yield from all_graphs(body)
 
 
 BODY_TYPES = frozenset({onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS})

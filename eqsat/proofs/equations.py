@@ -66,8 +66,7 @@ class Tables(Index, DraftIndex):
 
     def fact(self, eclass: int) -> Fact | None:
         """Returns the fact of a value; None for other classes."""
-        knowledge = self.terms.facts.get(self.facts[eclass])
-        return knowledge if isinstance(knowledge, Fact) else None
+        return self.terms.value_fact(self.facts[eclass])
 
 
 class Matcher:

@@ -124,8 +124,7 @@ class Definitions:
 
     def facts(self, reference: int) -> tuple[Fact, ...]:
         """Returns the facts of the values of a reference."""
-        knowledge = self.encoding.terms.facts.get(self.encoding.facts[reference])
-        return (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+        return self.encoding.terms.value_facts(self.encoding.facts[reference])
 
 
 class Cutter:

@@ -47,8 +47,8 @@ def has_halves(encoding: Encoding) -> bool:
     """Tells whether a value has 16-bit floats. ONNX Runtime lacks kernels for them, so it computes
     a run of such nodes in 32 bits and rounds only at its ends.
     """
-    known = (encoding.terms.facts.get(handle) for handle in encoding.facts)
-    return any(isinstance(fact, Fact) and fact.dtype in HALVES for fact in known)
+    known = map(encoding.terms.value_fact, encoding.facts)
+    return any(fact is not None and fact.dtype in HALVES for fact in known)
 
 
 def _nothing(names: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:

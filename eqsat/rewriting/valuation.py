@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import onnx
 
@@ -25,7 +25,6 @@ from eqsat.cost.sizing import complete
 from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
-from eqsat.garbage import MANY
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
@@ -33,6 +32,7 @@ from eqsat.model.single_precision import half_of, has_halves, in_halves, in_sing
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.raising import raised
+from eqsat.rewriting.recent import Recent
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, loads, measured_graph, own_graph
 from eqsat.runtime.worker import Worker
@@ -40,8 +40,6 @@ from eqsat.settings import Objective
 
 _COPIES = 4  # copies of the weights at worst: as fused, laid out anew, written, and the message
 _MOST_NODES = 20_000  # nodes up to which the runtime is asked; on deeper chains it takes more than in proportion
-_KEPT = 3  # other models whose peak, figures or faint values are remembered with the models themselves; one with many nodes
-_Found = TypeVar("_Found")
 
 EQUALLY_DEAR = 0.0005
 """The share by which two predictions must differ before one model is preferred."""
@@ -94,11 +92,11 @@ class Valuation:
     _known: dict[bytes, Figures] = field(default_factory=dict[bytes, Figures])  # by the digest of the message
     # What the runtime makes of a model, by the key of its form without names
     _alike: dict[bytes, Totals] = field(default_factory=dict[bytes, "Totals"])
-    _recent: list[tuple[onnx.ModelProto, Figures]] = field(default_factory=list[tuple[onnx.ModelProto, Figures]])
     _parts: Valuation | None = None
-    _faint: list[tuple[onnx.ModelProto, dict[str, float]]] = field(default_factory=list[tuple[onnx.ModelProto, dict[str, float]]])
-    _peaks: list[tuple[onnx.ModelProto, int]] = field(default_factory=list[tuple[onnx.ModelProto, int]])
-    _ranked: list[tuple[onnx.ModelProto, onnx.ModelProto]] = field(default_factory=list[tuple[onnx.ModelProto, onnx.ModelProto]])
+    _figured: Recent[Figures] = field(default_factory=Recent[Figures])
+    _faint: Recent[dict[str, float]] = field(default_factory=Recent[dict[str, float]])
+    _peaks: Recent[int] = field(default_factory=Recent[int])
+    _ranked: Recent[onnx.ModelProto] = field(default_factory=Recent[onnx.ModelProto])
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
@@ -118,9 +116,9 @@ class Valuation:
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
-        for known, found in self._recent:
-            if known is model and found.asked == self.asks:
-                return found
+        recent = self._figured.get(model)
+        if recent is not None and recent.asked == self.asks:
+            return recent
         faint = self.faint(model, folder)
         if len(model.graph.node) > _MOST_NODES:
             found = self._figures(model, folder, faint, b"", 0)  # no message, which would take as much memory as the model
@@ -131,8 +129,7 @@ class Valuation:
             found = self._known.get(key)
             if found is None or found.asked != self.asks:
                 found = self._known[key] = self._figures(model, folder, faint, message, zeros)
-        self._recent = _remembered(self._recent, model, found)
-        return found
+        return self._figured.add(model, found)
 
     def _figures(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int) -> Figures:
         stored = written_bytes(model.graph)
@@ -184,12 +181,7 @@ class Valuation:
         """Returns the values of a model with subnormal elements, if these slow the target down."""
         if not self.target.subnormal:
             return {}
-        for known, found in self._faint:
-            if known is model:
-                return found
-        found = faint_values(model.graph, folder)
-        self._faint = _remembered(self._faint, model, found)
-        return found
+        return self._faint.of(model, lambda: faint_values(model.graph, folder))
 
     def _ask_within_limits(self, model: onnx.ModelProto, stored: int) -> None:
         """Asks the runtime no more if a model, whose graph is `stored` in as many bytes, is too large."""
@@ -248,15 +240,9 @@ class Valuation:
         """Returns the peak of a model in its written order: the most bytes of activations alive at
         once. Fusions of the runtime do not count.
         """
-        for known, found in self._peaks:
-            if known is model:
-                return found
-
         from eqsat.rewriting.node_order import memory
 
-        found = memory(model, folder, self.sizes)
-        self._peaks = _remembered(self._peaks, model, found)
-        return found
+        return self._peaks.of(model, lambda: memory(model, folder, self.sizes))
 
     def raised(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns the model without subnormal numbers where that is faster, or else the model itself."""
@@ -270,11 +256,9 @@ class Valuation:
         """Returns the model with numbers of full rank where that is faster, or else the model itself."""
         if self.objective != "time" or not self.target.rates("elementwise", "Mul").per_row:
             return model
+        return self._ranked.of(model, lambda: self._with_full_ranks(model, folder))
 
-        for known, found in self._ranked:
-            if known is model:
-                return found
-
+    def _with_full_ranks(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         from eqsat.rewriting.ranks import with_full_ranks
 
         def typed() -> onnx.ModelProto:
@@ -285,10 +269,7 @@ class Valuation:
 
         found = with_full_ranks(model, typed)
         # The runtime knows no Gelu by numbers of four axes.
-        if found is not model and self.is_worse(found, model, folder):
-            found = model
-        self._ranked = _remembered(self._ranked, model, found)
-        return found
+        return model if found is not model and self.is_worse(found, model, folder) else found
 
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the
@@ -392,10 +373,3 @@ class Valuation:
                 found = inferred(found)
         completes = not self.target.counts or any(node.op_type in BODIES for node in found.graph.node)
         return found, complete(found.graph, found.opset_import) if completes else {}
-
-
-def _remembered(known: Sequence[tuple[onnx.ModelProto, _Found]], model: onnx.ModelProto, found: _Found) -> list[tuple[onnx.ModelProto, _Found]]:
-    """Returns what is known of the last models, with one more. A model that is known stays in memory,
-    so of large ones there are few.
-    """
-    return [*known[-(_KEPT if len(model.graph.node) < MANY else 1) :], (model, found)]

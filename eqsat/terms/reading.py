@@ -42,7 +42,7 @@ def term_inputs(signature: Signature, term: Term, cell: Callable[[int], Term]) -
 
 def input_facts(terms: Terms, handles: Iterable[int]) -> tuple[Fact | None, ...]:
     """Returns the facts of a node's inputs from their handles, without absent ones at the end."""
-    facts = [knowledge if isinstance(knowledge := terms.facts.get(handle), Fact) else None for handle in handles]
+    facts = [terms.value_fact(handle) for handle in handles]
     while facts and facts[-1] is None:
         facts.pop()
     return tuple(facts)

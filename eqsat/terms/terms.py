@@ -202,6 +202,16 @@ class Terms:
         # A fact is a tuple too, so the type is a part of the key.
         return self.facts.intern((type(knowledge).__name__, knowledge), knowledge)
 
+    def value_fact(self, handle: int) -> Fact | None:
+        """Return the fact of a value; None for a class of another kind."""
+        knowledge = self.facts.get(handle)
+        return knowledge if isinstance(knowledge, Fact) else None
+
+    def value_facts(self, handle: int) -> tuple[Fact, ...]:
+        """Return the facts of the values of a class: of the one value, or of a node's outputs."""
+        knowledge = self.facts.get(handle)
+        return (knowledge,) if isinstance(knowledge, Fact) else knowledge if isinstance(knowledge, tuple) else ()
+
     def chain(self, handle: int) -> list[int]:
         """Return the handles of the facts in a list, from the handle of the list."""
         heads: list[int] = []

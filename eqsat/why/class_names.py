@@ -66,8 +66,7 @@ class Landmarks:
 
     def fact(self, eclass: int) -> Fact | None:
         """The fact of a value; None if the class is no value, or absent."""
-        knowledge = self._encoding.terms.facts.get(self._facts[eclass])
-        return knowledge if isinstance(knowledge, Fact) else None
+        return self._encoding.terms.value_fact(self._facts[eclass])
 
     def node(self, eclass: int) -> str:
         """The node that makes a value or is this class."""
