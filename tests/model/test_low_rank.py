@@ -95,6 +95,9 @@ KEPT = {
     "read by another node": "g (float[N, 24] x) => (float[N, 32] y, float[24, 32] z) { y = MatMul (x, w)  z = Relu (w) }",
     "the left side": "g (float[32, N] x) => (float[24, N] y) { y = MatMul (w, x) }",
     "columns of a turned product": "g (float[24, N] x) => (float[N, 32] y) { y = Gemm <transA = 1> (x, w) }",
+    "another operator of the same name": "g (float[N, 24] x) => (y) { y = com.example.MatMul (x, w) }",
+    "in both orientations": "g (float[N, 24] x) => (float[N, 24] y) { a = Gemm (x, w)  y = Gemm <transB = 1> (a, w) }",
+    "integers": "g (int32[N, 24] x) => (int32[N, 32] y) { y = MatMul (x, w) }",
     "read in a body": """g (float[N, 24] x, bool b) => (float[N, 32] y) {
         a = MatMul (x, w)
         c = If (b) <then_branch = t () => (float[N, 32] d) { d = MatMul (x, w) }, else_branch = e () => (float[N, 32] d) { d = Identity (a) }>
@@ -104,10 +107,44 @@ KEPT = {
 
 @pytest.mark.parametrize("text", KEPT.values(), ids=KEPT)
 def test_other_weights_stay(text: str) -> None:
-    model = weighted(text, w=matrix(24, 32, 2).astype(np.float32))
+    weight = matrix(24, 24 if "transB" in text else 32, 2)
+    kept(weighted(text, w=np.rint(9 * weight).astype(np.int32) if "int32" in text else weight.astype(np.float32)))
+
+
+def kept(model: onnx.ModelProto) -> None:
     result = onnx.ModelProto()
     result.CopyFrom(model)
     assert factor(result, None, 0.1, silent) == [] and result == model
+
+
+ALONE = weighted("g (float[N, 24] x) => (float[N, 32] y) { y = MatMul (x, w) }", w=matrix(24, 32, 2).astype(np.float32))
+
+
+def test_weights_that_are_trained_annotated_or_stripped_stay() -> None:
+    assert factored(ALONE, 0.1)[1]
+    trained, annotated, stripped = onnx.ModelProto(), onnx.ModelProto(), onnx.ModelProto()
+    for model in (trained, annotated, stripped):
+        model.CopyFrom(ALONE)
+    trained.training_info.add()
+    annotated.graph.quantization_annotation.add(tensor_name="w")
+    stripped.graph.initializer[0].ClearField("raw_data")
+    for model in (trained, annotated, stripped):
+        kept(model)
+
+
+@pytest.mark.parametrize("scale", [0.01, 100.0])
+def test_the_rank_is_the_lowest_within_the_bound_whatever_the_scale(scale: float) -> None:
+    values = {"w": (scale * matrix(24, 32, 3, noise=0.04)).astype(np.float32)}
+    model = weighted("g (float[N, 24] x) => (float[N, 32] y) { y = MatMul (x, w) }", **values)
+    assert [found.rank for found in factored(model, 0.05)[1]] == [3]
+    assert factored(model, 0.03)[1] == []
+
+
+def test_one_rank_more_is_tried_where_rounding_takes_the_error_beyond_the_bound() -> None:
+    weight = (matrix(64, 64, 3) + 0.04 * matrix(64, 64, 1, seed=1)).astype(np.float32)
+    values = np.linalg.svd(weight.astype(np.float64), compute_uv=False)
+    model = weighted("g (float[N, 64] x) => (float[N, 64] y) { y = MatMul (x, w) }", w=weight)
+    assert [found.rank for found in factored(model, float(values[3] / values[0]) * (1 + 1e-9))[1]] == [4]
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, 0.0])
