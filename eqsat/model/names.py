@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
-from eqsat.model.model import attribute_graphs
+from eqsat.model.model import attribute_graphs, bodies
 
 
 class FreshNames:
@@ -81,7 +81,7 @@ def all_names(graph: onnx.GraphProto) -> Iterable[str]:
         for node in current.node:
             yield node.name
             yield from node.input
-            waiting.extend(body for _, body in attribute_graphs(node))
+        waiting += bodies(current.node)
 
 
 def captures(graph: onnx.GraphProto) -> list[str]:

@@ -22,7 +22,7 @@ from eqsat.facts.fact import from_type
 from eqsat.facts.node import Shape
 from eqsat.frozen import frozen
 from eqsat.model.imports import standard_opset
-from eqsat.model.model import all_graphs, attribute_graphs
+from eqsat.model.model import all_graphs, bodies
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.tensors import Tensor, constant_value, read_tensor
 from eqsat.operators import normal_domain
@@ -77,9 +77,8 @@ def _slow(graph: onnx.GraphProto, types: onnx.GraphProto, operands: Set[str], sh
     around = {name: shape for name, shape in shapes.items() if name not in made}
     shapes = around | _shapes(types, operands) | {name: tensor.dims for name, tensor in own.items()}
     yield _Slow({place: rank for place, node in enumerate(graph.node) if (rank := _wanted(node, shapes, numbers))}, numbers)
-    for node, typed in zip(graph.node, types.node, strict=True):
-        for (_, body), (_, inside) in zip(attribute_graphs(node), attribute_graphs(typed), strict=True):
-            yield from _slow(body, inside, operands, shapes, numbers)
+    for body, inside in zip(bodies(graph.node), bodies(types.node), strict=True):
+        yield from _slow(body, inside, operands, shapes, numbers)
 
 
 def _widened(graph: onnx.GraphProto, slow: _Slow, place: Place, fresh: FreshNames) -> set[str]:
