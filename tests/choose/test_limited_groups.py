@@ -10,7 +10,8 @@ import onnx
 import pytest
 
 import eqsat
-from eqsat.choose import choose, extractions
+from eqsat.choose import extractions
+from eqsat.choose.group_problem import Portion
 from tests.support.models import parse
 
 CHANNELS = range(8, 200, 8)
@@ -49,7 +50,7 @@ def test_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extractions, "extract", counted)
     counts.append(Counter())
     once = eqsat.optimize(network(), verify=False, max_growth=400, effort="low")
-    monkeypatch.setattr(choose, "_sketched", lambda portion: 0.0)  # as if nobody wanted anything
+    monkeypatch.setattr(Portion, "least_storage", lambda portion: 0.0)  # as if nobody wanted anything
     counts.append(Counter())
     twice = eqsat.optimize(network(), verify=False, max_growth=400, effort="low")
     assert once.model == twice.model
