@@ -8,12 +8,11 @@ of a counted message.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 
 import onnx
 from onnx import TensorProto
 
-from eqsat.model.model import bodies, copy_fields
+from eqsat.model.model import all_graphs, copy_fields
 from eqsat.model.tensors import header, is_apart, tensor_bytes
 
 _SMALL = 1 << 12  # bytes of a tensor up to which it is counted as it is
@@ -35,20 +34,12 @@ def model_bytes(model: onnx.ModelProto) -> int:
 def _external_bytes(graph: onnx.GraphProto) -> int:
     """Returns the bytes of the external data of a graph and its bodies."""
     external: dict[tuple[tuple[str, str], ...], int] = {}
-    for current in _with_bodies(graph):
+    for current in all_graphs(graph):
         for tensor in current.initializer:
             if tensor.data_location == TensorProto.EXTERNAL and not is_apart(tensor):
                 place = tuple(sorted((entry.key, entry.value) for entry in tensor.external_data))
                 external[place] = tensor_bytes(tensor)
     return sum(external.values())
-
-
-def _with_bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
-    waiting = [graph]
-    while waiting:
-        current = waiting.pop()
-        yield current
-        waiting.extend(bodies(current.node))
 
 
 def _own_bytes(graph: onnx.GraphProto) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 import onnx
 
-from eqsat.model.model import attribute_graphs, bodies
+from eqsat.model.model import all_graphs, attribute_graphs
 
 
 class FreshNames:
@@ -73,15 +73,12 @@ def defined_names(graph: onnx.GraphProto) -> list[str]:
 
 def all_names(graph: onnx.GraphProto) -> Iterable[str]:
     """Yield every name in a graph and its bodies, used or defined, and the node names."""
-    waiting = [graph]
-    while waiting:
-        current = waiting.pop()
+    for current in all_graphs(graph):
         yield from defined_names(current)
         yield from (info.name for info in current.output)
         for node in current.node:
             yield node.name
             yield from node.input
-        waiting += bodies(current.node)
 
 
 def captures(graph: onnx.GraphProto) -> list[str]:
