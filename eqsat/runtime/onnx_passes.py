@@ -13,6 +13,7 @@ from onnx import helper
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 
 _SECONDS = 60.0
+_MOST_VECTORS = 1 << 22  # the elements of vectors that onnx follows through the nodes: about a second
 
 
 class NativeFailure(Exception):
@@ -62,15 +63,55 @@ def infer(model: bytes) -> bytes:
     """Run `inferred` on bytes, inside the worker."""
     from onnx import shape_inference
 
-    return shape_inference.infer_shapes(onnx.ModelProto.FromString(model), data_prop=True).SerializeToString()
+    proto = onnx.ModelProto.FromString(model)
+    typed = shape_inference.infer_shapes(proto)
+    if not _has_all_sizes(typed.graph) and _vectors(typed.graph) <= _MOST_VECTORS:
+        typed = shape_inference.infer_shapes(proto, data_prop=True)
+    return typed.SerializeToString()
 
 
 def infer_strictly(model: bytes) -> bytes:
     """Run inference on bytes inside the worker and raise onnx's errors."""
     from onnx import shape_inference
 
-    shape_inference.infer_shapes(onnx.ModelProto.FromString(model), check_type=True, strict_mode=True, data_prop=True)
+    proto = onnx.ModelProto.FromString(model)
+    typed = shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
+    if _vectors(typed.graph) <= _MOST_VECTORS:
+        shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
     return b""
+
+
+def _has_all_sizes(graph: onnx.GraphProto) -> bool:
+    """Tell whether each result of a node is a tensor whose sizes are numbers. Elements tell no more of these."""
+    known = {value.name for values in (graph.value_info, graph.output) for value in values if _sizes(value) is not None}
+    return all(name in known for node in graph.node for name in node.output if name)
+
+
+def _vectors(graph: onnx.GraphProto) -> int:
+    """Return the sizes of all vectors that nodes read, bodies included.
+
+    Where onnx follows elements through nodes, it makes a message for each element of a vector, known
+    or not, each time that a node reads it.
+    """
+    lengths = {tensor.name: tensor.dims[0] for tensor in graph.initializer if len(tensor.dims) == 1}
+    for values in (graph.input, graph.value_info, graph.output):
+        for value in values:
+            sizes = _sizes(value)
+            if sizes is not None and len(sizes) == 1:
+                lengths[value.name] = sizes[0]
+    found = sum(lengths.get(name, 0) for node in graph.node for name in node.input)
+    for attribute in (attribute for node in graph.node for attribute in node.attribute):
+        found += sum(map(_vectors, attribute.graphs)) + (_vectors(attribute.g) if attribute.HasField("g") else 0)
+    return found
+
+
+def _sizes(value: onnx.ValueInfoProto) -> list[int] | None:
+    """Return the sizes of a tensor if all are numbers."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+    return [size for size in sizes if size is not None] if None not in sizes else None
 
 
 def inline(model: bytes) -> bytes:

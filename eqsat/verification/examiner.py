@@ -187,7 +187,7 @@ class Examiner:
         if not judgement.refusal:
             return judgement
         try:
-            return self.run(_JUDGE, replace(request, refusal=judgement.refusal))
+            return self.run(_JUDGE, replace(request, refusal=judgement.refusal, inside=()))
         except WorkerTimeout as failure:
             raise _SlowReference(judgement.refusal, failure.seconds) from None
 
@@ -202,7 +202,7 @@ class Examiner:
             return self._call(request)
         except WorkerTimeout as failure:
             self._timeouts += 1
-            return Judgement(UNVERIFIED, f"the runtime {failure}", late=True)
+            return Judgement(UNVERIFIED, f"the runtime {failure}", too_much=True)
         except (WorkerDied, RemoteError) as failure:
             try:
                 alone = self._call(replace(request, optimized=None))

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.runtime.unwritten import under_fills
@@ -24,7 +22,7 @@ from eqsat.verification.agreement import Agreement, Doubt, showing
 from eqsat.verification.leaves import digest, moves, signature
 from eqsat.verification.nudges import Nudge, Nudges
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
-from eqsat.verification.runs import NoDraw, Run, Runs, named, one_line
+from eqsat.verification.runs import NoDraw, Run, Runs, is_memory, named, one_line
 from eqsat.verification.samples import Draw
 from eqsat.verification.undefined import is_undefined
 
@@ -33,6 +31,9 @@ _NUDGES_INSIDE = 4  # beyond those that outputs need
 
 # The place of an output, and the arrays of it that differ, by the numbers of their leaves.
 _Differing = tuple[int, list[tuple[int, tolerance.Difference]]]
+
+
+_Opener = Callable[[bytes, str | None, Request], Session]
 
 
 class _Different(Exception):
@@ -53,13 +54,12 @@ def judge(request: Request) -> Judgement:
     asked instead.
     """
     judgement = Judgement(UNVERIFIED)
-    if request.inside:
-        optimized = request.optimized and showing(request.optimized, request.inside)
-        request = replace(request, original=showing(request.original, request.inside), optimized=optimized)
     opener = _open_reference if request.refusal else _open_runtime
     try:
-        original = opener(request.original, request.original_folder, request)
+        request, original = _opened(request, opener)
     except Exception as error:
+        if is_memory(error):
+            return _too_large(one_line(error))
         return _refused(request, one_line(error), last=False)
     judgement.engine = original.engine
     comparison = _Comparison(request, judgement, original, opener)
@@ -70,14 +70,40 @@ def judge(request: Request) -> Judgement:
         judgement.draw = comparison.draw
         return judgement
     except _OutOfMemory as error:
-        judgement.reason = str(error)
+        judgement.reason, judgement.too_much = str(error), True
         return judgement
     except NoDraw as error:
+        if error.memory:
+            return _too_large(str(error))
         return _refused(request, str(error), last=request.brief)
     judgement.status = EQUAL
     judgement.agreed = frozenset(comparison.agreement.names)
     judgement.seconds_inside = comparison.agreement.seconds
     return judgement
+
+
+def _opened(request: Request, opener: _Opener) -> tuple[Request, Session]:
+    """Returns the request whose models have the values inside as outputs, with a session of its original.
+
+    The runtime keeps all outputs of a graph until a run ends, those that nobody asks for as well. So
+    the models have no more of them than the memory for them holds at the first draw's sizes.
+    """
+    if not request.inside:
+        return request, opener(request.original, request.original_folder, request)
+    shown = _showing(request, request.inside)
+    original = opener(shown.original, shown.original_folder, shown)
+    kept = Agreement(shown, original).affordable(next(samples.size_choices(request.plan), dict[str, int]()))
+    if len(kept) == len(request.inside):
+        return shown, original
+    del original  # its weights make room for those of the next session
+    shown = _showing(request, kept)
+    return shown, opener(shown.original, shown.original_folder, shown)
+
+
+def _showing(request: Request, inside: Sequence[str]) -> Request:
+    """Returns the request whose models have these values inside as outputs."""
+    optimized = request.optimized and showing(request.optimized, inside)
+    return replace(request, original=showing(request.original, inside), optimized=optimized, inside=tuple(inside))
 
 
 def _refused(request: Request, reason: str, last: bool) -> Judgement:
@@ -88,12 +114,17 @@ def _refused(request: Request, reason: str, last: bool) -> Judgement:
     return Judgement(UNVERIFIED, f"the original model does not run: {refusal}", refusal="" if last or request.refusal else refusal)
 
 
+def _too_large(reason: str) -> Judgement:
+    """Returns the judgement where the original hits the memory limit. The reference takes no less."""
+    return Judgement(UNVERIFIED, f"the original model needs more memory than the limit allows: {reason}", too_much=True)
+
+
 class _OutOfMemory(Exception):
     """The optimized model hit the memory limit. This says nothing about its results."""
 
 
 def _raise_if_memory(error: Exception) -> None:
-    if isinstance(error, MemoryError) or re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)):
+    if is_memory(error):
         raise _OutOfMemory(f"the optimized model needs more memory than the limit allows: {one_line(error)}") from None
 
 
@@ -109,7 +140,7 @@ def _open_reference(model: bytes, folder: str | None, request: Request) -> Sessi
 class _Comparison:
     """The two models of a request on one engine, which `opener` opens."""
 
-    def __init__(self, request: Request, judgement: Judgement, original: Session, opener: Any) -> None:
+    def __init__(self, request: Request, judgement: Judgement, original: Session, opener: _Opener) -> None:
         self._request = request
         self._judgement = judgement
         self._original = original

@@ -81,7 +81,7 @@ class Judgement:
     costly: list[Edge] = field(default_factory=list[Edge])
     relative: float | None = None  # the unexplained error of the output that differs, as a share of its length
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
-    late: bool = False  # running took too long, so there is no judgement
+    too_much: bool = False  # running took too long, or too much memory, so there is no judgement
     refusal: str = ""  # why the runtime does not run the original, if onnx's reference may
     agreed: frozenset[str] = frozenset()  # the values inside that were equal in all runs
     seconds_inside: float = 0.0  # spent on values inside

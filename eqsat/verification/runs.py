@@ -8,6 +8,7 @@ drawn in its place, or none.
 from __future__ import annotations
 
 import itertools
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
@@ -50,7 +51,13 @@ class Run:
 
 
 class NoDraw(Exception):
-    """The original ran on no draw; the text is the engine's message on the first draw."""
+    """The original ran on no draw; the text is the engine's message on the first draw, which may be
+    that it had not enough `memory`.
+    """
+
+    def __init__(self, error: Exception | None) -> None:
+        super().__init__("" if error is None else one_line(error))
+        self.memory = error is not None and is_memory(error)
 
 
 class Runs:
@@ -90,7 +97,7 @@ class Runs:
             try:
                 yield Run(dict(request.inputs), None, self._everything, self._original.run(request.inputs, request.outputs))
             except Exception as error:
-                raise NoDraw(one_line(error)) from None
+                raise NoDraw(error) from None
             return
         first, draw = self.first()
         self._tried.append(draw)
@@ -175,7 +182,7 @@ class Runs:
 
     def first(self) -> tuple[Run, Draw]:
         """Returns the first run that the original accepts, and its draw."""
-        refusal = ""
+        refusal: Exception | None = None
         hollow: tuple[Run, Draw] | None = None
         for sizes, style in attempts(self._request.plan):
             # The styles of usual elements come first.
@@ -185,8 +192,8 @@ class Runs:
             try:
                 run = self._run(draw, self._everything)
             except Exception as error:
-                again = refusal == one_line(error)
-                refusal = refusal or one_line(error)
+                again = refusal is not None and one_line(refusal) == one_line(error)
+                refusal = refusal or error
                 # Where all is given but the elements of floats, these decide nothing, or little.
                 if self._late or (again and samples.has_floats_alone(self._request.plan)):
                     break
@@ -275,6 +282,11 @@ def one_line(error: Exception) -> str:
     """Returns the message of an exception, on one line of bounded length."""
     text = refusal(str(error)) or type(error).__name__
     return text if len(text) <= 300 else f"{text[:297]}..."
+
+
+def is_memory(error: Exception) -> bool:
+    """Tells whether an engine had not enough memory."""
+    return isinstance(error, MemoryError) or bool(re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)))
 
 
 def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:

@@ -52,7 +52,7 @@ def whole(
     if related is not None:
         request, judgement = related, examiner.ask(related)
         judgement.notes += [f"ran where {name} is {render(size)}" for name, size in related.plan.computed.items()]
-    if judgement.late:
+    if judgement.too_much:
         raise TooMuch(judgement.reason)
     verdict = Verdict(
         judgement.status,
@@ -86,7 +86,7 @@ def _fits_ones_alone(judgement: Judgement) -> bool:
     has to be equal broadcasts.
     """
     usual = judgement.runs - judgement.edges
-    return not judgement.late and judgement.status != DIFFERENT and all(size == 1 for column in judgement.sizes.values() for size in column[:usual])
+    return not judgement.too_much and judgement.status != DIFFERENT and all(size == 1 for column in judgement.sizes.values() for size in column[:usual])
 
 
 def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: LoadedModel, request: Request, examiner: Examiner, patience: float) -> None:

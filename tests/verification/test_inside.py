@@ -14,6 +14,7 @@ from onnx import numpy_helper, parser
 import eqsat
 from eqsat.examples.bert import bert
 from eqsat.rewriting.raising import raised
+from eqsat.runtime.session import ONNXRUNTIME
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.region_by_region import Part
 from eqsat.verification.regions import Cut
@@ -170,3 +171,15 @@ def test_names_whose_values_have_other_shapes_stand_for_two_values() -> None:
     flat = "<int64[2] rows = {6, 8}, int64[3] back = {2, 3, 8}>"
     other = parser.parse_model(f"{header} {flat} {{ s = Sin (x)  v0 = Reshape (s, rows)  {chain}  r = Reshape (v8, back)  y = Ceil (r) }}")
     assert verify(LoadedModel(one), LoadedModel(other)).status == EQUAL
+
+
+def test_values_inside_take_no_more_memory_than_the_limit_allows() -> None:
+    # The runtime keeps every output of a graph until a run ends: all steps together take 1 GiB.
+    steps = range(64)
+    doubled = " ".join(f"h{step + 1} = {'Add' if step % 2 else 'Sub'}(h{step}, h{step})" for step in steps)
+    scaled = " ".join(f"h{step + 1} = Mul(h{step}, {'two' if step % 2 else 'none'})" for step in steps)
+    header = '<ir_version: 8, opset_import: ["": 18]> g (float[4194304] h0) => (float[4194304] h64)'
+    before, after = (LoadedModel(parser.parse_model(f"{header} <float two = {{2.0}}, float none = {{0.0}}> {{ {nodes} }}")) for nodes in (doubled, scaled))
+    verdict = verify(before, after, memory_limit=192 << 20)
+    assert (verdict.status, verdict.engine) == (EQUAL, ONNXRUNTIME), verdict.reason
+    assert 0 < len(verdict.agreed) < 64
