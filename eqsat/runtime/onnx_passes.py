@@ -7,6 +7,9 @@ line.
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import onnx
 from onnx import helper
 
@@ -14,6 +17,8 @@ from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 
 _SECONDS = 60.0
 _MOST_VECTORS = 1 << 22  # the elements of vectors that onnx follows through the nodes: about a second
+_LONG = 1 << 16  # the elements of a vector that takes some milliseconds each time
+_GROWING = frozenset({"ConstantOfShape", "Expand", "OneHot", "Pad", "Range", "Resize", "Tile", "Upsample"})
 
 
 class NativeFailure(Exception):
@@ -64,10 +69,11 @@ def infer(model: bytes) -> bytes:
     from onnx import shape_inference
 
     proto = onnx.ModelProto.FromString(model)
-    typed = shape_inference.infer_shapes(proto)
-    if not _has_all_sizes(typed.graph) and _vectors(typed.graph) <= _MOST_VECTORS:
-        typed = shape_inference.infer_shapes(proto, data_prop=True)
-    return typed.SerializeToString()
+    if not _is_small(proto.graph):
+        typed = shape_inference.infer_shapes(proto)
+        if _has_all_sizes(typed.graph) or _vectors(typed.graph) > _MOST_VECTORS:
+            return typed.SerializeToString()
+    return shape_inference.infer_shapes(proto, data_prop=True).SerializeToString()
 
 
 def infer_strictly(model: bytes) -> bytes:
@@ -75,10 +81,16 @@ def infer_strictly(model: bytes) -> bytes:
     from onnx import shape_inference
 
     proto = onnx.ModelProto.FromString(model)
-    typed = shape_inference.infer_shapes(proto, check_type=True, strict_mode=True)
-    if _vectors(typed.graph) <= _MOST_VECTORS:
+    if _is_small(proto.graph) or _vectors(shape_inference.infer_shapes(proto, check_type=True, strict_mode=True).graph) <= _MOST_VECTORS:
         shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
     return b""
+
+
+def _is_small(graph: onnx.GraphProto) -> bool:
+    """Tell whether a graph declares no tensor that would be a long vector, and no node makes a larger one."""
+    values = itertools.chain(graph.input, graph.value_info, graph.output)
+    sizes = itertools.chain((tensor.dims for tensor in graph.initializer), map(_sizes, values))
+    return all(math.prod(known or ()) < _LONG for known in sizes) and _GROWING.isdisjoint([node.op_type for node in graph.node])
 
 
 def _has_all_sizes(graph: onnx.GraphProto) -> bool:
