@@ -166,16 +166,19 @@ class _Comparison:
         """Runs both models on several draws; raises `_Different` or `NoDraw`."""
         request, judgement, original = self._request, self._judgement, self._original
         optimized: Session | None = None
+        refusal = ""
         if request.optimized is not None:
             try:
                 optimized = self._opener(request.optimized, request.optimized_folder, request)
             except Exception as error:
                 _raise_if_memory(error)
-                raise _Different(f"{original.engine} takes the original model but not the optimized one: {one_line(error)}") from None
+                refusal = f"{original.engine} takes the original model but not the optimized one: {one_line(error)}"
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]
         runs = Runs(request, original, judgement, self.agreement)
         for run in runs.usual():
+            if refusal:  # an original that loads and never runs is no standard
+                raise _Different(refusal)
             if request.only_edges:
                 break
             self._count(run)

@@ -50,6 +50,14 @@ def test_the_same_graph_is_not_run() -> None:
     assert verdict.status == EQUAL and verdict.runs == 0 and "unchanged" in verdict.notes[0]
 
 
+def test_an_original_that_loads_and_never_runs_is_no_standard() -> None:
+    # Exporters write such products behind shapes that nothing can follow. Without these, the runtime sees the mistake as it loads.
+    head, wrong = "g (float[2, 3] x) => (float[2, 5] y)", np.ones((4, 5), np.float32)
+    hidden = model(f"{head} {{ r = Compress<axis = 1>(x, all) y = MatMul(r, w) }}", w=wrong, all=np.ones(3, bool))
+    verdict = check(hidden, model(f"{head} {{ y = MatMul(x, w) }}", w=wrong))
+    assert (verdict.status, verdict.reason[:32]) == (UNVERIFIED, "the original model does not run:")
+
+
 def test_reassociation_is_within_the_tolerance() -> None:
     head = "g (float[N, 16] a, float[N, 16] b, float[N, 16] c) => (float[N, 16] y)"
     verdict = check(
