@@ -231,6 +231,8 @@ def test_a_product_of_few_rows_waits_less_for_its_weights(tmp_path: Path) -> Non
     image, filters = Shaped(F, (1, 32, 2, 2)), (10, 32, 1, 1)
     assert seconds(target, "Conv", image, Shaped(F, filters, constant=True)) == pytest.approx(320e-6)
     assert seconds(target, "Conv", image, Shaped(F, filters)) == 0.0
+    # Each image reads all filters.
+    assert seconds(target, "Conv", Shaped(F, (3, 32, 2, 2)), Shaped(F, filters, constant=True)) == pytest.approx(960e-6)
 
 
 def test_windows_of_one_pixel_run_over_all_rows_at_once(tmp_path: Path) -> None:

@@ -70,10 +70,10 @@ def test_a_gate_stays_where_its_size_has_a_name() -> None:
     assert "Resize" not in operators(eqsat.optimize(gated("N")).model)
 
 
-def layers(places: str = "32") -> onnx.ModelProto:
+def layers(places: str = "32", first: str = "1", width: int = 256, inner: int = 512) -> onnx.ModelProto:
     generator = np.random.default_rng(0)
-    weights = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in {"v": (256, 512), "b": (512,), "w": (512, 256)}.items()}
-    rows = f"float[1, {places}, 256]"
+    weights = {name: generator.standard_normal(shape).astype(np.float32) for name, shape in {"v": (width, inner), "b": (inner,), "w": (inner, width)}.items()}
+    rows = f"float[{first}, {places}, {width}]"
     return weighted(f"g ({rows} x) => ({rows} y) {{ p = MatMul(x, v) q = Add(p, b) r = Relu(q) y = MatMul(r, w) }}", **weights)
 
 
@@ -85,6 +85,12 @@ CONVS = {"Unsqueeze": 1, "Transpose": 2, "Conv": 2, "Relu": 1, "Squeeze": 1}
 def test_products_become_convs_where_the_caches_do_not_hold_their_weights(target: str | Path, left: dict[str, int]) -> None:
     result = eqsat.optimize(layers(), target=target)
     assert operators(result.model) == left and result.report["verify"]["status"] == "equal"
+
+
+def test_products_of_one_row_in_each_image_stay() -> None:
+    """A Conv reads its filters for each image: a model that counts positions first took 2.1 times as long."""
+    result = eqsat.optimize(layers("1", "32", 1024, 4096), target="onnxruntime-cpu")
+    assert operators(result.model) == PRODUCTS
 
 
 @pytest.mark.parametrize("never_empty", [False, True])
