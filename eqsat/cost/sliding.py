@@ -79,11 +79,10 @@ def conv(data: int = 0, filters: int = 1, kind: str = "conv") -> Counter:
             operations += results
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs[:1])))
         # Each row of the output begins and ends at a border, but windows of one pixel run over all rows at once.
-        image = output.shape[2:] if output is not None and output.shape else source[2:] if source else ()
+        shape = (output.shape if output is not None else None) or source or (1,)
+        images, image = shape[0], shape[2:]
         last = size_of(image) if _reads_pixels(node, weights) else image[-1] if image else 1
-        # Each image reads all filters.
-        images = output.shape[0] if output is not None and output.shape else source[0] if source else 1
-        stored = constant_elements(node, filters) * images
+        stored = constant_elements(node, filters) * images  # each image reads all filters
         return Work(group if plain else kind, size, operations, results, results / max(last, 1), window * channels, channels / groups, products, stored=stored)
 
     return count

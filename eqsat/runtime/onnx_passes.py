@@ -120,10 +120,8 @@ def _vectors(graph: onnx.GraphProto) -> int:
 def _sizes(value: onnx.ValueInfoProto) -> list[int] | None:
     """Return the sizes of a tensor if all are numbers."""
     tensor = value.type.tensor_type
-    if not tensor.HasField("shape"):
-        return None
-    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
-    return [size for size in sizes if size is not None] if None not in sizes else None
+    known = tensor.HasField("shape") and all(dim.HasField("dim_value") for dim in tensor.shape.dim)
+    return [dim.dim_value for dim in tensor.shape.dim] if known else None
 
 
 def inline(model: bytes) -> bytes:

@@ -32,7 +32,6 @@ _NUDGES_INSIDE = 4  # beyond those that outputs need
 # The place of an output, and the arrays of it that differ, by the numbers of their leaves.
 _Differing = tuple[int, list[tuple[int, tolerance.Difference]]]
 
-
 _Opener = Callable[[bytes, str | None, Request], Session]
 
 
@@ -58,9 +57,7 @@ def judge(request: Request) -> Judgement:
     try:
         request, original = _opened(request, opener)
     except Exception as error:
-        if is_memory(error):
-            return _too_large(one_line(error))
-        return _refused(request, one_line(error), last=False)
+        return _refused(request, error, last=False)
     judgement.engine = original.engine
     comparison = _Comparison(request, judgement, original, opener)
     try:
@@ -72,10 +69,8 @@ def judge(request: Request) -> Judgement:
     except _OutOfMemory as error:
         judgement.reason, judgement.too_much = str(error), True
         return judgement
-    except NoDraw as error:
-        if error.memory:
-            return _too_large(str(error))
-        return _refused(request, str(error), last=request.brief)
+    except NoDraw as none:
+        return _refused(request, none.error, last=request.brief)
     judgement.status = EQUAL
     judgement.agreed = frozenset(comparison.agreement.names)
     judgement.seconds_inside = comparison.agreement.seconds
@@ -106,17 +101,15 @@ def _showing(request: Request, inside: Sequence[str]) -> Request:
     return replace(request, original=showing(request.original, inside), optimized=optimized, inside=tuple(inside))
 
 
-def _refused(request: Request, reason: str, last: bool) -> Judgement:
+def _refused(request: Request, error: Exception, last: bool) -> Judgement:
     """Returns the judgement where an engine refuses the original. The runtime's reason counts, which the
-    request of the reference has. No other engine follows the `last` one.
+    request of the reference has. No other engine follows the `last` one, nor one that hits the memory
+    limit: the reference takes no less.
     """
-    refusal = request.refusal or reason
+    if is_memory(error):
+        return Judgement(UNVERIFIED, f"the original model needs more memory than the limit allows: {one_line(error)}", too_much=True)
+    refusal = request.refusal or one_line(error)
     return Judgement(UNVERIFIED, f"the original model does not run: {refusal}", refusal="" if last or request.refusal else refusal)
-
-
-def _too_large(reason: str) -> Judgement:
-    """Returns the judgement where the original hits the memory limit. The reference takes no less."""
-    return Judgement(UNVERIFIED, f"the original model needs more memory than the limit allows: {reason}", too_much=True)
 
 
 class _OutOfMemory(Exception):

@@ -51,13 +51,11 @@ class Run:
 
 
 class NoDraw(Exception):
-    """The original ran on no draw; the text is the engine's message on the first draw, which may be
-    that it had not enough `memory`.
-    """
+    """The original ran on no draw; `error` is the engine's on the first draw."""
 
-    def __init__(self, error: Exception | None) -> None:
-        super().__init__("" if error is None else one_line(error))
-        self.memory = error is not None and is_memory(error)
+    def __init__(self, error: Exception) -> None:
+        super().__init__(one_line(error))
+        self.error = error
 
 
 class Runs:
@@ -204,6 +202,7 @@ class Runs:
             if style == samples.POSITIVE:
                 break
         if hollow is None:
+            assert refusal is not None  # each attempt gave a run or an error
             raise NoDraw(refusal)
         self._judgement.notes.append("every floating-point output is NaN on every draw")
         return hollow
