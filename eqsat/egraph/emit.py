@@ -15,8 +15,9 @@ from typing import Never
 
 from onnx import GraphProto
 
-from eqsat.egraph.encode import Outer, encode
+from eqsat.egraph.encode import encode
 from eqsat.egraph.ground import NOTHING
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.program import EACH, Program
 from eqsat.language.compile import Compiled
 from eqsat.language.construction import Construction, Existing, Item, Loop, Made, Reference, Shared, Stored, Value

@@ -14,7 +14,7 @@ from dataclasses import field
 from eqsat.cost.shaped import Shaped, shaped
 from eqsat.cost.sharing import OVERWRITES, VIEWS
 from eqsat.cost.workload import moved
-from eqsat.egraph.encode import Outer
+from eqsat.egraph.outer import Outer
 from eqsat.facts.fact import UNKNOWN, Contradiction, Fact, from_type
 from eqsat.frozen import mutable
 from eqsat.model.model import Graph, Model, Node

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.encode import Encoding, encode
+from eqsat.egraph.outer import Outer
 from eqsat.facts.fact import HALVES, UNKNOWN, Contradiction, Fact
 from eqsat.model.model import Graph, Node
 from eqsat.model.tensors import ContentIndex

@@ -26,7 +26,8 @@ from eqsat.control.trips import loop_trips, stored
 from eqsat.control.unrolling import repeatable, scan_axes, unrolled
 from eqsat.cost.sizing import split_sizes
 from eqsat.deadline import Deadline
-from eqsat.egraph.encode import Encoding, Outer
+from eqsat.egraph.encode import Encoding
+from eqsat.egraph.outer import Outer
 from eqsat.errors import InputError
 from eqsat.facts.dims import Dim
 from eqsat.facts.fact import INTEGERS, Contradiction, Fact, to_type

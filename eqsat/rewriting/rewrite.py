@@ -31,8 +31,9 @@ from eqsat.choose.storing import Place
 from eqsat.cost.target import Target
 from eqsat.deadline import INTERRUPTED
 from eqsat.egraph.admission import RuleSet
-from eqsat.egraph.encode import Descent, Encoding, Outer, encode
+from eqsat.egraph.encode import Descent, Encoding, encode
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.record import Record
 from eqsat.egraph.saturate import EngineFailure, saturate
 from eqsat.egraph.tables import EGraph

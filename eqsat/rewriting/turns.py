@@ -19,8 +19,8 @@ from eqsat.control.arguments import drop_unread
 from eqsat.control.calls import inlinable, speaks_as_model
 from eqsat.deadline import INTERRUPTED, Deadline
 from eqsat.egraph.admission import RuleSet
-from eqsat.egraph.encode import Outer
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.phases import Phase, Plan
 from eqsat.frozen import mutable
 from eqsat.garbage import MANY, give_back

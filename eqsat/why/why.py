@@ -21,9 +21,10 @@ from eqsat.contributed import DOMAINS
 from eqsat.control.calls import speaks_as_model
 from eqsat.deadline import Deadline
 from eqsat.egraph.admission import RuleSet
-from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.encode import Encoding, encode
 from eqsat.egraph.finiteness import Finiteness
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.phases import load as load_plan
 from eqsat.egraph.plain_matching import Assignment, Assignments, Index, root_of
 from eqsat.egraph.saturate import EngineFailure, saturate

@@ -24,7 +24,8 @@ import onnx
 from onnx import TypeProto
 
 from eqsat.control.flow import simplify
-from eqsat.egraph.encode import Outer, encode
+from eqsat.egraph.encode import encode
+from eqsat.egraph.outer import Outer
 from eqsat.facts.dims import Dim, evaluate
 from eqsat.facts.fact import Contradiction, Fact, from_array, show_dims
 from eqsat.facts.intervals import Range

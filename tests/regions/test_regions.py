@@ -10,7 +10,8 @@ import onnx
 import pytest
 
 import eqsat
-from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.encode import Encoding, encode
+from eqsat.egraph.outer import Outer
 from eqsat.extract import Choice, Graph, extract
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize

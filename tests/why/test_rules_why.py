@@ -12,8 +12,9 @@ from hypothesis import HealthCheck, given, settings
 
 from eqsat.egraph import admission
 from eqsat.egraph.admission import RuleSet
-from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.encode import Encoding, encode
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.plain_matching import Assignments, Index
 from eqsat.egraph.saturate import saturate
 from eqsat.egraph.tables import EGraph

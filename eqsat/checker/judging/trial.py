@@ -17,8 +17,9 @@ from onnx import helper
 from eqsat.checker.drawing.writing import Instance
 from eqsat.contributed import DOMAINS
 from eqsat.egraph.admission import RuleSet
-from eqsat.egraph.encode import Encoding, Outer, encode
+from eqsat.egraph.encode import Encoding, encode
 from eqsat.egraph.limits import Limits
+from eqsat.egraph.outer import Outer
 from eqsat.egraph.saturate import saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.dims import Dim, evaluate
