@@ -8,10 +8,10 @@ are whole numbers on a target on which everything takes one launch.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from eqsat.cost.blocked_layout import beside_convs, between_convs, over_images
-from eqsat.cost.price import Price, blocks
+from eqsat.cost.price import Price, as_definition, blocks
 from eqsat.cost.shaped import PricedNode, Shaped, shaped
 from eqsat.cost.target import Target
 from eqsat.egraph.encode import Encoding
@@ -95,9 +95,7 @@ class Prices:
         if not operator.standard or self.target.operators.get(operator.name) is None:
             return found
         more = self.target.expanded(operator.name, find_operator("", operator.name, self.opset).version)
-        if more is None:
-            return found
-        return replace(found, seconds=found.seconds * more.relative + more.launches * self.target.start, launches=found.launches + more.launches)
+        return found if more is None else as_definition(found, more, self.target)
 
     def runs(self, term: Term) -> bool:
         """Tells whether the runtime has a kernel for a term, as far as the target says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from onnx import TensorProto
@@ -10,11 +11,11 @@ from eqsat.cost.kinds import COUNTERS, DECLARED
 from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
 from eqsat.cost.sliding import patched
-from eqsat.cost.target import Blocked, Rates, Target
+from eqsat.cost.target import Blocked, Expanded, Rates, Target
 from eqsat.cost.workload import Work, integer, passed
 from eqsat.frozen import frozen
 
-__all__ = ["Bound", "Price", "PricedNode", "price", "work"]
+__all__ = ["Bound", "Price", "PricedNode", "as_definition", "price", "work"]
 
 Bound = Literal["launch", "memory", "compute"]
 
@@ -67,6 +68,15 @@ def price(node: PricedNode, target: Target) -> Price:
     bound: Bound = "memory" if moving >= computing else "compute"
     longer = moving if moving >= computing else computing
     return Price(launching + longer, rates.launches, done.bytes, done.operations, bound if longer > launching else "launch", done.multiply_adds)
+
+
+def as_definition(kernel: Price, more: Expanded, target: Target) -> Price:
+    """Returns the price of a node that runs as the nodes of its operator's definition, from the price of
+    the one kernel that it would be.
+    """
+    moved = [kernel.bytes * share for share in more.moved]
+    longer = max(kernel.seconds * more.relative, sum(map(target.transfer, moved)))
+    return replace(kernel, seconds=longer + more.launches * target.start, launches=kernel.launches + more.launches, bytes=sum(moved))
 
 
 def _computing(done: Work, rates: Rates) -> float:

@@ -50,7 +50,8 @@ class Expanded:
 
     version: int  # the first such version
     launches: int  # launches more than those of the kernel
-    relative: float  # the time relative to the kernel's
+    relative: float  # the time relative to the kernel's, where computing decides
+    moved: tuple[float, ...] = (1.0,)  # for each node that moves much, its bytes relative to the kernel's
 
 
 @frozen
@@ -314,6 +315,10 @@ def _rates(table: Mapping[str, Any]) -> dict[str, Any]:
     return rates
 
 
+def _expanded(table: Mapping[str, Any]) -> Expanded:
+    return Expanded(table["version"], table["launches"], table["relative"], tuple(table.get("moved", (1.0,))))
+
+
 def _declared(table: Mapping[str, Any]) -> Declared:
     missing = table.get("missing", False)
     names = cast(list[str], missing) if isinstance(missing, list) else []
@@ -326,5 +331,5 @@ def _declared(table: Mapping[str, Any]) -> Declared:
         frozenset(DTYPES[name] for name in names),
         missing is True,
         table.get("missing_from"),
-        Expanded(**table["expanded"]) if "expanded" in table else None,
+        _expanded(table["expanded"]) if "expanded" in table else None,
     )

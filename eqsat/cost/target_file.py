@@ -120,6 +120,7 @@ _COUNT = _number("a whole number, 0 or more", whole=True)
 _SIZE = _number("a whole number, 1 or more", above=1, whole=True)
 _TEXT = _kind(str, "text")
 _NAMES = _list(_TEXT, "a list of operators")
+_SHARES = _list(_POSITIVE, "a list of positive numbers")
 _RELATIVE = _table(dict.fromkeys(DTYPES, _POSITIVE))
 
 RATES: Final[dict[str, Check]] = {
@@ -143,7 +144,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "operations": _number("a number of operations for each element, 0 or more"),
     "missing": _missing,
     "missing_from": _SIZE,
-    "expanded": _table({"version": _SIZE, "launches": _COUNT, "relative": _POSITIVE}, ("version", "launches", "relative")),
+    "expanded": _table({"version": _SIZE, "launches": _COUNT, "relative": _POSITIVE, "moved": _SHARES}, ("version", "launches", "relative")),
     "classes": _tables(_table(RATES), KINDS),
 }
 _FUSION: Final[dict[str, Check]] = {

@@ -8,6 +8,7 @@ drawn in its place, or none.
 from __future__ import annotations
 
 import itertools
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,7 +70,8 @@ class Runs:
         self._begun = time.monotonic()
         self._everything = tuple(range(len(request.outputs)))
         self._tried: list[Draw] = []
-        self._results = 0  # the elements of all outputs in the first run
+        # Of each usual run, its sizes and the shapes of its outputs
+        self._shapes: list[tuple[Mapping[str, int], tuple[tuple[int, ...], ...]]] = []
 
     @property
     def _late(self) -> bool:
@@ -99,7 +101,7 @@ class Runs:
             return
         first, draw = self.first()
         self._tried.append(draw)
-        self._results = sum(leaf.array.size for value in first.outputs for leaf in leaves(value) if leaf.array is not None)
+        self._shapes.append((draw.sizes, _shapes(first.outputs)))
         if self._agreement is not None and draw.style != samples.NORMAL:
             self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
@@ -124,6 +126,7 @@ class Runs:
                 continue
             found += 1
             self._tried.append(Draw(sizes, draw.style, request.seed + number))
+            self._shapes.append((sizes, _shapes(run.outputs)))
             yield run
 
     def at_edges(self) -> Iterator[Run]:
@@ -135,9 +138,10 @@ class Runs:
         if not tried:
             return
         first, integers = tried[0], tuple(place for place in self._everything if self._request.decided(place) == Decided.NOT)
-        for number, edge in enumerate(self._request.edges):
+        edges = list(self._request.edges)
+        for number, edge in enumerate(edges):
             if self._late:
-                self._judgement.notes.append(f"{len(self._request.edges) - number} draws at edges were not tried: running takes long")
+                self._judgement.notes.append(f"{len(edges) - number} draws at edges were not tried: running takes long")
                 return
             seed = self._request.seed + len(tried) + _RUNS
             if edge.extremes:
@@ -146,7 +150,10 @@ class Runs:
                 draws = [Draw(widest.sizes, first.style, seed + turn, edge.extremes) for turn in range(_EXTREMES if integers else 0)]
                 places, wanted = integers, _EXTREMES
             else:
-                draws, places, wanted = self._sizes(edge, seed)[:_REFUSALS], self._everything, 1
+                found, costly = self._sizes(edge, seed)
+                draws, places, wanted = found[:_REFUSALS], self._everything, 1
+                if costly and len(edge.symbols) > 1:  # one long axis at a time may be affordable
+                    edges += [Edge((name,), costly) for name in edge.symbols]
             for draw in draws:
                 try:
                     # Values inside were compared at usual sizes, and there are most of them beyond all bounds.
@@ -159,24 +166,45 @@ class Runs:
                 if not wanted:
                     break
 
-    def _sizes(self, edge: Edge, seed: int) -> list[Draw]:
-        """Returns the new, affordable draws of an edge, the most telling first."""
+    def _sizes(self, edge: Edge, seed: int) -> tuple[list[Draw], tuple[int, ...]]:
+        """Returns the new, affordable draws of an edge, the most telling first, and the sizes that are not
+        affordable.
+        """
         plan, tried = self._request.plan, self._tried
         first = tried[0]
         largest = max(draw.sizes.get(name, 0) for name in edge.symbols for draw in tried)
         found: list[Draw] = []
+        costly: list[int] = []
         for size in edge.sizes:
             sizes = samples.with_computed(plan, first.sizes | dict.fromkeys(edge.symbols, size))
             if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
-            # Outputs grow as the volume does, or less.
-            times = samples.volume(plan, sizes) / max(samples.volume(plan, first.sizes), 1)
-            if size > 1 and is_costly(self._request, sizes, self._results * times):
-                if edge not in self._judgement.costly:
-                    self._judgement.costly.append(edge)
+            if size > 1 and is_costly(self._request, sizes, self._results(sizes)):
+                costly.append(size)
                 continue
             found.append(Draw(sizes, first.style, seed))
-        return found
+        if costly and len(edge.symbols) == 1:
+            self._judgement.costly.append(edge)
+        return found, tuple(costly)
+
+    def _results(self, sizes: Mapping[str, int]) -> float:
+        """Returns about how many elements all outputs have at other sizes. They grow as the volume does; and
+        an axis that had the length of a size in each run has it again, as both axes of a square mask do.
+        """
+        before, shapes = self._shapes[0]
+        times = samples.volume(self._request.plan, sizes) / max(samples.volume(self._request.plan, before), 1)
+        by_axes = 0
+        for place, shape in enumerate(shapes):
+            lengths: list[int] = []
+            for axis, length in enumerate(shape):
+                named = [
+                    size
+                    for name, size in sizes.items()
+                    if all(place < len(others) and others[place][axis : axis + 1] == (at.get(name),) for at, others in self._shapes)
+                ]
+                lengths.append(max(named, default=length))
+            by_axes += math.prod(lengths)
+        return max(sum(map(math.prod, shapes)) * times, by_axes)
 
     def first(self) -> tuple[Run, Draw]:
         """Returns the first run that the original accepts, and its draw."""
@@ -227,6 +255,10 @@ class Runs:
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
         values = self._original.run(feeds, [*names, *shown])
         return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
+
+
+def _shapes(outputs: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
+    return tuple(leaf.array.shape for value in outputs for leaf in leaves(value) if leaf.array is not None)
 
 
 def is_costly(request: Request, sizes: Mapping[str, int], results: float = 0) -> bool:

@@ -316,6 +316,51 @@ def test_a_part_that_differs_at_usual_sizes_too_does_not_run_the_whole_at_costly
     assert any(not request.work for request in worker.requests) == (status == DIFFERENT)
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "status"),
+    [
+        ("u = Slice (m, zero, end, last) y = Relu (u)", "y = Relu (m)", DIFFERENT),
+        ("u = Relu (m) y = Slice (u, zero, end, last)", "u = Slice (m, zero, end, last) y = Relu (u)", EQUAL),
+    ],
+)
+def test_axes_that_are_too_long_together_are_long_one_at_a_time(before: str, after: str, status: str) -> None:
+    """The weights make a size of 769 too slow for the whole model, and squares of 769 rows by 769 columns are
+    too large for the part that differs. The difference went unseen.
+    """
+    weights = {"zero": np.array([0]), "end": np.array([768]), "last": np.array([-1]), "one": np.array([1]), "q": np.ones((1, 1024), np.float32), "w": LARGE}
+    head = "g (float[B, S] x) => (float[B, S, T] y, float[B, S, 512] z) { c = Unsqueeze (x, last) r = Unsqueeze (x, one) m = Mul (c, r)"
+    tail = "p = MatMul (c, q) z = MatMul (p, w)"
+    a, b = (weighted(f"{head} {rest} {tail} }}", **weights) for rest in (before, after))
+    worker = Judged()
+    verdict = check(a, b, worker=worker)
+    assert verdict.status == status and ("S=769" in verdict.reason) == (status == DIFFERENT)
+    assert 769 not in verdict.sizes["S"] or status == DIFFERENT
+    drawn = [sizes for judgement in worker.judgements for sizes in zip(*judgement.sizes.values(), strict=True)]
+    assert {(769, 4), (3, 769)} <= set(drawn) and (769, 769) not in drawn
+
+
+def test_results_that_grow_more_than_their_inputs_are_not_made_at_sizes_that_are_too_long() -> None:
+    """A mask of each row: 769 rows of 769 elements make 454 million, which took 4 GB. The weights make a
+    size of 769 too slow for the whole model.
+    """
+    weights = {
+        "zero": np.array([0]),
+        "end": np.array([768]),
+        "axes": np.array([1, 2]),
+        "three": np.array([1, 3]),
+        "q": np.ones((1, 1024), np.float32),
+        "w": LARGE,
+    }
+    head = "g (float[B, S] x) => (float[B, 1, S, S] y, float[B, S, 512] z, float[B, N] n)"
+    rest = "d = Unsqueeze (x, last) p = MatMul (d, q) z = MatMul (p, w) n = Slice (x, zero, end, last)"
+    texts = ("c = Unsqueeze (x, three) r = Unsqueeze (x, axes) y = Mul (c, r)", "c = Unsqueeze (x, three) r = Unsqueeze (x, axes) y = Mul (r, c)")
+    a, b = (weighted(f"{head} {{ {text} {rest} }}", 15, last=np.array([-1]), **weights) for text in texts)
+    worker = Judged()
+    verdict = check(a, b, worker=worker)
+    drawn = [sizes for judgement in worker.judgements for sizes in zip(*judgement.sizes.values(), strict=True)]
+    assert verdict.status == EQUAL and {(769, 4), (3, 769)} <= set(drawn) and (769, 769) not in drawn
+
+
 BOUND = {"zero": np.array([0]), "end": np.array([2048])}
 
 
@@ -333,6 +378,18 @@ def test_sizes_at_which_many_nodes_touch_many_elements_are_tried_where_the_model
     verdict = check(a, b)
     assert verdict.status == status and ("S=2049" in verdict.reason) == (status == DIFFERENT)
     assert 2049 not in verdict.sizes["S"]
+
+
+class Judged:
+    """A worker that records the judgements."""
+
+    def __init__(self) -> None:
+        self.judgements: list[Judgement] = []
+
+    def call(self, function: str, *arguments: Any, **options: Any) -> Any:
+        found = shared().call(function, *arguments, **options)
+        self.judgements += [found] if isinstance(found, Judgement) else []
+        return found
 
 
 class Recording:
