@@ -149,7 +149,8 @@ class OnnxRuntimeSession:
         plain = [name for name in wanted if _element(self._types[name]) not in _EXTENDED]
         results: dict[str, Any] = {}
         if plain:
-            results |= zip(plain, map(_plain, self._session.run(plain, {name: feed(value) for name, value in feeds.items()})), strict=True)
+            values = self._session.run(plain, {name: feed(value) for name, value in feeds.items()})
+            results |= {name: _plain(value, self._types[name]) for name, value in zip(plain, values, strict=True)}
         if raw:
             values = self._session.run_with_ort_values(raw, {name: _value(value) for name, value in feeds.items()})
             results |= zip(raw, map(_extended, values), strict=True)
@@ -245,13 +246,26 @@ def _unpack(data: np.ndarray, dtype: np.dtype[Any], count: int) -> np.ndarray:
     return codes.astype(np.uint8).view(dtype)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, type_name: str) -> Any:
     """Convert an output of `run` to plain Python and numpy objects."""
+    if "map(" in type_name and "tensor(float)" in type_name:
+        return _with_singles(value)
     if type(value).__name__ != "SparseTensor":
         return value
     if value.format.name != "ORT_SPARSE_COO":
         raise NotImplementedError(f"a sparse output in the format {value.format.name}")
     return Sparse(tuple(value.dense_shape()), np.array(value.values()), np.array(value.get_coo_data().indices()))
+
+
+def _with_singles(value: Any) -> Any:
+    """Convert the floats in maps to their own type: ONNX Runtime returns Python's, which are doubles, and
+    rounding would be judged as that of doubles.
+    """
+    if isinstance(value, list):
+        return [_with_singles(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, dict):
+        return {key: np.float32(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+    return value
 
 
 def _restamp(model: bytes, refusal: str) -> bytes | None:
