@@ -14,6 +14,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from eqsat.runtime.session import ReferenceSession, Session, open_runtime
 from eqsat.runtime.unwritten import under_fills
@@ -113,7 +114,7 @@ def _refused(request: Request, error: Exception, last: bool) -> Judgement:
 
 
 class _OutOfMemory(Exception):
-    """The optimized model hit the memory limit. This says nothing about its results."""
+    """The optimized model, or the comparison, hit the memory limit. This says nothing about its results."""
 
 
 def _raise_if_memory(error: Exception) -> None:
@@ -239,6 +240,13 @@ class _Comparison:
         except Exception as error:
             _raise_if_memory(error)
             raise _Different(f"the optimized model fails on inputs that the original accepts{where}: {one_line(error)}") from None
+        try:
+            self._compare_values(run, names, values, where)
+        except MemoryError as error:
+            raise _OutOfMemory(f"to compare the results takes more memory than the limit allows: {one_line(error)}") from None
+
+    def _compare_values(self, run: Run, names: Sequence[str], values: Sequence[Any], where: str) -> None:
+        """Raises `_Different` unless the optimized model's `values`, the outputs and then those inside, match the original's."""
         open_: list[_Differing] = []
         for position, a, b in zip(run.places, run.outputs, values[: len(names)], strict=True):
             output = self._judgement.outputs[position]

@@ -443,6 +443,29 @@ def test_a_fault_of_the_runtime_without_elements_is_no_difference(monkeypatch: p
     assert "at sizes N=0 the runtime tells the models apart, and the reference of ONNX does not" in verdict.notes
 
 
+def test_a_comparison_that_memory_does_not_allow_goes_region_by_region(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ran twice again before it was given up. Attention over 1,500 positions took 50 s more."""
+    usual, asked = judging.tolerance.differences, []
+
+    class Narrow(Fragile):
+        def call(self, function: str, request: Any, **limits: Any) -> Any:
+            found = super().call(function, request, **limits)
+            asked.append((request.nodes, len(request.edges), found.too_much))
+            return found
+
+    def compared(original: Any, optimized: Any) -> Any:
+        if original.size > 50:
+            raise MemoryError("Unable to allocate 1 GiB")
+        return usual(original, optimized)
+
+    monkeypatch.setattr(judging.tolerance, "differences", compared)
+    head = "g (float[N, 4, 9] x) => (float[N, 4, 9] a, float[N, 1, 9] y) { a = Exp (x) s = ReduceSum (a, axis)"
+    a, b = (weighted(f"{head} {rest} }}", axis=np.array([1])) for rest in ("t = Neg (s) y = Abs (t)", "y = Abs (s)"))
+    verdict = check(a, b, worker=Narrow(WorkerDied(-8), lambda request: False))
+    assert verdict.status == EQUAL and verdict.regions == 1 and "to compare the results takes more memory than the limit allows" in verdict.notes[0]
+    assert [too_much for _, _, too_much in asked].count(True) == 1 and asked[0][2]
+
+
 @pytest.mark.parametrize(("first", "status"), [("open", EQUAL), ("rows", DIFFERENT)])
 def test_a_size_that_is_left_open_beside_0_is_not_compared(first: str, status: str) -> None:
     """ONNX Runtime infers a -1 beside a 0 from the other sizes; ONNX forbids it with `allowzero`.
