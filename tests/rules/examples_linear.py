@@ -26,7 +26,30 @@ EXAMPLES = {
         """g (float[1, 2, 5, 5] x, float[3] b) => (float[1, 3, 3, 3] y) <float[3, 2, 3, 3] w, float[3, 1, 1] f, float[3, 1, 1] t> {
             c = Conv(x, w, b)  m = Mul(c, f)  y = Add(m, t) }""",
         {"Conv": 1, "Mul": 1, "Add": 1},
-        "conv-mul conv-add[Conv]",
+        "conv-mul-computed conv-add[Conv]",
+    ),
+    "Conv with a bias, and a factor": Example(
+        """g (float[N, 2, H, W] x) => (float[N, 3, Y, Z] y) <float[3, 2, 3, 3] w, float[3] b, float[3, 1, 1] f> { c = Conv(x, w, b)  y = Mul(c, f) }""",
+        {"Conv": 1},
+        "conv-mul",
+    ),
+    "Conv without a bias, and a factor": Example(
+        """g (float[N, 4, H, W] x) => (float[N, 6, Y, Z] y) <float[6, 2, 3, 3] w, float[1, 6, 1, 1] f> {
+            c = Conv<group = 2, pads = [1, 1, 1, 1]>(x, w)  y = Mul(f, c) }""",
+        {"Conv": 1},
+        "conv-mul-bare",
+    ),
+    "Conv without a bias, and a term": Example(
+        """g (float[N, 2, H, W] x) => (float[N, 3, Y, Z] y) <float[3, 2, 3, 3] w, float[3, 1, 1] t> { c = Conv(x, w)  y = Add(c, t) }""",
+        {"Conv": 1},
+        "conv-add-bare",
+    ),
+    "a normalized Conv between images whose channels come last, as Keras exports it": Example(
+        """g (float[N, 6, 6, 2] x) => (float[N, 6, 6, 3] y) <float[3, 2, 3, 3] w, float[1, 1, 1, 3] f, float[1, 1, 1, 3] t> {
+            i = Transpose<perm = [0, 3, 1, 2]>(x)  c = Conv<pads = [1, 1, 1, 1]>(i, w)  o = Transpose<perm = [0, 2, 3, 1]>(c)
+            m = Mul(o, f)  y = Add(m, t) }""",
+        {"Conv": 1, "Transpose": 2},
+        "conv-mul-bare conv-add-bare",
     ),
     "factor and term before Conv": Example(
         """g (float[N, 4, H, W] x) => (float[N, 6, Y, Z] y) <float[6, 2, 3, 3] w, float[4, 1, 1] f, float[1, 4, 1, 1] t> {
