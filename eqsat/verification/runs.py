@@ -183,7 +183,7 @@ class Runs:
                 costly.append(size)
                 continue
             found.append(Draw(sizes, first.style, seed))
-        if costly and len(edge.symbols) == 1:
+        if costly and len(edge.symbols) == 1 and edge not in self._judgement.costly:
             self._judgement.costly.append(edge)
         return found, tuple(costly)
 

@@ -142,7 +142,9 @@ def _affordable(asked: Request, plan: Plan, sizes: tuple[int, ...]) -> tuple[tup
     """Returns the edges that a region can afford, as far as its inputs tell, and whether the first of the
     sizes is too long for some dimension. Either all dimensions have a size, or one at a time has.
     """
-    usual = next(size_choices(plan))
+    usual = next(size_choices(plan), None)
+    if usual is None:  # no sizes fit those that follow from them
+        return (), True
     found: list[Edge] = []
     unaffordable = False
     for names in dict.fromkeys((plan.symbols, *((name,) for name in plan.symbols))):
