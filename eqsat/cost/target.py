@@ -315,14 +315,13 @@ def _rates(table: Mapping[str, Any]) -> dict[str, Any]:
     return rates
 
 
-def _expanded(table: Mapping[str, Any]) -> Expanded:
-    return Expanded(table["version"], table["launches"], table["relative"], tuple(table.get("moved", (1.0,))))
-
-
 def _declared(table: Mapping[str, Any]) -> Declared:
     missing = table.get("missing", False)
     names = cast(list[str], missing) if isinstance(missing, list) else []
     classes = {kind: _rates(own) for kind, own in table.get("classes", {}).items()}
+    expanded: dict[str, Any] = dict(table.get("expanded", {}))
+    if "moved" in expanded:
+        expanded["moved"] = tuple(expanded["moved"])
     return Declared(
         table.get("class"),
         _rates(table),
@@ -331,5 +330,5 @@ def _declared(table: Mapping[str, Any]) -> Declared:
         frozenset(DTYPES[name] for name in names),
         missing is True,
         table.get("missing_from"),
-        _expanded(table["expanded"]) if "expanded" in table else None,
+        Expanded(**expanded) if expanded else None,
     )

@@ -195,16 +195,13 @@ class Runs:
         times = samples.volume(self._request.plan, sizes) / max(samples.volume(self._request.plan, before), 1)
         by_axes = 0
         for place, shape in enumerate(shapes):
-            lengths: list[int] = []
-            for axis, length in enumerate(shape):
-                named = [
-                    size
-                    for name, size in sizes.items()
-                    if all(place < len(others) and others[place][axis : axis + 1] == (at.get(name),) for at, others in self._shapes)
-                ]
-                lengths.append(max(named, default=length))
-            by_axes += math.prod(lengths)
+            named = ([size for name, size in sizes.items() if self._has(place, axis, name)] for axis in range(len(shape)))
+            by_axes += math.prod(max(found, default=length) for found, length in zip(named, shape, strict=True))
         return max(sum(map(math.prod, shapes)) * times, by_axes)
+
+    def _has(self, place: int, axis: int, name: str) -> bool:
+        """Tells whether an axis of an output had the length of a named size in each usual run."""
+        return all(place < len(shapes) and shapes[place][axis : axis + 1] == (sizes.get(name),) for sizes, shapes in self._shapes)
 
     def first(self) -> tuple[Run, Draw]:
         """Returns the first run that the original accepts, and its draw."""
@@ -267,6 +264,14 @@ def is_costly(request: Request, sizes: Mapping[str, int], results: float = 0) ->
     if many > _EDGE_ELEMENTS or many * request.nodes > _EDGE_TOUCHED:
         return True
     return volume > _EDGE_VOLUME and volume * request.work > _EDGE_WORK
+
+
+def affords_some(request: Request, sizes: Sequence[int]) -> bool:
+    """Tells whether a run affords some of the sizes on at least one axis, as far as the inputs tell."""
+    plan = request.plan
+    usual = next(samples.size_choices(plan), dict[str, int]())
+    choices = (samples.with_computed(plan, usual | {name: size}) for name in plan.symbols for size in sizes)
+    return bool(usual) and any(known is not None and not is_costly(request, known) for known in choices)
 
 
 def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[str, Any]:

@@ -20,8 +20,8 @@ from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
-from eqsat.verification.runs import is_costly
-from eqsat.verification.samples import Edge, Plan, size_choices, with_computed
+from eqsat.verification.runs import affords_some
+from eqsat.verification.samples import Edge, Plan
 
 _LONGER = 8  # times as long as at usual edges whole models may run where no region can tell
 
@@ -114,11 +114,10 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         if not plan.symbols:  # all its sizes are fixed
             continue
         asked = examiner.request(region.original, region.optimized, plan, closed=False)
-        edges, unaffordable = _affordable(asked, plan, sizes)
-        costly |= unaffordable
-        if not edges:
+        if not affords_some(asked, sizes):
+            costly = True
             continue
-        part = examiner.ask(replace(asked, edges=edges, only_edges=True))
+        part = examiner.ask(replace(asked, edges=(Edge(plan.symbols, sizes),), only_edges=True))
         costly |= bool(part.costly)
         if part.status != DIFFERENT:
             continue
@@ -136,25 +135,6 @@ def _with_costly_sizes(verdict: Verdict, original: LoadedModel, optimized: Loade
         blind = True
     if costly or blind:
         verdict.notes.append(f"{untried} everywhere: running takes long")
-
-
-def _affordable(asked: Request, plan: Plan, sizes: tuple[int, ...]) -> tuple[tuple[Edge, ...], bool]:
-    """Returns the edges that a region can afford, as far as its inputs tell, and whether the first of the
-    sizes is too long for some dimension. Either all dimensions have a size, or one at a time has.
-    """
-    usual = next(size_choices(plan), None)
-    if usual is None:  # no sizes fit those that follow from them
-        return (), True
-    found: list[Edge] = []
-    unaffordable = False
-    for names in dict.fromkeys((plan.symbols, *((name,) for name in plan.symbols))):
-        at = {size: with_computed(plan, usual | dict.fromkeys(names, size)) for size in sizes}
-        affordable = tuple(size for size, known in at.items() if known is not None and not is_costly(asked, known))
-        found += [Edge(names, affordable)] if affordable else []
-        if affordable[:1] == sizes[:1] and names == plan.symbols:
-            return tuple(found), False
-        unaffordable |= affordable[:1] != sizes[:1] and len(names) == 1
-    return tuple(found), unaffordable
 
 
 def _with_defaults_replaced(verdict: Verdict, original: LoadedModel, request: Request, examiner: Examiner) -> None:

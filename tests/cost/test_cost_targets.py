@@ -28,8 +28,12 @@ def seconds(target: Target, key: str, *inputs: Shaped) -> float:
 
 
 @pytest.mark.parametrize("shape", [(64, 64), (1, 24, 56, 56), (1, 96, 112, 112), (1, 64, 300, 300), (4, 64, 300, 300)])
-@pytest.mark.parametrize(("name", "behind"), [("Swish", ("Sigmoid", "Mul")), ("HardSwish", ("HardSigmoid",)), ("Mish", ("Softplus", "Tanh"))])
-def test_an_operator_that_runs_as_its_definition_is_not_cheaper_than_the_nodes_behind_it(name: str, behind: tuple[str, ...], shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(
+    ("name", "behind", "least"), [("Swish", ("Sigmoid",), 1.1), ("HardSwish", ("HardSigmoid",), 0.95), ("Mish", ("Softplus", "Tanh"), 0.95)]
+)
+def test_an_operator_that_runs_as_its_definition_is_not_cheaper_than_the_nodes_behind_it(
+    name: str, behind: tuple[str, ...], least: float, shape: tuple[int, ...]
+) -> None:
     """ONNX Runtime has no kernel of Swish, and runs two products and a Sigmoid. A large image has to pass
     through memory for each of them: once, one SiLU of an EfficientNet became a Swish for that.
     """
@@ -37,9 +41,9 @@ def test_an_operator_that_runs_as_its_definition_is_not_cheaper_than_the_nodes_b
     expanded = cpu.expanded(name, 24)
     assert expanded is not None
     kernel = price(PricedNode("", name, {}, [x], [x]), cpu)
-    nodes = sum(seconds(cpu, each, x) for each in behind if each != "Mul") + seconds(cpu, "Mul", x, x)
+    nodes = sum(seconds(cpu, each, x) for each in behind) + seconds(cpu, "Mul", x, x)
     whole = as_definition(kernel, expanded, cpu)
-    assert whole.seconds > (1.1 if name == "Swish" else 0.95) * nodes
+    assert whole.seconds > least * nodes
     assert whole.bytes > kernel.bytes and whole.launches == kernel.launches + expanded.launches
 
 

@@ -331,7 +331,7 @@ def test_axes_that_are_too_long_together_are_long_one_at_a_time(before: str, aft
     head = "g (float[B, S] x) => (float[B, S, T] y, float[B, S, 512] z) { c = Unsqueeze (x, last) r = Unsqueeze (x, one) m = Mul (c, r)"
     tail = "p = MatMul (c, q) z = MatMul (p, w)"
     a, b = (weighted(f"{head} {rest} {tail} }}", **weights) for rest in (before, after))
-    worker = Judged()
+    worker = Recording()
     verdict = check(a, b, worker=worker)
     assert verdict.status == status and ("S=769" in verdict.reason) == (status == DIFFERENT)
     assert 769 not in verdict.sizes["S"] or status == DIFFERENT
@@ -355,7 +355,7 @@ def test_results_that_grow_more_than_their_inputs_are_not_made_at_sizes_that_are
     rest = "d = Unsqueeze (x, last) p = MatMul (d, q) z = MatMul (p, w) n = Slice (x, zero, end, last)"
     texts = ("c = Unsqueeze (x, three) r = Unsqueeze (x, axes) y = Mul (c, r)", "c = Unsqueeze (x, three) r = Unsqueeze (x, axes) y = Mul (r, c)")
     a, b = (weighted(f"{head} {{ {text} {rest} }}", 15, last=np.array([-1]), **weights) for text in texts)
-    worker = Judged()
+    worker = Recording()
     verdict = check(a, b, worker=worker)
     drawn = [sizes for judgement in worker.judgements for sizes in zip(*judgement.sizes.values(), strict=True)]
     assert verdict.status == EQUAL and {(769, 4), (3, 769)} <= set(drawn) and (769, 769) not in drawn
@@ -380,27 +380,18 @@ def test_sizes_at_which_many_nodes_touch_many_elements_are_tried_where_the_model
     assert 2049 not in verdict.sizes["S"]
 
 
-class Judged:
-    """A worker that records the judgements."""
-
-    def __init__(self) -> None:
-        self.judgements: list[Judgement] = []
-
-    def call(self, function: str, *arguments: Any, **options: Any) -> Any:
-        found = shared().call(function, *arguments, **options)
-        self.judgements += [found] if isinstance(found, Judgement) else []
-        return found
-
-
 class Recording:
-    """A worker that records the requests."""
+    """A worker that records the requests and the judgements."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
+        self.judgements: list[Judgement] = []
 
     def call(self, function: str, *arguments: Any, **options: Any) -> Any:
         self.requests.append(arguments[0])
-        return shared().call(function, *arguments, **options)
+        found = shared().call(function, *arguments, **options)
+        self.judgements += [found] if isinstance(found, Judgement) else []
+        return found
 
 
 def test_a_part_of_fixed_sizes_is_asked_about_no_other_sizes() -> None:
