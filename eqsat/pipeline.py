@@ -33,7 +33,7 @@ from eqsat.model.known_versions import newer_ir
 from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
 from eqsat.model.model import count_operators
-from eqsat.model.prepare import bake, check_dimensions, convert, inline
+from eqsat.model.prepare import bake, check_dimensions, convert, default_inputs, inline, without_default_inputs
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import save
@@ -49,6 +49,8 @@ from eqsat.verification.passing import passing
 from eqsat.verification.relations import with_fixed_sizes
 
 Options = ParamSpec("Options")
+
+_DEFAULTS = "{count} a default value that a caller may replace; --constant-defaults makes constants of such inputs"
 
 
 class Result:
@@ -178,7 +180,12 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     """
     path = path_of(source)
     proto, folder, weights = load_lean(source) if lean else (*load(source), None)
-    note = newer_ir(proto)
+    notes = [note] if (note := newer_ir(proto)) else []
+    if defaults := default_inputs(proto):
+        if settings.constant_defaults:
+            without_default_inputs(proto)
+        else:
+            notes.append(_DEFAULTS.format(count=f"{len(defaults)} inputs have" if len(defaults) > 1 else f"input '{defaults[0]}' has"))
     stripped = _stripped(proto) if settings.strip_metadata else 0
     bake(proto, settings.dims)
     check_dimensions(proto, settings.assume_dims)
@@ -186,7 +193,7 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     model = normalize(proto, place, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset, lambda opset: target.latest_for(count_operators(proto), opset))
     model = model if wanted is proto else normalize(wanted, place, path)
-    return Original(proto, model, folder, path, source, stripped, [note] if note else [], weights)
+    return Original(proto, model, folder, path, source, stripped, notes, weights)
 
 
 def _stripped(proto: onnx.ModelProto) -> int:

@@ -133,6 +133,10 @@ class Settings:
     dims: Mapping[str, int] = field(
         default_factory=dict[str, int], metadata=_option("give a named dimension its size for good", "NAME=SIZE", "--dim", repeats=True)
     )
+    constant_defaults: bool = field(
+        default=False,
+        metadata=_option("make constants of inputs that have a default value, as old exporters write all weights; the result lacks these inputs"),
+    )
     assume_dims: Mapping[str, int] = field(
         default_factory=dict[str, int],
         metadata=_option("assume a size when prices are compared; the model stays dynamic", "NAME=SIZE", "--assume-dim", repeats=True),

@@ -1,4 +1,4 @@
-"""Changes that a caller asks for: another opset, inlined functions, fixed dimensions."""
+"""Changes that a caller asks for: another opset, inlined functions, fixed dimensions, constant defaults."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ def bake(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
     for size in _declared(proto):
         if size.HasField("dim_param") and size.dim_param in dims:
             size.dim_value = dims[size.dim_param]
+
+
+def default_inputs(proto: onnx.ModelProto) -> list[str]:
+    """Return the inputs that have a default value.
+
+    Before IR version 4 every initializer had to be an input, and none was a default.
+    """
+    given = set(stored_names(proto.graph))
+    return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
+
+
+def without_default_inputs(proto: onnx.ModelProto) -> None:
+    """Make constants of the inputs that have a default value, in place."""
+    stored = set(stored_names(proto.graph))
+    inputs = [info for info in proto.graph.input if info.name not in stored]
+    del proto.graph.input[:]
+    proto.graph.input.extend(inputs)
 
 
 def _declared(proto: onnx.ModelProto) -> Iterator[onnx.TensorShapeProto.Dimension]:
@@ -94,9 +111,6 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on, an initializer that is also listed as an input is only a default
         # value.
-        stored = set(stored_names(result.graph))
-        inputs = [info for info in result.graph.input if info.name not in stored]
-        del result.graph.input[:]
-        result.graph.input.extend(inputs)
+        without_default_inputs(result)
     result.ir_version = max(proto.ir_version, needed)
     return result

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -54,10 +55,10 @@ def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
     usual = with_computed(plan, {name: assumed_size(name, assumed) for name in plan.symbols})
     if usual is not None:
         yield Draw(usual, NORMAL, 0)
-    for sizes, style in attempts(plan):
-        given = with_computed(plan, {name: assumed.get(name, size) for name, size in sizes.items()})
+    for attempt in attempts(plan):
+        given = with_computed(plan, {name: assumed.get(name, size) for name, size in attempt.sizes.items()})
         if given is not None:
-            yield Draw(given, style, 0)
+            yield replace(attempt, sizes=given)
 
 
 def _related_draws(original: onnx.ModelProto, plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:

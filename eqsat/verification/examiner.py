@@ -27,7 +27,7 @@ from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, rand
 from eqsat.verification.relations import related_plans
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import named
-from eqsat.verification.samples import Plan, make_edges, make_plan, with_functions_inlined
+from eqsat.verification.samples import Plan, long_choices, make_edges, make_plan, with_functions_inlined
 from eqsat.verification.steering import Steering, size_bounds, steering
 
 # Room for activations beside the weights. The limit only has to catch explosions.
@@ -137,7 +137,7 @@ class Examiner:
             except (WorkerDied, RemoteError):
                 pass
             else:
-                if judgement.status == EQUAL:
+                if judgement.status == EQUAL or (judgement.too_much and judgement.seconds_inside < self.time_limit / 4):
                     return judgement
         request = replace(request, inside=())
         if request.edges and together:
@@ -146,6 +146,9 @@ class Examiner:
             except (WorkerTimeout, WorkerDied, RemoteError):
                 pass
         judgement = self._settled(replace(request, edges=()))
+        if judgement.crashed and any(long_choices(request.plan)):  # windows of signals may be longer than usual sizes
+            request = replace(request, only_long=True)
+            judgement = self._settled(replace(request, edges=()))
         for edge in request.edges if judgement.status == EQUAL else ():
             found = self._at_edge(replace(request, edges=(edge,), only_edges=True))
             if found.status == DIFFERENT:
@@ -207,7 +210,7 @@ class Examiner:
             try:
                 alone = self._call(replace(request, optimized=None))
             except (WorkerDied, WorkerTimeout, RemoteError) as again:
-                return Judgement(UNVERIFIED, f"the runtime {again} on the original model")
+                return Judgement(UNVERIFIED, f"the runtime {again} on the original model", crashed=isinstance(again, WorkerDied))
             if alone.status == UNVERIFIED:
                 return alone
             status = DIFFERENT if isinstance(failure, WorkerDied) else UNVERIFIED

@@ -1,17 +1,22 @@
 """Input ranges: the values that a model's inputs must have for the model to run.
 
 The input is a model. Most values would make some node inputs fail: indices, counts, axes, shapes,
-divisors. The output is a `Want` for each graph input that reaches such a node input through
-operators that only move or convert data. Wants are advice for drawing samples and promise nothing:
-if the model refuses a draw, the next draw is made in another way.
+divisors. Few values take the ways that a comparison with a constant opens. The output is a `Want`
+for each graph input that reaches such a node input through operators that only move or convert
+data. Wants are advice for drawing samples and promise nothing: if the model refuses a draw, the
+next draw is made in another way.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 from eqsat.frozen import frozen
 
@@ -38,13 +43,25 @@ class Want:
     A range begins at `low` and ends below the least of `highs`. A name in `highs` stands for the
     size of that dimension. A `signed` index may also count from the end. `pattern` is "" for a
     plain range, "reshape" for a shape that fits any number of elements, "axes" for 0, 1, 2, ...,
-    and "positive" for floating-point numbers above 0.
+    and "positive" for floating-point numbers above 0. `telling` are values at which a comparison
+    with a constant changes; a want may have nothing else, so that any value is right.
     """
 
     low: int = 0
     highs: tuple[int | str, ...] = ()
     signed: bool = False
     pattern: str = ""
+    telling: tuple[float, ...] = ()
+
+    @property
+    def bounds(self) -> bool:
+        """Whether other values make the model fail."""
+        return bool(self.highs or self.pattern)
+
+
+_COMPARISONS = frozenset({"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"})
+_FEW = 8  # the most elements of a constant, and values of an input, that are tried
+_EXACT = 1 << 53  # floats hold the integers up to here
 
 
 def _between(low: int, high: int) -> Want:
@@ -98,10 +115,14 @@ def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...
     `shapes` gives the shape of a value by name.
     """
     wants: dict[str, Want] = {}
-    for node in reversed(list(nodes_in_order(graph.node))):
+    nodes = list(nodes_in_order(graph.node))
+    constants = _small_constants(graph, nodes)
+    for node in reversed(nodes):
         domain = "" if node.domain == "ai.onnx" else node.domain
         found = dict(_FIXED.get((domain, node.op_type), {}))
         found.update(_indices(domain, node, shapes))
+        if domain == "" and node.op_type in _COMPARISONS:
+            found.update(_compared(node, constants))
         if domain == "" and node.op_type in _MOVES:
             passed = _joined([wants[name] for name in node.output if name in wants])
             if passed is not None:
@@ -140,9 +161,38 @@ def _joined(wants: Sequence[Want]) -> Want | None:
 
 
 def _join(a: Want, b: Want) -> Want:
-    if a.pattern or b.pattern:
-        return a if a.pattern else b
-    return Want(max(a.low, b.low), tuple(sorted({*a.highs, *b.highs}, key=str)), a.signed and b.signed)
+    telling = tuple(sorted({*a.telling, *b.telling}))[:_FEW]
+    if a.pattern or not b.bounds:
+        return replace(a, telling=telling)
+    if b.pattern or not a.bounds:
+        return replace(b, telling=telling)
+    return Want(max(a.low, b.low), tuple(sorted({*a.highs, *b.highs}, key=str)), a.signed and b.signed, telling=telling)
+
+
+def _small_constants(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> dict[str, np.ndarray]:
+    """Returns the constants of few elements that the file holds itself, by name."""
+    tensors = [(tensor.name, tensor) for tensor in graph.initializer]
+    tensors += [(node.output[0], item.t) for node in nodes if node.op_type == "Constant" for item in node.attribute if item.name == "value"]
+    plain = ((name, tensor) for name, tensor in tensors if tensor.data_location != onnx.TensorProto.EXTERNAL and tensor.data_type != onnx.TensorProto.STRING)
+    return {name: numpy_helper.to_array(tensor) for name, tensor in plain if math.prod(tensor.dims) <= _FEW}
+
+
+def _compared(node: onnx.NodeProto, constants: Mapping[str, np.ndarray]) -> dict[int, Want]:
+    """Returns the telling values of the operand that a comparison compares with a constant.
+
+    Floats of any size lie on both sides of an order, and hardly one equals a constant.
+    """
+    found: dict[int, Want] = {}
+    for position, name in enumerate(node.input[:2]):
+        array = constants.get(node.input[1 - position]) if len(node.input) == 2 and name not in constants else None
+        if array is None or array.dtype.kind not in "iuf" or (node.op_type != "Equal" and array.dtype.kind == "f"):
+            continue
+        values = {float(value) for value in array.ravel() if abs(value) <= _EXACT}
+        if node.op_type != "Equal":
+            values |= {value + step for value in values for step in (-1, 1)}
+        if values:
+            found[position] = Want(telling=tuple(sorted(values))[:_FEW])
+    return found
 
 
 def _indices(domain: str, node: onnx.NodeProto, shapes: Callable[[str], tuple[Size, ...] | None]) -> dict[int, Want]:

@@ -14,17 +14,9 @@ import onnx
 from eqsat.errors import InputError
 from eqsat.model.external_data import has_external_data
 from eqsat.model.names import stored_names
+from eqsat.model.prepare import default_inputs
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.samples import Plan, Spec, numpy_dtype
-
-
-def defaults(proto: onnx.ModelProto) -> list[str]:
-    """Returns the inputs that have a default value.
-
-    Before IR version 4 every initializer had to be an input, and none was a default.
-    """
-    given = set(stored_names(proto.graph))
-    return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
 
 
 def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:
@@ -43,7 +35,7 @@ def interface_change(a: onnx.ModelProto, b: onnx.ModelProto) -> str:
     for proto in (a, b):
         given = set(stored_names(proto.graph))
         required.append([value for value in proto.graph.input if value.name not in given])
-    missing = sorted(set(defaults(a)) - {value.name for value in b.graph.input})
+    missing = sorted(set(default_inputs(a)) - {value.name for value in b.graph.input})
     if missing:
         return f"the optimized model lacks input '{missing[0]}', which has a default value in the original"
     for what, before, after in (("inputs", *required), ("outputs", a.graph.output, b.graph.output)):

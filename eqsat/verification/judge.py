@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ from eqsat.verification.samples import Draw
 from eqsat.verification.undefined import is_undefined
 
 _AT_ONCE = 4  # nudges between two looks whether any changes something
+_NUDGING = 4  # times patience that the nudges of a run may take
 _NUDGES_INSIDE = 4  # beyond those that outputs need
 
 # The place of an output, and the arrays of it that differ, by the numbers of their leaves.
@@ -67,8 +69,9 @@ def judge(request: Request) -> Judgement:
         judgement.status, judgement.reason, judgement.output, judgement.relative = DIFFERENT, str(error), error.output, error.relative
         judgement.draw = comparison.draw
         return judgement
-    except _OutOfMemory as error:
+    except (_OutOfMemory, _OutOfTime) as error:
         judgement.reason, judgement.too_much = str(error), True
+        judgement.seconds_inside = comparison.agreement.seconds
         return judgement
     except NoDraw as none:
         return _refused(request, none.error, last=request.brief)
@@ -115,6 +118,10 @@ def _refused(request: Request, error: Exception, last: bool) -> Judgement:
 
 class _OutOfMemory(Exception):
     """The optimized model, or the comparison, hit the memory limit. This says nothing about its results."""
+
+
+class _OutOfTime(Exception):
+    """Nudges take so long that regions tell more in the time that is left."""
 
 
 def _raise_if_memory(error: Exception) -> None:
@@ -191,7 +198,7 @@ class _Comparison:
             if optimized is not None:
                 try:
                     self._compare(run, optimized)
-                except _OutOfMemory as error:
+                except (_OutOfMemory, _OutOfTime) as error:
                     judgement.notes.append(f"not compared at {named(run.draw)}: {error}")
                 except _Different:
                     if is_undefined(request, run, lambda model: self._opener(model, request.original_folder, request)):
@@ -221,7 +228,7 @@ class _Comparison:
         comparison = _Comparison(request, judgement, original, _open_reference)
         try:
             comparison._compare(replace(run, outputs=outputs, inside={}), optimized)
-        except (_Different, _OutOfMemory):
+        except (_Different, _OutOfMemory, _OutOfTime):
             return False
         return True
 
@@ -269,9 +276,10 @@ class _Comparison:
         Raises `_Different` for a difference of outputs that they do not explain.
         """
         inputs, weights = self._nudges.inputs(run.feeds), self._nudges.weights(run.feeds)
+        end = time.monotonic() + _NUDGING * self._request.patience
         if left := self._unexplained(open_):
             for nudges in self._order(inputs, weights):
-                left = self._nudge(nudges, left, doubts, always=nudges is weights)
+                left = self._nudge(nudges, left, doubts, end, always=nudges is weights)
                 if not left:
                     self._weights_tell |= nudges is weights
                     break
@@ -321,12 +329,12 @@ class _Comparison:
                     break
             self.agreement.drop({doubt.name for doubt in left})
 
-    def _nudge(self, nudges: Iterator[Nudge], open_: Sequence[_Differing], doubts: Sequence[Doubt], always: bool) -> Sequence[_Differing]:
+    def _nudge(self, nudges: Iterator[Nudge], open_: Sequence[_Differing], doubts: Sequence[Doubt], end: float, always: bool) -> Sequence[_Differing]:
         """Runs nudges and notes the changes. Returns the outputs whose differences they do not explain.
 
         Changes only grow, so an output whose differences are explained runs no more. The runs end
         once all are. Unless they go on `always`, they also end if the first few change nothing:
-        inputs that the outputs ignore show no rounding.
+        inputs that the outputs ignore show no rounding. Raises `_OutOfTime` after the `end`.
         """
         moved, left = always, open_
         for number, nudge in enumerate(nudges):
@@ -342,6 +350,8 @@ class _Comparison:
             left = self._unexplained(left)
             if not left or (not moved and number % _AT_ONCE == _AT_ONCE - 1):
                 break
+            if time.monotonic() > end:
+                raise _OutOfTime("to explain a difference by rounding takes long")
         return left
 
     def _shows_unwritten_memory(self, run: Run, name: str) -> bool:

@@ -42,6 +42,7 @@ class Request:
     threads: int = 1
     custom_op_library: str | None = None
     edges: tuple[Edge, ...] = ()
+    only_long: bool = False  # no draws of usual sizes, at which the runtime crashes
     only_edges: bool = False  # skip the usual draws, which another request has tried
     inside: tuple[str, ...] = ()  # values inside that both models name; they are compared, and decide nothing
     refusal: str = ""  # why the runtime does not run the original; then onnx's reference runs the models
@@ -83,5 +84,6 @@ class Judgement:
     draw: Draw | None = None  # the draw that showed the difference, or else the last one at an edge
     too_much: bool = False  # running took too long, or too much memory, so there is no judgement
     refusal: str = ""  # why the runtime does not run the original, if onnx's reference may
+    crashed: bool = False  # the runtime crashed on the original
     agreed: frozenset[str] = frozenset()  # the values inside that were equal in all runs
     seconds_inside: float = 0.0  # spent on values inside

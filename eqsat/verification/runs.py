@@ -7,7 +7,6 @@ drawn in its place, or none.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import time
@@ -34,9 +33,11 @@ _EDGE_WORK = 1 << 28  # the work of an edge's run that costs no more than loadin
 _EDGE_VOLUME = 256  # an edge may repeat the work of a model of any size so many times
 _EDGE_ELEMENTS = 3 << 20  # the most elements of inputs, and of outputs, of an edge's run
 _EDGE_TOUCHED = 1 << 26  # the most elements that its nodes touch, if each touches as many as these
+_EDGE_SHARE = 4  # a run at an edge takes no larger share of patience: it is one of many with nudges
+_SHORT = 0.01  # seconds of a run that say nothing about longer ones
 _REFUSALS = 4
 _SLOW = 3  # times patience that the first draw takes where a second one would hardly end within the limit
-_TELLING = 2  # choices of sizes that show whether a plan fits a model
+_TELLING = 2  # usual choices of sizes that show whether a plan fits a model
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
 
@@ -49,6 +50,7 @@ class Run:
     places: tuple[int, ...]  # the positions of these outputs
     outputs: list[Any]
     inside: dict[str, Any] = field(default_factory=dict[str, Any])  # by name, the values inside that are compared
+    seconds: float = 0.0
 
 
 class NoDraw(Exception):
@@ -72,6 +74,7 @@ class Runs:
         self._tried: list[Draw] = []
         # Of each usual run, its sizes and the shapes of its outputs
         self._shapes: list[tuple[Mapping[str, int], tuple[tuple[int, ...], ...]]] = []
+        self._pace: list[tuple[int, float]] = []  # of each usual run, its volume and seconds
 
     @property
     def _late(self) -> bool:
@@ -100,8 +103,7 @@ class Runs:
                 raise NoDraw(error) from None
             return
         first, draw = self.first()
-        self._tried.append(draw)
-        self._shapes.append((draw.sizes, _shapes(first.outputs)))
+        self._note(first, draw)
         if self._agreement is not None and draw.style != samples.NORMAL:
             self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
@@ -110,7 +112,7 @@ class Runs:
         if not request.brief and self._taken > _SLOW * request.patience:
             self._judgement.notes.append("ran on one draw: running takes long")
             return
-        choices = [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
+        choices = [] if request.only_long else [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
         found, number = 1, 0
         # Floats of one size show in one draw what they would show in several; a draw has few of the rows
         # that integers may choose.
@@ -125,9 +127,14 @@ class Runs:
             except Exception:  # not every choice of sizes fits a model; the first run has one that does
                 continue
             found += 1
-            self._tried.append(Draw(sizes, draw.style, request.seed + number))
-            self._shapes.append((sizes, _shapes(run.outputs)))
+            self._note(run, Draw(sizes, draw.style, request.seed + number))
             yield run
+
+    def _note(self, run: Run, draw: Draw) -> None:
+        """Notes a usual run."""
+        self._tried.append(draw)
+        self._shapes.append((draw.sizes, _shapes(run.outputs)))
+        self._pace.append((samples.volume(self._request.plan, draw.sizes), run.seconds))
 
     def at_edges(self) -> Iterator[Run]:
         """Yields runs at the edges that the original accepts.
@@ -179,13 +186,24 @@ class Runs:
             sizes = samples.with_computed(plan, first.sizes | dict.fromkeys(edge.symbols, size))
             if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
-            if size > 1 and is_costly(self._request, sizes, self._results(sizes)):
+            if size > 1 and (is_costly(self._request, sizes, self._results(sizes)) or self._seconds(sizes) > self._request.patience / _EDGE_SHARE):
                 costly.append(size)
                 continue
             found.append(Draw(sizes, first.style, seed))
         if costly and len(edge.symbols) == 1 and edge not in self._judgement.costly:
             self._judgement.costly.append(edge)
         return found, tuple(costly)
+
+    def _seconds(self, sizes: Mapping[str, int]) -> float:
+        """Returns about how many seconds a run takes at other sizes, in doubt too few: 0 where usual runs are
+        so short that most of them is overhead.
+        """
+        volume = samples.volume(self._request.plan, sizes)
+        (least, short), (most, long) = min(self._pace), max(self._pace)
+        if long < _SHORT:
+            return 0.0
+        growth = max(long - short, 0) / (most - least) if most > least else math.inf
+        return min(long * volume / max(most, 1), long + growth * max(volume - most, 0))
 
     def _results(self, sizes: Mapping[str, int]) -> float:
         """Returns about how many elements all outputs have at other sizes. They grow as the volume does; and
@@ -207,28 +225,27 @@ class Runs:
         """Returns the first run that the original accepts, and its draw."""
         refusal: Exception | None = None
         hollow: tuple[Run, Draw] | None = None
-        for sizes, style in attempts(self._request.plan):
+        request = self._request
+        for draw in long_attempts(request.plan, request.seed) if request.only_long else attempts(request.plan, request.seed, request.brief):
             # The styles of usual elements come first.
-            if self._request.brief and hollow is None and style not in (samples.NORMAL, samples.CALM):
+            if request.brief and hollow is None and draw.style not in (samples.NORMAL, samples.CALM):
                 break
-            draw = Draw(sizes, style, self._request.seed)
             try:
                 run = self._run(draw, self._everything)
             except Exception as error:
                 again = refusal is not None and one_line(refusal) == one_line(error)
                 refusal = refusal or error
                 # Where all is given but the elements of floats, these decide nothing, or little.
-                if self._late or (again and samples.has_floats_alone(self._request.plan)):
+                if self._late or (again and samples.has_floats_alone(request.plan)):
                     break
                 continue
             if not _all_nan(run.outputs):
                 return run, draw
             hollow = hollow or (run, draw)
-            if style == samples.POSITIVE:
+            if draw.style == samples.POSITIVE:
                 break
         if hollow is None:
-            assert refusal is not None  # each attempt gave a run or an error
-            raise NoDraw(refusal)
+            raise NoDraw(refusal or RuntimeError("it has no longer sizes"))
         self._judgement.notes.append("every floating-point output is NaN on every draw")
         return hollow
 
@@ -250,8 +267,10 @@ class Runs:
         feeds = samples.draw(self._request.plan, draw)
         names = [self._request.outputs[place] for place in places]
         shown = self._agreement.affordable(draw.sizes) if self._agreement is not None and inside and places == self._everything else []
+        begun = time.monotonic()
         values = self._original.run(feeds, [*names, *shown])
-        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)))
+        seconds = time.monotonic() - begun
+        return Run(feeds, draw, places, values[: len(names)], dict(zip(shown, values[len(names) :], strict=True)), seconds)
 
 
 def _shapes(outputs: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
@@ -294,15 +313,22 @@ def observe(request: Request, names: Sequence[str], draw: Draw | None) -> dict[s
 def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
     """Returns the place of the first plan at which the original runs, at sizes that are not all 1.
 
-    Sizes that are all different come first for every plan, because equal ones fit by chance.
+    Sizes that are all different come first for every plan, because equal ones fit by chance. Long ones
+    come last, for windows.
     """
     runs = Runs(request, open_runtime(request.original, request.original_folder, request.custom_op_library, request.threads), Judgement(UNVERIFIED))
-    choices = [list(itertools.islice(samples.size_choices(plan), _TELLING)) for plan in plans]
-    for turn in range(_TELLING):
+    choices = [_tellings(plan) for plan in plans]
+    for turn in range(max(map(len, choices), default=0)):
         for place, (plan, sizes) in enumerate(zip(plans, choices, strict=True)):
             if runs.fits(plan, sizes[turn : turn + 1]):
                 return place
     return None
+
+
+def _tellings(plan: Plan) -> list[dict[str, int]]:
+    """Returns sizes that show whether a plan fits a model."""
+    usual = list(samples.size_choices(plan))
+    return [*usual[:_TELLING], *usual[_TELLING:][-1:], *samples.long_choices(plan)]
 
 
 def named(draw: Draw | None) -> str:
@@ -325,14 +351,23 @@ def is_memory(error: Exception) -> bool:
     return isinstance(error, MemoryError) or bool(re.search(r"bad_alloc|bad allocation|[Ff]ailed to allocate", str(error)))
 
 
-def attempts(plan: Plan) -> Iterator[tuple[dict[str, int], str]]:
-    """Yields sizes and styles for a first draw, the most telling first."""
+def attempts(plan: Plan, seed: int = 0, brief: bool = False) -> Iterator[Draw]:
+    """Yields first draws, the most telling first. If they are to be `brief`, costly ones are left out."""
     choices = list(samples.size_choices(plan))
-    yield from ((sizes, samples.NORMAL) for sizes in choices[:2])
-    yield choices[0], samples.CALM
-    yield from ((sizes, samples.NORMAL) for sizes in choices[2:])
+    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in choices[:2])
+    yield Draw(choices[0], samples.CALM, seed)
+    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in choices[2:])
+    if not brief:
+        if samples.has_choices(plan):  # the ways of the first seed may be for other sizes
+            yield from (Draw(sizes, samples.NORMAL, seed + 1) for sizes in choices)
+        yield from long_attempts(plan, seed)
     for style in (samples.ONES, samples.ZEROS, samples.CALM, samples.POSITIVE):
-        yield from ((sizes, style) for sizes in choices[:3])
+        yield from (Draw(sizes, style, seed) for sizes in choices[:3])
+
+
+def long_attempts(plan: Plan, seed: int) -> Iterator[Draw]:
+    """Yields draws of sizes beyond the usual ones."""
+    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in samples.long_choices(plan))
 
 
 def _all_nan(outputs: Sequence[Any]) -> bool:

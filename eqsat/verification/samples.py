@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
 
+_LONG = (1024, 16384)
 _APART = 6  # the most free dimensions that have edges of their own
 
 _WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
@@ -100,7 +101,7 @@ def make_edges(plan: Plan, bounds: Collection[int], arbitrary: Collection[str], 
 
 
 def _has_ends(spec: Spec) -> bool:
-    return spec.kind == "tensor" and spec.want is None and spec.dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64")
+    return spec.kind == "tensor" and _is_free(spec) and spec.dtype in ("int16", "int32", "int64", "uint16", "uint32", "uint64")
 
 
 def make_plan(model: onnx.ModelProto, overridable: bool = False, filled: bool = False) -> Plan:
@@ -241,6 +242,15 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
             yield sizes
 
 
+def long_choices(plan: Plan) -> Iterator[dict[str, int]]:
+    """Yields sizes beyond the usual ones, for windows over signals."""
+    ranks = {f"rank of {name}": 2 for name in plan.ranks}
+    for size in _LONG if plan.symbols else ():
+        sizes = with_computed(plan, {name: 2 if name in plan.batches else size for name in plan.symbols} | ranks)
+        if sizes is not None and elements(plan, sizes) <= MOST_ELEMENTS:
+            yield sizes
+
+
 def with_computed(plan: Plan, sizes: Mapping[str, int]) -> dict[str, int] | None:
     """Adds the computed sizes of a plan; None if one of them is unknown or negative, or 0 although the
     plan is filled.
@@ -275,6 +285,7 @@ def volume(plan: Plan, sizes: Mapping[str, int]) -> int:
 def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
     """Returns inputs by name. The seed of an input depends on its name, not on its place."""
     feeds: dict[str, Any] = {}
+    ways = 0
     for name, spec in plan.inputs.items():
         generator = np.random.default_rng([chosen.seed, zlib.crc32(name.encode())])
         rank = chosen.sizes.get(f"rank of {name}", 0)
@@ -283,7 +294,31 @@ def draw(plan: Plan, chosen: Draw) -> dict[str, Any]:
             continue
         style = CALM if plan.counts and chosen.style == NORMAL and _counts(spec) else chosen.style
         feeds[name] = _draw(spec, chosen.sizes, rank, style, generator)
+        if style == NORMAL and _has_choices(spec):
+            ways += 1
+            feeds[name] = _telling(feeds[name], spec.want, chosen.sizes, chosen.seed // ways, generator)
     return feeds
+
+
+def _telling(drawn: np.ndarray, want: Want | None, sizes: Mapping[str, int], turn: int, generator: np.random.Generator) -> np.ndarray:
+    """Returns drawn values with telling ones in place of about half of them.
+
+    A single value takes turns between all of its ways, so that a few draws go each way.
+    """
+    ways: list[Any] = []
+    if drawn.dtype == np.bool_:
+        ways = [True, False]
+    elif want is not None and drawn.dtype.kind in "iuf":
+        low, high = _limits(want, sizes, signed=True) if want.highs else (-math.inf, math.inf)
+        if drawn.dtype.kind != "f":
+            low, high = max(low, np.iinfo(drawn.dtype).min), min(high, np.iinfo(drawn.dtype).max + 1)
+        ways = [value for value in want.telling if low <= value < high]
+    if drawn.size == 1:
+        return np.full_like(drawn, [*ways, drawn.item()][turn % (len(ways) + 1)])
+    if not ways:
+        return drawn
+    chosen = generator.integers(0, 2 * len(ways), drawn.shape)
+    return np.where(chosen < len(ways), np.array(ways, drawn.dtype)[chosen % len(ways)], drawn)
 
 
 def _ends(kind: np.dtype[Any], shape: tuple[int, ...], generator: np.random.Generator) -> np.ndarray:
@@ -295,7 +330,21 @@ def _ends(kind: np.dtype[Any], shape: tuple[int, ...], generator: np.random.Gene
 
 
 def _counts(spec: Spec) -> bool:
-    return spec.kind == "tensor" and spec.dtype in ("int32", "int64") and spec.want is None
+    return spec.kind == "tensor" and spec.dtype in ("int32", "int64") and _is_free(spec)
+
+
+def _is_free(spec: Spec) -> bool:
+    """Tells whether a model takes any values of an input."""
+    return spec.want is None or not spec.want.bounds
+
+
+def has_choices(plan: Plan) -> bool:
+    """Tells whether single values of some input may open ways through a model."""
+    return any(map(_has_choices, plan.inputs.values()))
+
+
+def _has_choices(spec: Spec) -> bool:
+    return spec.kind == "tensor" and (spec.dtype == "bool" or (spec.want is not None and not spec.want.pattern and bool(spec.want.telling)))
 
 
 def _draw(spec: Spec, sizes: Mapping[str, int], rank: int, style: str, generator: np.random.Generator) -> Any:
@@ -345,13 +394,20 @@ def _tensor(dtype: str, shape: tuple[int, ...], want: Want | None, sizes: Mappin
 
 
 def _ranged(kind: np.dtype[Any], shape: tuple[int, ...], want: Want, sizes: Mapping[str, int], style: str, generator: np.random.Generator) -> np.ndarray:
-    # A name that is no input's dimension is a size that only a run would show. Only its first
-    # element is sure to exist.
-    high = max(min(sizes.get(bound, want.low + 1) if isinstance(bound, str) else bound for bound in want.highs), want.low + 1)
-    low = -high if want.signed and style == NORMAL and kind.kind == "i" else want.low
+    low, high = _limits(want, sizes, style == NORMAL and kind.kind == "i")
     if style in (ONES, ZEROS, CALM):
         low, high = want.low, want.low + 1
     return generator.integers(low, high, shape).astype(kind)
+
+
+def _limits(want: Want, sizes: Mapping[str, int], signed: bool) -> tuple[int, int]:
+    """Returns the first value of a range, and the one behind its last; the first may be negative if
+    values are `signed`.
+    """
+    # A name that is no input's dimension is a size that only a run would show. Only its first
+    # element is sure to exist.
+    high = max(min(sizes.get(bound, want.low + 1) if isinstance(bound, str) else bound for bound in want.highs), want.low + 1)
+    return -high if want.signed and signed else want.low, high
 
 
 def _integers(kind: np.dtype[Any], dtype: str, shape: tuple[int, ...], style: str, generator: np.random.Generator) -> np.ndarray:

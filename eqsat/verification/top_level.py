@@ -12,9 +12,9 @@ import onnx
 
 from eqsat.model.model import attribute_graphs
 from eqsat.model.names import captures
+from eqsat.model.prepare import default_inputs
 from eqsat.operators import find_operator, may_train, read_attributes
 from eqsat.verification.input_ranges import nodes_in_order
-from eqsat.verification.interface import defaults
 from eqsat.verification.loaded_model import tensor_bytes, weight_bytes
 
 _SMALL = 1024  # the most bytes of a constant that a region contains
@@ -35,7 +35,7 @@ class TopLevel:
         self.small = {name: tensor for name, tensor in inline if tensor_bytes(tensor) <= _SMALL}
         self.results = {value.name for value in graph.output}
         self.inputs_of_model = {value.name for value in graph.input}
-        self._defaults = set(defaults(proto))
+        self._defaults = set(default_inputs(proto))
         self.bytes: list[int] = []
         self.keys: list[tuple[list[int], bytes, bytes]] = []
         self.inputs: list[list[str]] = []

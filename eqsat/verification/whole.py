@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 
 from eqsat.facts.dims import render
+from eqsat.model.prepare import default_inputs
 from eqsat.verification.examiner import Examiner, patience_after
-from eqsat.verification.interface import defaults
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.model_verdict import Verdict
 from eqsat.verification.region import Region
@@ -76,7 +76,7 @@ def whole(
     if verdict.status == EQUAL and region is None and judgement.costly:
         patience = patience_after(time.monotonic() - begun, request.patience)
         _with_costly_sizes(verdict, original, optimized, replace(request, edges=tuple(judgement.costly)), examiner, patience)
-    if verdict.status == EQUAL and inputs is None and defaults(original.proto):
+    if verdict.status == EQUAL and inputs is None and default_inputs(original.proto):
         _with_defaults_replaced(verdict, original, request, examiner)
     return verdict
 

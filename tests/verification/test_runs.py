@@ -28,7 +28,7 @@ class Refusing:
         raise ValueError("no")
 
 
-@pytest.mark.parametrize(("inputs", "closed", "asked"), [("float[4] x", True, 2), ("int64[4] x", True, 6), ("float[N] x", True, 18), ("float[N] x", False, 6)])
+@pytest.mark.parametrize(("inputs", "closed", "asked"), [("float[4] x", True, 2), ("int64[4] x", True, 6), ("float[N] x", True, 20), ("float[N] x", False, 6)])
 def test_floats_of_given_sizes_are_tried_twice_and_regions_with_usual_elements(inputs: str, closed: bool, asked: int) -> None:
     model = LoadedModel(parse(f"g ({inputs}) => (y) {{ y = Neg (x) }}"), None)
     request = Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto), closed=closed)
