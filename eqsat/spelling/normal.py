@@ -8,7 +8,7 @@ values that satisfy the facts. Unknown parts stay as they are. Normalization is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from onnx import TensorProto
 
@@ -19,6 +19,11 @@ from eqsat.spelling import axes, pads
 from eqsat.spelling.opsets import read
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, axis_span, is_default
 from eqsat.terms.forms import Draft, Form
+
+ZEROS_IF_ABSENT: Mapping[str, tuple[int, ...]] = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
+"""The optional inputs that are zeros if they are absent, by operator: the states in which recurrences
+begin.
+"""
 
 _FLOAT8 = frozenset(int(code) for name, code in TensorProto.DataType.items() if name.startswith("FLOAT8"))
 

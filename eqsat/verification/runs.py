@@ -37,7 +37,8 @@ _EDGE_SHARE = 4  # a run at an edge takes no larger share of patience: it is one
 _SHORT = 0.01  # seconds of a run that say nothing about longer ones
 _REFUSALS = 4
 _SLOW = 3  # times patience that the first draw takes where a second one would hardly end within the limit
-_TELLING = 2  # usual choices of sizes that show whether a plan fits a model
+_TELLING = 2  # small choices of sizes that show whether a plan fits a model
+_SMALL = 16
 _EXTREMES = 3  # draws of extreme integers: a draw of few elements holds few extremes
 
 
@@ -320,15 +321,16 @@ def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
     choices = [_tellings(plan) for plan in plans]
     for turn in range(max(map(len, choices), default=0)):
         for place, (plan, sizes) in enumerate(zip(plans, choices, strict=True)):
-            if runs.fits(plan, sizes[turn : turn + 1]):
+            if runs.fits(plan, [known for known in sizes[turn : turn + 1] if known is not None]):
                 return place
     return None
 
 
-def _tellings(plan: Plan) -> list[dict[str, int]]:
-    """Returns sizes that show whether a plan fits a model."""
+def _tellings(plan: Plan) -> list[dict[str, int] | None]:
+    """Returns sizes that show whether a plan fits a model; None in place of those that it does not have."""
     usual = list(samples.size_choices(plan))
-    return [*usual[:_TELLING], *usual[_TELLING:][-1:], *samples.long_choices(plan)]
+    small = [sizes for sizes in usual[:_TELLING] if max(sizes.values(), default=0) < _SMALL]
+    return [*small, *[None] * (_TELLING - len(small)), *usual[-1:], *samples.long_choices(plan)]
 
 
 def named(draw: Draw | None) -> str:

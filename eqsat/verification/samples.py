@@ -243,10 +243,13 @@ def size_choices(plan: Plan) -> Iterator[dict[str, int]]:
 
 
 def long_choices(plan: Plan) -> Iterator[dict[str, int]]:
-    """Yields sizes beyond the usual ones, for windows over signals."""
+    """Yields sizes beyond the usual ones, for windows over signals. A batch stays small, unless it may be
+    the signal.
+    """
     ranks = {f"rank of {name}": 2 for name in plan.ranks}
+    small = plan.batches if plan.batches < set(plan.symbols) else ()
     for size in _LONG if plan.symbols else ():
-        sizes = with_computed(plan, {name: 2 if name in plan.batches else size for name in plan.symbols} | ranks)
+        sizes = with_computed(plan, {name: 2 if name in small else size for name in plan.symbols} | ranks)
         if sizes is not None and elements(plan, sizes) <= MOST_ELEMENTS:
             yield sizes
 

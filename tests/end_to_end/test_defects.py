@@ -584,3 +584,51 @@ def test_a_power_of_one_is_not_exact_where_the_reference_rounds() -> None:
     model = parse("g (float[64] x) => (float[64] y) { one = Constant <value_float = 1.0> ()  p = Pow (x, one)  y = Tanh (p) }")
     assert operators(optimize(model)) == {"Tanh": 1}
     assert operators(optimize(model, exact=True))["Pow"] == 1
+
+
+@pytest.mark.parametrize("outputs", ["y", "y, u", ", u", "y, u, v", ", u, v", ", , v"])
+@pytest.mark.parametrize("operator", ["LSTM", "GRU", "RNN"])
+@pytest.mark.parametrize("start", [0.0, 0.5])
+def test_a_recurrence_that_begins_with_zeros_needs_no_state(outputs: str, operator: str, start: float) -> None:
+    """Exporters make the state for each batch: Shape, Slice, Concat and Expand remained, and onnxsim dropped them."""
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
+    if operator != "LSTM":
+        outputs = outputs.removesuffix(", v")
+    names = [name for name in outputs.replace(" ", "").split(",") if name]
+    states = "h, h" if operator == "LSTM" else "h"
+    if not names:
+        return
+    generator = np.random.default_rng(0)
+    model = weighted(
+        f"""g (float[T, B, 3] x) => ({", ".join(f"float[{'T, 1, B, 4' if name == 'y' else '1, B, 4'}] {name}" for name in names)}) {{
+            s = Shape (x) n = Slice (s, one, two, zero) d = Concat <axis = 0> (n, four) e = Expand (start, d) h = Unsqueeze (e, zero)
+            {outputs} = {operator} <hidden_size = 4> (x, w, r, , , {states}) }}""",
+        14,
+        w=generator.standard_normal((1, gates * 4, 3)).astype(np.float32),
+        r=generator.standard_normal((1, gates * 4, 4)).astype(np.float32),
+        start=np.float32(start),
+        **{name: np.array([value]) for name, value in (("zero", 0), ("one", 1), ("two", 2), ("four", 4))},
+    )
+    optimized = optimize(model)
+    assert (operators(optimized) == {operator: 1}) == (start == 0)
+    assert_same(model, optimized, {"x": generator.standard_normal((5, 2, 3)).astype(np.float32)})
+
+
+def test_weights_that_an_old_exporter_lists_as_inputs_become_constants_if_asked() -> None:
+    """A Conv and a BatchNormalization of such weights remained two nodes, and ran seven times as long as peers' results."""
+    graph = "g (float[1, 2, 5, 5] x) => (float[1, 3, 3, 3] y) { c = Conv (x, w) y = BatchNormalization (c, s, b, m, v) }"
+    ones = {name: np.full(3, 1 + number, np.float32) for number, name in enumerate("sbmv")}
+    model = weighted(graph, w=np.ones((3, 2, 3, 3), np.float32), **ones)
+    model.graph.input.extend(helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in model.graph.initializer)
+    kept = eqsat.optimize(model)
+    assert [info.name for info in kept.model.graph.input] == ["x", *"wsbmv"] and operators(kept.model)["BatchNormalization"] == 1
+    assert "5 inputs have a default value that a caller may replace; --constant-defaults makes constants of such inputs" in kept.report["notes"]
+    fixed = eqsat.optimize(model, constant_defaults=True)
+    assert [info.name for info in fixed.model.graph.input] == ["x"] and operators(fixed.model) == {"Conv": 1}
+    assert fixed.report["verify"]["status"] == "equal" and not fixed.report["notes"]
+    del model.graph.input[2:]
+    assert (
+        "input 'w' has a default value that a caller may replace; --constant-defaults makes constants of such inputs" in eqsat.optimize(model).report["notes"]
+    )
+    model.ir_version = 3
+    assert not eqsat.optimize(model).report["notes"], "before IR version 4 no initializer was a default"

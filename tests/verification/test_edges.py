@@ -509,3 +509,73 @@ def test_at_extreme_integers_the_reference_decides(factor: int, status: str) -> 
     a = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = ReduceProd (x, axis) }", axis=np.array([1]))
     b = weighted("g (int64[N, 1] x) => (int64[N, 1] y) { y = Mul (x, factor) }", factor=np.int64(factor))
     assert check(a, b).status == status
+
+
+def test_a_branch_for_one_value_is_compared() -> None:
+    """A sampling rate chooses a branch. The one for 16,000 ran in no draw, and two models with different ones were equal."""
+    graph = """g (float[4] x, int64 rate) => (float[4] y) {{ c = Equal (rate, most) y = If (c)
+        <then_branch = t () => (float[4] a) {{ a = {name} (x) }}, else_branch = e () => (float[4] b) {{ b = Neg (x) }}> }}"""
+    a, b, c = (weighted(graph.format(name=name), most=np.array(16000)) for name in ("Relu", "Abs", "Neg"))
+    assert check(a, b).status == DIFFERENT and check(b, c).status == DIFFERENT
+    twin = weighted(graph.format(name="Relu").replace("a = Relu (x)", "z = Relu (x) a = Identity (z)"), most=np.array(16000))
+    assert check(a, twin).status == EQUAL
+
+
+WINDOW = (
+    "g (float[N, 1, S] x) => (float[N, 1, T] y) { c = Conv (x, w) y = Relu (c) }",
+    "g (float[N, 1, S] x) => (float[N, 1, T] y) { c = Conv (x, w) y = Abs (c) }",
+)
+
+
+def test_a_window_longer_than_usual_sizes_runs() -> None:
+    a, b = (weighted(graph, w=np.ones((1, 1, 400), np.float32)) for graph in WINDOW)
+    assert check(a, b).status == DIFFERENT
+    same = weighted(WINDOW[0].replace("y = Relu (c)", "d = Relu (c) y = Identity (d)"), w=np.ones((1, 1, 400), np.float32))
+    verdict = check(a, same)
+    assert verdict.status == EQUAL and set(verdict.sizes["S"]) >= {1024}
+
+
+def test_a_runtime_that_crashes_at_usual_sizes_runs_at_longer_ones() -> None:
+    """A kernel divides by a number of windows, which is 0."""
+
+    class Brittle(Fragile):
+        def call(self, function: str, request: Any, **limits: Any) -> Any:
+            if not request.only_long:
+                self.calls += 1
+                raise self.failure
+            return super().call(function, request, **limits)
+
+    a, b = map(weighted, NEGATION)
+    verdict = check(a, b, worker=Brittle(WorkerDied(-8), lambda request: False))
+    assert verdict.status == EQUAL and set(verdict.sizes["N"]) >= {1024}
+    other = weighted(NEGATION[0].replace("Neg", "Abs"))
+    assert check(a, other, worker=Brittle(WorkerDied(-8), lambda request: False)).status == DIFFERENT
+    fixed = weighted(NEGATION[0].replace("[N]", "[4]")), weighted(NEGATION[1].replace("[N]", "[4]"))
+    verdict = check(*fixed, worker=Brittle(WorkerDied(-8), lambda request: False))
+    assert verdict.status == UNVERIFIED and verdict.reason == "the runtime crashed (signal 8) on the original model"
+
+
+@pytest.mark.parametrize("inside", [0.0, 1e9])
+def test_differences_that_take_long_to_explain_go_region_by_region(monkeypatch: pytest.MonkeyPatch, inside: float) -> None:
+    """Some twenty nudges of a network of large images took the whole time limit, and then again without values inside."""
+    usual = judging._Comparison._unexplained  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(judging, "_NUDGING", -1)
+    monkeypatch.setattr(judging._Comparison, "_unexplained", lambda self, found: found if self._request.brief is False else usual(self, found))  # pyright: ignore
+    asked: list[tuple[int, int]] = []
+
+    class Counting(Recording):
+        def call(self, function: str, request: Any, **limits: Any) -> Any:
+            self.requests.append(request)
+            found = judging.judge(request)
+            asked.append((request.nodes, len(request.inside)))
+            if found.too_much:
+                found.seconds_inside = inside
+            return found
+
+    head = "g (float[64, 64] x) => (float[64, 1] y) { h = MatMul (x, w) t = Abs (h)"
+    weights = {"w": np.random.default_rng(0).standard_normal((64, 1)).astype(np.float32), "k": np.float32(3), "third": np.float32(1 / 3)}
+    a, b = (weighted(f"{head} {rest} y = Neg (u) }}", **weights) for rest in ("u = Div (t, k)", "u = Mul (t, third)"))
+    verdict = check(a, b, worker=Counting())
+    assert verdict.status == EQUAL and verdict.regions and "to explain a difference by rounding takes long" in verdict.notes[0]
+    whole = [values for count, values in asked if count == len(a.graph.node)]
+    assert (0 in whole) == bool(inside)

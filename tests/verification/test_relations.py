@@ -10,7 +10,7 @@ import eqsat
 from eqsat.facts.dims import render
 from eqsat.verification.relations import related_plans, with_fixed_sizes
 from eqsat.verification.samples import make_plan, size_choices
-from tests.support.models import parse
+from tests.support.models import parse, weighted
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
 ATTENTION = """g (float[B, {s}, 4] x, float[B, P, 4] past, float[B, 1, T] mask) => (float[B, {s}, 4] y) {{
@@ -93,3 +93,15 @@ def test_a_size_that_no_input_has_is_not_wanted(target: tuple[int, ...]) -> None
     rest.attribute[0].t.CopyFrom(onnx.numpy_helper.from_array(np.array(target)))
     assert with_fixed_sizes({}, model) == {}
     assert eqsat.optimize(model).report["verify"]["status"] in ("unverified", "equal")
+
+
+def test_a_state_as_wide_as_the_batch_beside_a_window_that_is_longer_than_usual_sizes() -> None:
+    """A detector of voices takes some chunks of a signal, and a state of each. It runs at no usual sizes."""
+    graph = """g (float[A, S] x, float[2, B, 4] state) => (float[A, 5] y) {{
+        r = Unsqueeze (x, one)  c = Conv (r, w)  m = ReduceMean <keepdims = 0> (c, two)  h = ReduceMax <keepdims = 0> (state, zero)
+        t = Concat <axis = 1> (m, h)  y = {last} }}"""
+    weights = {"w": np.ones((1, 1, 100), np.float32), "zero": np.array([0]), "one": np.array([1]), "two": np.array([2])}
+    original = weighted(graph.format(last="Neg (t)"), **weights)
+    verdict = eqsat.verify(original, weighted(graph.format(last="Neg (t)").replace("Neg (t)", "Neg (u)").replace("t = C", "u = C"), **weights))
+    assert verdict.status == "equal" and "ran where B is A" in verdict.notes and 224 in verdict.sizes["S"]
+    assert eqsat.verify(original, weighted(graph.format(last="Abs (t)"), **weights)).status == "different"

@@ -121,3 +121,49 @@ def test_a_model_of_any_length_is_planned_without_recursion() -> None:
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     assert first(make_plan(model))["i"].max() < 3
+
+
+def test_a_single_value_takes_turns_between_the_ways_that_a_comparison_opens() -> None:
+    """Of 64-bit integers drawn at random none is 16,000: one branch of a model ran in no draw."""
+    plan = plan_of("g (int64 r) => (y) { c = Cast<to = 6>(r) y = Equal(rate, c) }", rate=np.array(16000, np.int32))
+    assert {first(plan, seed=seed)["r"].item() == 16000 for seed in (0, 1)} == {True, False}
+    order = plan_of("g (int32 n, int32 m) => (y, z) { y = Less(n, k) z = GreaterOrEqual(k, m) }", k=np.array(100, np.int32))
+    drawn = [first(order, seed=seed) for seed in range(8)]
+    assert {99, 100, 101} < {feeds["n"].item() for feeds in drawn} and len({(feeds["n"].item(), feeds["m"].item()) for feeds in drawn}) > 4
+    plain = first(plan, samples.CALM)["r"]
+    assert plain in (0, 1), "other styles take no turns"
+
+
+def test_truth_values_take_turns() -> None:
+    plan = plan_of("g (bool a, bool[1] b, bool[64] c) => (y) { y = And(a, b) }")
+    drawn = [first(plan, seed=seed) for seed in range(4)]
+    assert {(feeds["a"].item(), feeds["b"].item()) for feeds in drawn} == {(True, True), (True, False), (False, True), (False, False)}
+    assert 0 < drawn[0]["c"].sum() < 64
+
+
+def test_elements_that_a_comparison_tells_apart_are_among_others() -> None:
+    plan = plan_of("g (int64[99] i, float[99] x) => (y, m, n) { y = Gather(e, i) m = Equal(i, pad) n = Equal(x, zero) }",
+        e=np.zeros((40, 2), np.float32), pad=np.array(33), zero=np.array(0, np.float32))  # fmt: skip
+    feeds = first(plan)
+    assert 20 < (feeds["i"] == 33).sum() < 80 and -40 <= feeds["i"].min() and feeds["i"].max() < 40
+    assert 20 < (feeds["x"] == 0).sum() < 80
+    far = plan_of("g (int64[99] i) => (y, m) { y = Gather(e, i) m = Equal(i, pad) }", e=np.zeros((5, 2), np.float32), pad=np.array(33))
+    assert np.abs(first(far)["i"]).max() <= 5, "an index stays within its table"
+
+
+@pytest.mark.parametrize("compared", ["y = Equal(x, x)", "y = Less(x, c)", "y = Equal(x, w)", "y = Equal(x, s)"])
+def test_no_other_comparison_tells_values(compared: str) -> None:
+    """They are of two values that are not constant, of floats by their order, with many constants, or of texts."""
+    kind = "string" if " s" in compared else "float"
+    plan = plan_of(f"g ({kind}[N] x) => (y) {{ {compared} }}", c=np.float32(3), w=np.arange(9, dtype=np.float32), s=np.array(["a"], dtype=object))
+    want = plan.inputs["x"].want
+    assert want is None or not want.telling
+
+
+def test_sizes_for_windows_over_signals_come_last_and_are_bounded() -> None:
+    signal = plan_of("g (float[N, S] x) => (y) { y = Identity(x) }")
+    assert list(samples.long_choices(signal)) == [{"N": 2, "S": 1024}, {"N": 2, "S": 16384}]
+    image = plan_of("g (float[N, 3, H, W] x) => (y) { y = Identity(x) }")
+    assert list(samples.long_choices(image)) == [{"N": 2, "H": 1024, "W": 1024}]
+    assert [sizes["N"] for sizes in samples.long_choices(plan_of("g (float[N] x) => (y) { y = Identity(x) }"))] == [1024, 16384]
+    assert not list(samples.long_choices(plan_of("g (float[4] x) => (y) { y = Identity(x) }")))
