@@ -3,6 +3,7 @@
 A runtime follows sizes through fewer operators than eqsat's facts do. A graph in which it lost them
 would be priced at usual sizes, so a model with many unknown sizes would seem cheap beside an equal
 one. `complete` adds the sizes that facts can tell. The sizes of inputs have to be numbers.
+`named_types` tells them under the names that the inputs' sizes have.
 """
 
 from __future__ import annotations
@@ -40,6 +41,17 @@ def complete(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdPr
     trips: dict[str, int] = {}
     _complete(graph, {}, {}, {normal_domain(item.domain): item.version for item in opset_import}, trips)
     return trips
+
+
+def named_types(graph: onnx.GraphProto, opset_import: Iterable[onnx.OperatorSetIdProto]) -> dict[str, onnx.TypeProto]:
+    """Returns the types of the values that the nodes of a graph compute, where facts tell the rank. Sizes
+    are numbers, texts that are equal for sizes that are, or unknown.
+    """
+    opsets = {normal_domain(item.domain): item.version for item in opset_import}
+    sizing = _Sizing(graph, {info.name: info.type for info in graph.value_info}, opsets, {}, {}, named=True)
+    for node in graph.node:
+        sizing.follow(node)
+    return {name: sizing.type_of(name) for name in sizing.made if sizing.facts[name].dtype and sizing.facts[name].shape is not None}
 
 
 def _complete(graph: onnx.GraphProto, around: Mapping[str, Fact], given: Mapping[str, Fact], opsets: Mapping[str, int], trips: dict[str, int]) -> None:
@@ -88,10 +100,17 @@ class _Sizing:
     """The facts of the values of one graph, node by node."""
 
     def __init__(
-        self, graph: onnx.GraphProto, declared: Mapping[str, onnx.TypeProto], opsets: Mapping[str, int], around: Mapping[str, Fact], given: Mapping[str, Fact]
+        self,
+        graph: onnx.GraphProto,
+        declared: Mapping[str, onnx.TypeProto],
+        opsets: Mapping[str, int],
+        around: Mapping[str, Fact],
+        given: Mapping[str, Fact],
+        named: bool = False,
     ) -> None:
+        self._named = named
         self.made: list[str] = []
-        self.facts: dict[str, Fact] = {**around, **{info.name: _open(from_type(info.type, info.name)) for info in graph.input}}
+        self.facts: dict[str, Fact] = {**around, **{info.name: self._told(from_type(info.type, info.name)) for info in graph.input}}
         self.facts.update((name, fact) for name, fact in given.items() if fact != UNKNOWN)
         self.facts.update((tensor.name, from_tensor(tensor)) for tensor in graph.initializer)
         self._declared = declared
@@ -150,8 +169,12 @@ class _Sizing:
             self._items[node.output[0]] = _parts(node, inputs)
         return [self._with_declared(name, fact) for name, fact in zip(node.output, found, strict=True)]
 
+    def _told(self, fact: Fact) -> Fact:
+        """Returns a fact with the sizes that count: numbers, or names as well."""
+        return fact if self._named else _open(fact)
+
     def _with_declared(self, name: str, fact: Fact) -> Fact:
-        fact = _open(fact)
+        fact = self._told(fact)
         if name not in self._declared:
             return fact
         known = _open(from_type(self._declared[name], name))

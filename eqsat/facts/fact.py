@@ -183,9 +183,15 @@ def from_type(type_proto: TypeProto, prefix: str, name_of: Callable[[str], Poly]
 def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str, name_of: Callable[[str], Poly]) -> Dim:
     if dimension.HasField("dim_value"):
         return dimension.dim_value if dimension.dim_value >= 0 else name_of(fresh)
-    # Names that begin with "?" belong to eqsat, so such a name in a model is not kept.
-    name = dimension.dim_param
-    return name_of(fresh if name in _NAMELESS or name.startswith("?") else name)
+    return name_of(dimension.dim_param if is_name(dimension.dim_param) else fresh)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether the text of a dimension names its size: equal names are equal sizes.
+
+    Names that begin with "?" belong to eqsat, so such a name in a model is not kept.
+    """
+    return text not in _NAMELESS and not text.startswith("?")
 
 
 def to_type(fact: Fact) -> TypeProto | None:

@@ -32,6 +32,7 @@ from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, fu
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
+from eqsat.rewriting.declared_sizes import DECLARED
 from eqsat.rewriting.finished import RAISED, Finished
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
@@ -117,7 +118,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
     found = _after_turns(found, model.folder, job, most, library, kept)
     _settle(found, job)
-    return found
+    return _declared(found, model.folder, job, most)
 
 
 def _settle(found: Attempt, job: Job) -> None:
@@ -187,6 +188,17 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
     if found.hit in _STOPS or job.greedy or not any(group.name in SELDOM for group in last.groups):
         return found
     return _better_by(found, folder, job, plan, most, last, kept, False)
+
+
+def _declared(found: Attempt, folder: Path | None, job: Job, most: float) -> Attempt:
+    """Declares sizes of the result where the runtime fuses more for it. Fused nodes may round differently."""
+    if found.hit in _STOPS or job.settings.exact or job.settings.only:
+        return found
+    before, found.model = found.model, job.valuation.declared(found.model, folder, most - model_bytes(found.model))
+    if found.model is not before:
+        found.notes.append(DECLARED)
+        found.trace.turns += [Turn(before, found.model)] if job.keep else []
+    return found
 
 
 def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str], shifted: bool) -> Attempt:

@@ -261,15 +261,26 @@ class Valuation:
     def _with_full_ranks(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         from eqsat.rewriting.ranks import with_full_ranks
 
-        def typed() -> onnx.ModelProto:
-            if not model.graph.value_info:
-                with suppress(NativeFailure):
-                    return inferred(light(model))
-            return model
-
-        found = with_full_ranks(model, typed)
+        found = with_full_ranks(model, lambda: model if model.graph.value_info else self._inferred(model))
         # The runtime knows no Gelu by numbers of four axes.
         return model if found is not model and self.is_worse(found, model, folder) else found
+
+    def declared(self, model: onnx.ModelProto, folder: Path | None, most: float) -> onnx.ModelProto:
+        """Returns the model with sizes declared, in at most so many bytes, where the runtime then makes a
+        better graph of it, or else the model itself.
+        """
+        if not self.asks:
+            return model
+        from eqsat.rewriting.declared_sizes import with_declared_sizes
+
+        found = with_declared_sizes(model, lambda: self._inferred(model), most)
+        return found if found is not model and self.is_better(found, model, folder) else model
+
+    def _inferred(self, model: onnx.ModelProto) -> onnx.ModelProto:
+        """Returns the model with the types that ONNX's inference finds, or the model itself if it refuses it."""
+        with suppress(NativeFailure):
+            return inferred(light(model))
+        return model
 
     def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
         """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the

@@ -217,7 +217,7 @@ def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> N
     for info in graph.input:
         if info.type.HasField("tensor_type"):
             for dimension in info.type.tensor_type.shape.dim:
-                if not dimension.HasField("dim_value"):
+                if not dimension.HasField("dim_value") or dimension.dim_value < 0:  # some exporters write -1
                     dimension.dim_value = sizes.get(dimension.dim_param, usual)
 
 

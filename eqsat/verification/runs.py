@@ -113,7 +113,9 @@ class Runs:
         if not request.brief and self._taken > _SLOW * request.patience:
             self._judgement.notes.append("ran on one draw: running takes long")
             return
+        most = max(_CHEAP, samples.elements(request.plan, draw.sizes))
         choices = [] if request.only_long else [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
+        choices = [sizes for sizes in choices if samples.elements(request.plan, sizes) <= most]
         found, number = 1, 0
         # Floats of one size show in one draw what they would show in several; a draw has few of the rows
         # that integers may choose.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
 
 _LONG = (1024, 16384)
+_LONGEST = 1 << 18  # the most elements of inputs of such sizes
 _APART = 6  # the most free dimensions that have edges of their own
 
 _WORDS = ("a", "b", "apple", "Über", "two words", "", "42", "a")
@@ -188,10 +189,17 @@ class _Shapes:
                 self._known.setdefault(
                     value.name,
                     tuple(
-                        size.dim_value if size.HasField("dim_value") else size.dim_param or (f"{value.name}:{axis}" if named else None)
+                        size.dim_value if size.HasField("dim_value") else _named(size.dim_param) or (f"{value.name}:{axis}" if named else None)
                         for axis, size in enumerate(sizes)
                     ),
                 )
+
+
+def _named(text: str) -> str:
+    """Returns the name of a dimension; "" for a text that names no size, as some exporters write."""
+    from eqsat.facts.fact import is_name
+
+    return text if is_name(text) else ""
 
 
 def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
@@ -204,7 +212,7 @@ def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
         shape = None
         if kind.tensor_type.HasField("shape"):
             shape = tuple(
-                size.dim_value if size.HasField("dim_value") and size.dim_value >= 0 else size.dim_param or f"{name}:{axis}"
+                size.dim_value if size.HasField("dim_value") and size.dim_value >= 0 else _named(size.dim_param) or f"{name}:{axis}"
                 for axis, size in enumerate(kind.tensor_type.shape.dim)
             )
         return Spec("tensor", dtype, shape, want)
@@ -250,7 +258,7 @@ def long_choices(plan: Plan) -> Iterator[dict[str, int]]:
     small = plan.batches if plan.batches < set(plan.symbols) else ()
     for size in _LONG if plan.symbols else ():
         sizes = with_computed(plan, {name: 2 if name in small else size for name in plan.symbols} | ranks)
-        if sizes is not None and elements(plan, sizes) <= MOST_ELEMENTS:
+        if sizes is not None and elements(plan, sizes) <= _LONGEST:
             yield sizes
 
 

@@ -131,3 +131,11 @@ def test_measuring_may_take_longer_than_loading() -> None:
     measured_graph(model, None, None, {}, 64, {"x": np.ones(4, np.float32)}, 1, recorder)
     recorder.stop()
     assert recorder.timeouts == [30.0, 120.0]
+
+
+def test_a_size_of_minus_one_is_unknown() -> None:
+    """Older exports of PaddlePaddle have it, and were priced as written."""
+    model = onnx.ModelProto()
+    model.CopyFrom(CONV)
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
+    assert [64, 32, 6, 6] in shapes(asked(model)).values()

@@ -1,7 +1,8 @@
-"""Runs: how often an original is asked that refuses all inputs."""
+"""Runs: which draws an original is asked about, and how long that takes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
 from eqsat.verification.request import UNVERIFIED, Judgement
 from eqsat.verification.runs import NoDraw, Runs
-from eqsat.verification.samples import make_plan
+from eqsat.verification.samples import Edge, make_plan
 from tests.support.models import parse
 
 
@@ -63,3 +64,48 @@ def test_a_model_that_takes_long_runs_on_few_draws(monkeypatch: pytest.MonkeyPat
     request = Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto), closed=closed)
     assert len(list(Runs(request, session, judgement).usual())) == runs  # pyright: ignore[reportArgumentType]
     assert judgement.notes == (["ran on one draw: running takes long"] if runs == 1 else [])
+
+
+class Sized:
+    """A session that notes the sizes of its inputs and takes time in proportion to their elements, by its own clock."""
+
+    engine = "onnxruntime"
+
+    def __init__(self, pace: float) -> None:
+        self.pace, self.now, self.sizes = pace, 0.0, list[int]()
+
+    def run(self, feeds: dict[str, Any], names: list[str]) -> list[Any]:
+        self.sizes.append(feeds["x"].size)
+        self.now += self.pace * feeds["x"].size
+        if feeds["x"].size not in (3, 301):
+            raise ValueError("no other size fits")
+        return [feeds["x"]]
+
+
+@pytest.mark.parametrize(("pace", "edges"), [(0.0001, 1), (0.004, 1), (0.008, 0)])
+def test_an_edge_that_would_take_long_is_left_to_regions(monkeypatch: pytest.MonkeyPatch, pace: float, edges: int) -> None:
+    """One Magika spreads each byte over 257 classes, so a batch of 257 took 5 s for each of six runs, and 2 GB."""
+    model = LoadedModel(parse("g (float[N] x) => (float[N] y) { y = Neg (x) }"), None)
+    session, judgement = Sized(pace), Judgement(UNVERIFIED)
+    monkeypatch.setattr("eqsat.verification.runs.time.monotonic", lambda: session.now)
+    request = replace(Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto)), edges=(Edge(("N",), (301,)),))
+    runs = Runs(request, session, judgement)  # pyright: ignore[reportArgumentType]
+    assert len(list(runs.usual())) == 3 and len(list(runs.at_edges())) == edges
+    assert judgement.costly == ([] if edges else [Edge(("N",), (301,))])
+
+
+def test_further_draws_are_no_larger_than_the_first_unless_they_are_cheap() -> None:
+    """A third run was looked for in images of 224 by 160 by 112, which took 10 s and 2 GB to be refused."""
+    model = LoadedModel(parse("g (float[A, B, 64, 64] x) => (float[A, B, 64, 64] y) { y = Neg (x) }"), None)
+    request = Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto))
+
+    class Once(Sized):
+        def run(self, feeds: dict[str, Any], names: list[str]) -> list[Any]:
+            self.sizes.append(feeds["x"].size)
+            if len(self.sizes) > 1:
+                raise ValueError("no")
+            return [feeds["x"]]
+
+    session = Once(0)
+    assert len(list(Runs(request, session, Judgement(UNVERIFIED)).usual())) == 1  # pyright: ignore[reportArgumentType]
+    assert max(session.sizes) <= 1 << 18
