@@ -168,7 +168,7 @@ def _cost(run: Run) -> dict[str, Any]:
         both = valuation.both(*models, folder)
     before = _figures(valuation, models[0], both[0], folder)
     after = before if models[1] is models[0] else _figures(valuation, models[1], both[1], folder)
-    sizes = valuation.assumed(models[0])
+    sizes = valuation.assumed_by_name(models[0])
     return {"target": valuation.target.name, "objective": valuation.objective, "asked": both[1].asked, "sizes": sizes, "before": before, "after": after}
 
 

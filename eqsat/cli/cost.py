@@ -60,7 +60,13 @@ def _cost(options: argparse.Namespace) -> int:
     with shown_progress(options.json) as progress:
         progress("price")
         rows = _measured(valuation, model.proto, model.folder) if options.measure else valuation.rows(model.proto, model.folder)
-    record = {"model": options.model, "target": valuation.target.name, "asked": valuation.asks, "sizes": valuation.assumed(model.proto), **_record(rows)}
+    record = {
+        "model": options.model,
+        "target": valuation.target.name,
+        "asked": valuation.asks,
+        "sizes": valuation.assumed_by_name(model.proto),
+        **_record(rows),
+    }
     print(json.dumps(record) if options.json else "\n".join(_lines(record, options.top)))
     return 0
 

@@ -9,6 +9,9 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+import onnx
+
+from eqsat.dimension_names import free_name, is_own
 from eqsat.facts.dims import Dim, evaluate, plain, symbols
 from eqsat.facts.fact import Fact
 from eqsat.frozen import frozen
@@ -18,6 +21,8 @@ USUAL_SIZE = 64
 """The size of a dimension that has no number and to which the caller gives none."""
 
 _BATCH = re.compile("(.*_)?batch(_.*)?|N|B|bs", re.IGNORECASE)
+# Names that exporters make up: of tf2onnx, of Paddle's, of PyTorch's two.
+_MADE_UP = re.compile(r"unk__\d+|(p2o\.)?DynamicDimension\.\d+|s\d+|.*_dynamic_axes_\d+")
 
 _ABSURD = 1 << 60  # models may declare sizes that no machine has
 
@@ -67,6 +72,20 @@ def assumed_size(name: str, sizes: Mapping[str, int]) -> int:
     """
     size = sizes.get(name)
     return size if size is not None else 1 if _BATCH.fullmatch(name) else USUAL_SIZE
+
+
+def batch_sizes(graph: onnx.GraphProto) -> dict[str, int]:
+    """Returns 1 for each size of a graph's inputs that seems to be a batch: one of no name, or of a name that
+    an exporter made up, which is the first of several axes wherever it occurs.
+    """
+    firsts: set[str] = set()
+    others: set[str] = set()
+    for info in graph.input:
+        sizes = info.type.tensor_type.shape.dim
+        names = [free_name(size, info.name, axis) for axis, size in enumerate(sizes)]
+        (firsts if len(names) > 1 else others).update(names[:1])
+        others.update(names[1:])
+    return {name: 1 for name in sorted(firsts - others) if is_own(name) or _MADE_UP.fullmatch(name)}
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:

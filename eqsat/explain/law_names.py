@@ -28,6 +28,7 @@ ORDER = "nodes in another order"
 RANKS = "numbers with other ranks"
 RAISING = "low scores raised"
 SIZES = "sizes declared"
+WEIGHTS = "subnormal weights become zeros"
 COPIES = "results copied"
 SPELLING = "nodes spelled otherwise"
 
@@ -38,10 +39,11 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     found += [INLINED] if len(after.functions) < len(before.functions) else []
     if found:
         return tuple(found)
-    if before.graph.node == after.graph.node:
-        return (SIZES,)
-    old, new = ([list(node.output) for node in model.graph.node if node.op_type != "Constant"] for model in (before, after))
-    return (RAISING if len(new) > len(old) else RANKS if new == old else ORDER,)
+    old, new = ([node for node in model.graph.node if node.op_type != "Constant"] for model in (before, after))
+    if old == new:
+        return (WEIGHTS if before.graph.value_info == after.graph.value_info else SIZES,)
+    made = [[list(node.output) for node in nodes] for nodes in (old, new)]
+    return (RAISING if len(new) > len(old) else RANKS if made[0] == made[1] else ORDER,)
 
 
 def of_nodes(old: Likeness, new: Likeness, gone: Collection[str], came: Collection[str]) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-import onnx
 from onnx import TensorProto, TypeProto, helper, numpy_helper
 
+from eqsat.dimension_names import free_name, own_name
 from eqsat.facts.dims import Dim, Poly, precision, product, render, symbol, whole
 from eqsat.facts.intervals import Range, meet
 
@@ -36,7 +36,6 @@ PACKED_BITS = {
     int(TensorProto.DataType.Value(name)): bits
     for name, bits in {"INT4": 4, "UINT4": 4, "FLOAT4E2M1": 4, "INT2": 2, "UINT2": 2, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6}.items()
 }
-_NAMELESS = frozenset({"", "?", "None", "-1"})
 
 
 class Fact(NamedTuple):
@@ -159,11 +158,6 @@ def show_dims(dims: tuple[Dim, ...]) -> str:
     return f"[{', '.join(map(render, dims))}]"
 
 
-def own_name(prefix: str, axis: int) -> str:
-    """Make up a name for the size of an axis that the model does not name."""
-    return f"?{prefix}.{axis}"
-
-
 def from_type(type_proto: TypeProto, prefix: str, name_of: Callable[[str], Poly] = symbol) -> Fact:
     """Return the fact of a declared type. An unnamed size gets the name "?{prefix}.{axis}".
 
@@ -177,21 +171,8 @@ def from_type(type_proto: TypeProto, prefix: str, name_of: Callable[[str], Poly]
     tensor = type_proto.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    return Fact(tensor.elem_type, tuple(_from_dimension(dim, own_name(prefix, axis), name_of) for axis, dim in enumerate(tensor.shape.dim)))
-
-
-def _from_dimension(dimension: onnx.TensorShapeProto.Dimension, fresh: str, name_of: Callable[[str], Poly]) -> Dim:
-    if dimension.HasField("dim_value"):
-        return dimension.dim_value if dimension.dim_value >= 0 else name_of(fresh)
-    return name_of(dimension.dim_param if is_name(dimension.dim_param) else fresh)
-
-
-def is_name(text: str) -> bool:
-    """Tell whether the text of a dimension names its size: equal names are equal sizes.
-
-    Names that begin with "?" belong to eqsat, so such a name in a model is not kept.
-    """
-    return text not in _NAMELESS and not text.startswith("?")
+    names = (free_name(dim, prefix, axis) for axis, dim in enumerate(tensor.shape.dim))
+    return Fact(tensor.elem_type, tuple(name_of(name) if name else dim.dim_value for name, dim in zip(names, tensor.shape.dim, strict=True)))
 
 
 def to_type(fact: Fact) -> TypeProto | None:

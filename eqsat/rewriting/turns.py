@@ -33,6 +33,7 @@ from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.rewriting.declared_sizes import DECLARED
+from eqsat.rewriting.faint_weights import FLUSHED
 from eqsat.rewriting.finished import RAISED, Finished
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
@@ -63,8 +64,16 @@ class Attempt:
     notes: list[str]
     closed: bool = False  # whether control flow stays even if its condition is known
     raised: bool = False  # whether low scores were raised in this turn
+    unflushed: onnx.ModelProto | None = None  # the model with its subnormal weights, if these became zeros
     # By rule, the matches that the limit left unapplied.
     waiting: dict[str, int] = field(default_factory=dict[str, int])
+
+    def unflush(self) -> None:
+        """Takes the subnormal weights back."""
+        assert self.unflushed is not None
+        self.model, self.unflushed = self.unflushed, None
+        self.notes.remove(FLUSHED)
+        del self.trace.turns[-1:]
 
     def ended(self, other: Attempt) -> None:
         """Takes over the limit that ended another turn."""
@@ -118,7 +127,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         found = _at_seams(again, model.folder, job, most, library, kept, turn % 2 == 0)
     found = _after_turns(found, model.folder, job, most, library, kept)
     _settle(found, job)
-    return _declared(found, model.folder, job, most)
+    return _for_the_runtime(found, model.folder, job, most, bool(kept))
 
 
 def _settle(found: Attempt, job: Job) -> None:
@@ -190,15 +199,27 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
     return _better_by(found, folder, job, plan, most, last, kept, False)
 
 
-def _declared(found: Attempt, folder: Path | None, job: Job, most: float) -> Attempt:
-    """Declares sizes of the result where the runtime fuses more for it. Fused nodes may round differently."""
+def _for_the_runtime(found: Attempt, folder: Path | None, job: Job, most: float, mends: bool) -> Attempt:
+    """Changes what is no node and what rules do not see, where the runtime is faster for it: sizes are
+    declared where it fuses more, and subnormal weights become zeros. Results may round differently, so
+    an attempt that `mends` another leaves weights alone.
+    """
     if found.hit in _STOPS or job.settings.exact or job.settings.only:
         return found
-    before, found.model = found.model, job.valuation.declared(found.model, folder, most - model_bytes(found.model))
-    if found.model is not before:
-        found.notes.append(DECLARED)
-        found.trace.turns += [Turn(before, found.model)] if job.keep else []
+    _become(found, job.valuation.declared(found.model, folder, most - model_bytes(found.model)), DECLARED, job)
+    before = found.model
+    if not mends:
+        _become(found, job.valuation.flushed(found.model, folder), FLUSHED, job)
+    found.unflushed = None if found.model is before else before
     return found
+
+
+def _become(found: Attempt, model: onnx.ModelProto, note: str, job: Job) -> None:
+    """Makes another model of the same nodes the result, with a note."""
+    if model is not found.model:
+        found.notes.append(note)
+        found.trace.turns += [Turn(found.model, model)] if job.keep else []
+        found.model = model
 
 
 def _at_seams(found: Attempt, folder: Path | None, job: Job, most: float, library: Library, kept: frozenset[str], shifted: bool) -> Attempt:

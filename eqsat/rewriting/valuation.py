@@ -24,6 +24,7 @@ from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
 from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
+from eqsat.dimension_names import free_name, is_own
 from eqsat.frozen import frozen, mutable
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
@@ -110,9 +111,13 @@ class Valuation:
         return self._parts
 
     def assumed(self, model: onnx.ModelProto) -> dict[str, int]:
+        """Returns the size that prices assume for each free dimension of a model's inputs."""
+        dims = ((size, info.name, axis) for info in model.graph.input for axis, size in enumerate(info.type.tensor_type.shape.dim))
+        return {name: assumed_size(name, self.sizes) for size in dims if (name := free_name(*size))}
+
+    def assumed_by_name(self, model: onnx.ModelProto) -> dict[str, int]:
         """Returns the size that prices assume for each named dimension of a model's inputs."""
-        declared = [size for info in model.graph.input for size in info.type.tensor_type.shape.dim]
-        return {size.dim_param: assumed_size(size.dim_param, self.sizes) for size in declared if size.dim_param}
+        return {name: size for name, size in self.assumed(model).items() if not is_own(name)}
 
     def figures(self, model: onnx.ModelProto, folder: Path | None) -> Figures:
         """Returns the cost of a model whose external data are under `folder`."""
@@ -264,6 +269,14 @@ class Valuation:
         found = with_full_ranks(model, lambda: model if model.graph.value_info else self._inferred(model))
         # The runtime knows no Gelu by numbers of four axes.
         return model if found is not model and self.is_worse(found, model, folder) else found
+
+    def flushed(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
+        """Returns the model without subnormal weights, or the model itself if these do not slow the target down."""
+        if not self.target.subnormal or self.objective != "time":
+            return model
+        from eqsat.rewriting.faint_weights import without_faint_weights
+
+        return without_faint_weights(model, folder)
 
     def declared(self, model: onnx.ModelProto, folder: Path | None, most: float) -> onnx.ModelProto:
         """Returns the model with sizes declared, in at most so many bytes, where the runtime then makes a

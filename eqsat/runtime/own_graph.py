@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from eqsat.dimension_names import free_name
 from eqsat.runtime.session import feed, import_onnxruntime, with_known_versions
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 
@@ -213,12 +214,12 @@ def _drop_weights(graph: onnx.GraphProto) -> None:
 
 
 def fix_sizes(graph: onnx.GraphProto, sizes: Mapping[str, int], usual: int) -> None:
-    """Gives every dimension of an input a number: that of its name, or the usual one."""
+    """Gives every dimension of an input a number: that of its name, made up if it has none, or the usual one."""
     for info in graph.input:
         if info.type.HasField("tensor_type"):
-            for dimension in info.type.tensor_type.shape.dim:
-                if not dimension.HasField("dim_value") or dimension.dim_value < 0:  # some exporters write -1
-                    dimension.dim_value = sizes.get(dimension.dim_param, usual)
+            for axis, dimension in enumerate(info.type.tensor_type.shape.dim):
+                if name := free_name(dimension, info.name, axis):
+                    dimension.dim_value = sizes.get(name, usual)
 
 
 def _types(model: onnx.ModelProto, library: str | None) -> list[tuple[str, onnx.TypeProto]]:

@@ -36,6 +36,7 @@ _RUNTIME_BYTES = 1 << 29  # memory for the runtime itself, with any model
 _MANY_BYTES = 1 << 24
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
+_INSIDE = 4  # values inside that take a smaller share of the time limit are not what takes long
 _JUDGE = "eqsat.verification.judge:judge"
 
 _SECONDS = 1.5  # for looking further than at whole models on usual draws, if these did not take as many
@@ -126,7 +127,7 @@ class Examiner:
 
         A model that took all of the time limit is likely to do so again, so after a timeout each edge
         has a call for itself, and after some timeouts no model runs. Values inside decide nothing:
-        unless both models run with them and are equal, they run without.
+        unless both models run with them and are equal, or take long by themselves, they run without.
         """
         together = not self._timeouts
         if request.inside and together:
@@ -137,7 +138,7 @@ class Examiner:
             except (WorkerDied, RemoteError):
                 pass
             else:
-                if judgement.status == EQUAL or (judgement.too_much and judgement.seconds_inside < self.time_limit / 4):
+                if judgement.status == EQUAL or (judgement.too_much and judgement.seconds_inside < self.time_limit / _INSIDE):
                     return judgement
         request = replace(request, inside=())
         if request.edges and together:

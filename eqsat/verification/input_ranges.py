@@ -116,7 +116,7 @@ def input_ranges(graph: onnx.GraphProto, shapes: Callable[[str], tuple[Size, ...
     """
     wants: dict[str, Want] = {}
     nodes = list(nodes_in_order(graph.node))
-    constants = _small_constants(graph, nodes)
+    constants = _small_constants(graph, nodes) if any(node.op_type in _COMPARISONS for node in nodes) else {}
     for node in reversed(nodes):
         domain = "" if node.domain == "ai.onnx" else node.domain
         found = dict(_FIXED.get((domain, node.op_type), {}))

@@ -73,6 +73,9 @@ def _verified(model: Model, original: onnx.ModelProto, folder: Path | None, job:
         return locate(LoadedModel(model.proto, folder), LoadedModel(result, folder), verdict.draw, settings.inputs, examiner)
 
     checked = Mended(found, verified(found.model))
+    if checked.verdict.status == DIFFERENT and found.unflushed is not None:
+        found.unflush()
+        checked = Mended(found, verified(found.model))
     if checked.verdict.status in (EQUAL, UNVERIFIED):
         return checked
     return mend(model, original, job, library, checked, verified, faults)

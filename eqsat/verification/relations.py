@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 import onnx
 
+from eqsat.cost.shaped import batch_sizes
 from eqsat.facts.dims import Dim, Poly, symbol, symbols
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
@@ -51,19 +52,25 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
             yield _with(plan, {one: first, other: second})
 
 
-def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> Mapping[str, int]:
-    """Returns sizes of named dimensions, and those without which Reshapes of a model fail."""
+def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> dict[str, int]:
+    """Returns sizes of named dimensions, those without which Reshapes of a model fail, and 1 for batches
+    that have no name of their own.
+    """
+    return {**batch_sizes(model.graph), **_wanted_by_reshapes(model), **sizes}
+
+
+def _wanted_by_reshapes(model: onnx.ModelProto) -> dict[str, int]:
     if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
-        return sizes
+        return {}
     flat = with_functions_inlined(model)  # once, also for the plan
     if not any(node.op_type == "Reshape" for node in flat.graph.node):
-        return sizes
+        return {}
     try:
         plan = make_plan(flat)
     except NotImplementedError:  # an input of a type that has no samples
-        return sizes
+        return {}
     wanted = _most_wanted(_typed_nodes(flat, plan))
-    return {**{name: size for name, size in reversed(wanted) if isinstance(size, int)}, **sizes}
+    return {name: size for name, size in reversed(wanted) if isinstance(size, int)}
 
 
 def _with(plan: Plan, computed: dict[str, Dim]) -> Plan:

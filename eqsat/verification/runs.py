@@ -7,6 +7,7 @@ drawn in its place, or none.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import time
@@ -205,8 +206,8 @@ class Runs:
         (least, short), (most, long) = min(self._pace), max(self._pace)
         if long < _SHORT:
             return 0.0
-        growth = max(long - short, 0) / (most - least) if most > least else math.inf
-        return min(long * volume / max(most, 1), long + growth * max(volume - most, 0))
+        in_proportion = long * volume / max(most, 1)
+        return min(in_proportion, long + max(long - short, 0) / (most - least) * (volume - most)) if most > least else in_proportion
 
     def _results(self, sizes: Mapping[str, int]) -> float:
         """Returns about how many elements all outputs have at other sizes. They grow as the volume does; and
@@ -252,16 +253,15 @@ class Runs:
         self._judgement.notes.append("every floating-point output is NaN on every draw")
         return hollow
 
-    def fits(self, plan: Plan, choices: Sequence[dict[str, int]]) -> bool:
-        """Tells whether the original runs at one of some sizes, not all of them 1, while patience lasts."""
-        for sizes in choices:
-            if not self._late and any(size != 1 for size in sizes.values()):
-                try:
-                    self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
-                except Exception:  # these sizes do not fit the model
-                    continue
-                return True
-        return False
+    def fits(self, plan: Plan, sizes: dict[str, int]) -> bool:
+        """Tells whether the original runs at some sizes, not all of them 1, while patience lasts."""
+        if self._late or all(size == 1 for size in sizes.values()):
+            return False
+        try:
+            self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
+        except Exception:  # these sizes do not fit the model
+            return False
+        return True
 
     def _run(self, draw: Draw, places: tuple[int, ...], inside: bool = True) -> Run:
         """Runs the original on a draw. Raises whatever the engine raises. Without `inside`, or on a
@@ -320,10 +320,9 @@ def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
     come last, for windows.
     """
     runs = Runs(request, open_runtime(request.original, request.original_folder, request.custom_op_library, request.threads), Judgement(UNVERIFIED))
-    choices = [_tellings(plan) for plan in plans]
-    for turn in range(max(map(len, choices), default=0)):
-        for place, (plan, sizes) in enumerate(zip(plans, choices, strict=True)):
-            if runs.fits(plan, [known for known in sizes[turn : turn + 1] if known is not None]):
+    for turn in itertools.zip_longest(*map(_tellings, plans)):
+        for place, sizes in enumerate(turn):
+            if sizes is not None and runs.fits(plans[place], sizes):
                 return place
     return None
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from eqsat.dimension_names import is_name
 from eqsat.frozen import frozen
 
 if TYPE_CHECKING:
@@ -197,8 +198,6 @@ class _Shapes:
 
 def _named(text: str) -> str:
     """Returns the name of a dimension; "" for a text that names no size, as some exporters write."""
-    from eqsat.facts.fact import is_name
-
     return text if is_name(text) else ""
 
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Bottom to top. Rooms on one floor do not import one another.
 FLOORS = [
-    ["frozen"],
+    ["dimension_names", "frozen"],
     ["contributed", "deadline", "errors", "examples", "garbage", "families", "ordering", "runtime", "extract", "shipped", "version"],
     ["operators", "parameters"],
     ["facts", "settings", "traits"],

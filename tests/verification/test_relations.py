@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
@@ -105,3 +107,39 @@ def test_a_state_as_wide_as_the_batch_beside_a_window_that_is_longer_than_usual_
     verdict = eqsat.verify(original, weighted(graph.format(last="Neg (t)").replace("Neg (t)", "Neg (u)").replace("t = C", "u = C"), **weights))
     assert verdict.status == "equal" and "ran where B is A" in verdict.notes and 224 in verdict.sizes["S"]
     assert eqsat.verify(original, weighted(graph.format(last="Abs (t)"), **weights)).status == "different"
+
+
+@pytest.mark.parametrize(
+    ("inputs", "sizes"),
+    [
+        ("float[unk__12, 5] x, float[unk__13, unk__14, 5] y", {"unk__12": 1, "unk__13": 1}),
+        ("float[DynamicDimension.0, 3, DynamicDimension.1] x, float[p2o.DynamicDimension.4, 3] y", {"DynamicDimension.0": 1, "p2o.DynamicDimension.4": 1}),
+        ("float[s0, s1] x, float[input_dynamic_axes_1, 3] y", {"s0": 1, "input_dynamic_axes_1": 1}),
+        ("float[s0, 4] x, float[2, s0] y", {}),  # also a second axis
+        ("float[s0] x", {}),  # the only axis
+        ("float[time, 4] x", {}),  # a name that tells
+    ],
+)
+def test_a_batch_without_a_name_of_its_own_is_one(inputs: str, sizes: dict[str, int]) -> None:
+    """Models were priced as if they answered 64 requests at once."""
+    names = {}
+    for name in sorted({part for part in re.split(r"[^\w.]+", inputs) if "." in part}):
+        names[f"d{len(names)}"] = name
+        inputs = inputs.replace(name, f"d{len(names) - 1}")
+    model = parse(f"g ({inputs}) => (z) {{ z = Neg (x) }}", HEAD)
+    for info in model.graph.input:
+        for size in info.type.tensor_type.shape.dim:
+            if size.dim_param:
+                size.dim_param = names.get(size.dim_param, size.dim_param)
+    assert with_fixed_sizes({}, model) == sizes
+    assert with_fixed_sizes(dict.fromkeys(sizes, 7), model) == dict.fromkeys(sizes, 7), "but not where the user knows better"
+
+
+def test_a_batch_without_a_name_is_one() -> None:
+    model = parse("g (float[A, 3, C] x, float[D] v) => (z) { z = Neg (x) }", HEAD)
+    for info in model.graph.input:
+        for size in info.type.tensor_type.shape.dim:
+            if size.dim_param:
+                size.dim_value = -1
+    assert with_fixed_sizes({}, model) == {"?x.0": 1}
+    assert eqsat.optimize(model).report["cost"]["sizes"] == {}, "which no reader knows"

@@ -16,6 +16,7 @@ from onnx import helper
 
 from eqsat.checker.drawing.writing import Instance
 from eqsat.contributed import DOMAINS
+from eqsat.dimension_names import own_name
 from eqsat.egraph.admission import RuleSet
 from eqsat.egraph.encode import Encoding, encode
 from eqsat.egraph.limits import Limits
@@ -23,7 +24,6 @@ from eqsat.egraph.outer import Outer
 from eqsat.egraph.saturate import saturate
 from eqsat.egraph.tables import EGraph
 from eqsat.facts.dims import Dim, evaluate
-from eqsat.facts.fact import own_name
 from eqsat.language.compile import Compiled
 from eqsat.language.matching import Refusal
 from eqsat.model.imports import import_domains
