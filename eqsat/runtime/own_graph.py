@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from eqsat.dimension_names import free_name
@@ -130,6 +130,15 @@ def _written(model: bytes, folder: str | None, library: str | None, place: str, 
     return onnx.load_model(path, load_external_data=not apart)  # pyright: ignore[reportUnknownMemberType]
 
 
+def _bodies(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """Yields all bodies in a graph."""
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (*attribute.graphs, *([attribute.g] if attribute.HasField("g") else [])):
+                yield body
+                yield from _bodies(body)
+
+
 def _typed(graph: onnx.ModelProto, library: str | None, sizes: Mapping[str, int], usual: int) -> bytes:
     """Returns the graph with the types of its values and without weights."""
     _drop_weights(graph.graph)
@@ -204,7 +213,16 @@ def _session(
 
 
 def _drop_weights(graph: onnx.GraphProto) -> None:
-    """Removes the data of large initializers."""
+    """Removes the data of large initializers. Those of bodies in files are zeros, since they cannot become
+    inputs.
+    """
+    for body in _bodies(graph):
+        for tensor in body.initializer:
+            if tensor.data_location == tensor.EXTERNAL:
+                length = next(int(entry.value) for entry in tensor.external_data if entry.key == "length")
+                tensor.ClearField("data_location")
+                tensor.ClearField("external_data")
+                tensor.raw_data = bytes(length)
     for tensor in graph.initializer:
         if tensor.data_location == tensor.EXTERNAL or tensor.ByteSize() > _SMALL:
             dtype, dims, name = tensor.data_type, list(tensor.dims), tensor.name

@@ -139,3 +139,17 @@ def test_a_size_of_minus_one_is_unknown() -> None:
     model.CopyFrom(CONV)
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
     assert [64, 32, 6, 6] in shapes(asked(model)).values()
+
+
+def test_large_constants_that_the_runtime_folds_in_a_body_are_kept() -> None:
+    """Exports of Keras split weights in loops. The runtime folds the parts, and did not find their elements when it was
+    asked for types: such results were thought not to load.
+    """
+    inside = "t () => (float[N, 32] a) { v, w = Split <axis = 1> (k, parts) a = MatMul (x, v) }"
+    other = "e () => (float[N, 32] b) { b = Neg (x) }"
+    model = weighted(
+        f"g (float[N, 32] x, bool c) => (float[N, 32] y) {{ y = If (c) <then_branch = {inside}, else_branch = {other}> }}",
+        k=np.ones((32, 64), np.float32),
+        parts=np.array([32, 32]),
+    )
+    assert shapes(asked(model, N=3))["y"] == [3, 32]
