@@ -8,6 +8,7 @@ e-graph does not look into large constants.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _PRODUCTS = {"Conv": (1,), "ConvTranspose": (1,), "Gemm": (1,), "MatMul": (0, 1)
 """The inputs of products that hold weights, by operator."""
 _LEAST = np.finfo(np.float32).tiny
 _FAINT = np.uint32((1 << 23) - 1)  # the largest subnormal number, as an integer
+_CHUNK = 1 << 20  # elements
 _MAGNITUDE = np.uint32((1 << 31) - 1)  # all bits but the sign
 
 
@@ -46,12 +48,13 @@ def without_faint_weights(model: onnx.ModelProto, folder: Path | None) -> onnx.M
     those that are apart. Weights stay if all weights of a sum, and its bias, are as small.
     """
     uses = _uses(model.graph)
-    constants = dict(_constants(model.graph))
+    constants = _constants(model.graph)
     found: dict[str, np.ndarray[Any, Any]] = {}
     for name, products in uses.items():
         array = _read(constants.get(name), folder)
-        if array is None or not (faint := _faint(array)).any():
+        if array is None or not _has_faint(array):
             continue
+        faint = _faint(array)
         for use in products:
             faint = faint & _in_live_sums(array, use, lambda bias: _read(constants.get(bias), folder))
         if faint.any():
@@ -60,7 +63,7 @@ def without_faint_weights(model: onnx.ModelProto, folder: Path | None) -> onnx.M
         return model
     result = onnx.ModelProto()
     result.CopyFrom(model)
-    for name, tensor in _constants(result.graph):
+    for name, tensor in _constants(result.graph).items():
         if name in found:
             own = tensor.name
             tensor.CopyFrom(numpy_helper.from_array(found[name], own))
@@ -82,20 +85,29 @@ def _uses(graph: onnx.GraphProto) -> dict[str, list[_Use]]:
     return {name: uses for name, uses in found.items() if name not in others}
 
 
-def _constants(graph: onnx.GraphProto) -> list[tuple[str, TensorProto]]:
-    """Returns the float32 constants of a graph and its bodies, each with the name of its value."""
+def _constants(graph: onnx.GraphProto) -> dict[str, TensorProto]:
+    """Returns the float32 constants of a graph and its bodies by name. Bodies beside one another may use a
+    name twice; then it has none.
+    """
     found: list[tuple[str, TensorProto]] = []
     for inner in all_graphs(graph):
         found += [(tensor.name, tensor) for tensor in inner.initializer]
         stored = (node for node in inner.node if node.op_type == "Constant" and not normal_domain(node.domain))
         found += [(node.output[0], item.t) for node in stored for item in node.attribute if item.name == "value"]
-    return [(name, tensor) for name, tensor in found if tensor.data_type == TensorProto.FLOAT]
+    many = Counter(name for name, _ in found)
+    return {name: tensor for name, tensor in found if many[name] == 1 and tensor.data_type == TensorProto.FLOAT}
 
 
 def _read(tensor: TensorProto | None, folder: Path | None) -> np.ndarray[Any, Any] | None:
     """Returns the elements of a constant; None if they are far, or there is none."""
     known = None if tensor is None else read_tensor(tensor, folder)
     return None if known is None or known.hollow or not known.near else np.ascontiguousarray(known.array())
+
+
+def _has_faint(array: np.ndarray[Any, Any]) -> bool:
+    """Tells whether some element is subnormal, without much memory: few weights have any."""
+    flat = array.reshape(-1)
+    return any(bool(_faint(flat[start : start + _CHUNK]).any()) for start in range(0, len(flat), _CHUNK))
 
 
 def _faint(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -96,6 +96,19 @@ def test_bodies_and_nodes_hold_weights_too() -> None:
     assert np.array_equal(numpy_helper.to_array(constant), FLUSHED_FAINT) and np.array_equal(initializers(found)["w"], FLUSHED_FAINT)
 
 
+def test_bodies_beside_one_another_may_use_a_name_twice() -> None:
+    both = ", ".join(
+        f"{branch} = {branch} () => (float[3, {width}] {branch[0]}) {{ w = Constant <value = float[2, {width}] {{{', '.join(['1'] * 2 * width)}}}> () "
+        f"{branch[0]} = MatMul (x, w) }}"
+        for branch, width in (("then_branch", 4), ("else_branch", 5))
+    )
+    model = weighted(f"g (float[3, 2] x, bool c) => (y) {{ y = If (c) <{both}> }}")
+    for body in (item.g for item in model.graph.node[0].attribute):
+        tensor = body.node[0].attribute[0].t
+        tensor.CopyFrom(numpy_helper.from_array(np.array([[1e-40] * tensor.dims[1], [1] * tensor.dims[1]], np.float32), ""))
+    assert without_faint_weights(model, None) is model
+
+
 def convolution() -> onnx.ModelProto:
     kernel = np.random.default_rng(0).standard_normal((16, 16, 3, 3)).astype(np.float32)
     kernel[3:9, 2:] *= np.float32(1e-40)
