@@ -280,9 +280,9 @@ class Valuation:
 
     def declared(self, model: onnx.ModelProto, folder: Path | None, most: float) -> onnx.ModelProto:
         """Returns the model with sizes declared, in at most so many bytes, where the runtime then makes a
-        better graph of it, or else the model itself.
+        better graph of it, or else the model itself. Models of which it is not asked, large ones too, stay.
         """
-        if not self.asks:
+        if not self.asks or not self.figures(model, folder).asked:
             return model
         from eqsat.rewriting.declared_sizes import with_declared_sizes
 
