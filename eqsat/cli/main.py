@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import sys
 import threading
@@ -20,7 +19,7 @@ from eqsat.cli.calibration import add_calibrate
 from eqsat.cli.compare import add_compare
 from eqsat.cli.cost import add_cost
 from eqsat.cli.example import add_example
-from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure
+from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure, is_full
 from eqsat.cli.explain import add_explain
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.low_rank_command import add_low_rank
@@ -28,7 +27,7 @@ from eqsat.cli.optimization import add_optimize
 from eqsat.cli.options import add_settings, given_settings, prints_help
 from eqsat.cli.rules import add_rules
 from eqsat.cli.single_thread import stay_single_threaded
-from eqsat.cli.streams import once, source_of
+from eqsat.cli.streams import abandon_results, once, results_alone, source_of
 from eqsat.errors import InputError
 from eqsat.garbage import collect_rarely
 from eqsat.version import __version__
@@ -117,23 +116,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _main(arguments)
 
 
-def _main(arguments: Sequence[str] | None) -> int:
-    collect_rarely()
+def _run(arguments: Sequence[str]) -> int:
     try:
-        given = _joined(sys.argv[1:] if arguments is None else arguments)
+        given = _joined(arguments)
         _check_values(given)
         options = _parser().parse_args(given)
         code: int = options.command(options)
         return code
+    finally:
+        print(end="", flush=True)  # here, where a reader that has gone is no error yet
+
+
+def _main(arguments: Sequence[str] | None) -> int:
+    collect_rarely()
+    results_alone()
+    try:
+        return _run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
         print("eqsat: interrupted; a file that was being written is whole or not there", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:
-        # The interpreter flushes standard output at its end, and would complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        abandon_results()
         return CLOSED_PIPE
     except Exception as error:
         code, line = failure(error)
+        if is_full(error):
+            abandon_results()
         print(line, file=sys.stderr)
         return code
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,25 @@ def once(texts: list[str]) -> None:
     """Raises `InputError` if more than one of the arguments is standard input."""
     if texts.count(STANDARD) > 1:
         raise InputError("standard input can be only one of the models")
+
+
+def results_alone() -> None:
+    """Keeps standard output for `sys.stdout`: other writers of the process lose theirs. onnx's checker prints
+    a warning there for each model with an operator of its early drafts, which would spoil a report or a
+    model.
+    """
+    results = sys.stdout
+    if results is not sys.__stdout__ or results is None:
+        return  # somebody captures it, or there is none
+    sys.stdout = os.fdopen(os.dup(results.fileno()), "w", 1 if results.isatty() else -1, results.encoding, results.errors)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), results.fileno())
+
+
+def abandon_results() -> None:
+    """Ends with the results that standard output could not take: the interpreter would write them once
+    more at its end, and complain.
+    """
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_output() -> None:
