@@ -18,6 +18,7 @@ from onnx import TensorProto, defs
 
 from eqsat.egraph.node_forms import NodeForms
 from eqsat.egraph.outer import Outer
+from eqsat.egraph.shape_literals import realized
 from eqsat.egraph.training import is_training, keeps_statistics
 from eqsat.facts.dims import promised, symbol
 from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, element_count, from_array, from_type, merge, with_symbols
@@ -243,6 +244,7 @@ class _Encoder:
                 self._term(PROJECTION, (index,), (self.first.get(reference, reference),), value)
         if normal is not None:
             self._form(normal, signature, reference, values)
+            self._open_size(normal, attributes, facts, inputs, reference)
         self.out.nodes[reference] = node
 
     def _outputs(self, node: Node, results: tuple[Fact, ...]) -> tuple[int, list[tuple[int, int]]]:
@@ -285,6 +287,23 @@ class _Encoder:
             node = self._bind("", self.terms.fact(normal.facts))
             enter(node)
             self.out.forms += [Term(PROJECTION, (index,), (node,), value) for index, value in values]
+
+    def _open_size(
+        self, normal: _NormalTerm, attributes: Mapping[str, AttributeValue], facts: Sequence[Fact | None], inputs: list[int], reference: int
+    ) -> None:
+        """Enters a Reshape to a computed [N, -1, 64] as one to the numbers [0, -1, 64].
+
+        The normal form has the size in place of the -1, and no numbers mean the same as that where N is
+        0. There the Reshape as written fails, and so it does by these numbers.
+        """
+        operator = normal.signature.operator
+        if operator.name != "Reshape" or not operator.standard or len(facts) != 2:
+            return
+        x, wanted = facts
+        found = None if x is None or wanted is None else realized(operator.name, attributes, x, wanted)
+        if found is not None:
+            numbers = self._normal(Form(operator, {**attributes, "allowzero": 0}, (0, found)), inputs, 1)
+            self.out.forms.append(Term(numbers.head, numbers.handles, numbers.children, reference))
 
     def _source(self, source: Source, inputs: list[int]) -> int:
         if source is None:

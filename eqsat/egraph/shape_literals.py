@@ -31,7 +31,7 @@ def _reshape(x: tuple[Dim, ...], wanted: tuple[Dim, ...], allowzero: bool) -> tu
     if allowzero and 0 in wanted:
         return None  # a zero in the literal would copy a size
     sizes: list[int] = []
-    named: list[int] = []
+    inferred = False
     for axis, size in enumerate(wanted):
         if isinstance(size, int):
             sizes.append(size)
@@ -39,14 +39,12 @@ def _reshape(x: tuple[Dim, ...], wanted: tuple[Dim, ...], allowzero: bool) -> tu
             sizes.append(0)
         else:
             sizes.append(-1)
-            named.append(axis)
-    if len(named) > 1:
-        return None
-    if named and sizes.count(-1) > 1:
+            inferred = True
+    if sizes.count(-1) > 1:
         return None
     # The runtime infers -1 by dividing by all other sizes, so none of them may be zero. With
     # `allowzero` it leaves zeros out.
-    if 0 in sizes and (named or (allowzero and -1 in sizes)):
+    if 0 in sizes and (inferred or (allowzero and -1 in sizes)):
         return None
     return tuple(sizes)
 
