@@ -13,7 +13,7 @@ import onnx
 from eqsat.cost.shaped import assumed_size
 from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
-from eqsat.verification.relations import related_plans
+from eqsat.verification.relations import related_plans, with_fixed_sizes
 from eqsat.verification.runs import attempts
 from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan, with_computed, with_functions_inlined
 
@@ -24,7 +24,8 @@ def runnable_inputs(
     original: onnx.ModelProto, given: Mapping[str, np.ndarray[Any, Any]] | None, assumed: Mapping[str, int], run: Callable[[Mapping[str, Any]], object]
 ) -> tuple[Mapping[str, Any], Mapping[str, int]]:
     """Returns inputs that the original takes, and their sizes. They are the `given` ones, or they
-    are drawn as verification draws them, at the `assumed` sizes if the original runs at these.
+    are drawn as verification draws them, at the `assumed` sizes, and first at the usual ones besides, which
+    prices assume too.
 
     `run` runs the original, and raises `NotTimed` if it refuses the inputs; so does this function
     if it refuses all, or takes too long once. Raises `InputError` if the given inputs are not the original's.
@@ -37,8 +38,9 @@ def runnable_inputs(
         feeds = checked_inputs(given, plan)
         run(feeds)
         return feeds, {}
+    usual = with_fixed_sizes(assumed, original)
     refusal: NotTimed | None = None
-    for choice in chain(islice(_draws(plan, assumed), _DRAWS), islice(_related_draws(original, plan, assumed), _DRAWS)):
+    for choice in chain(islice(_draws(plan, assumed, usual), _DRAWS), islice(_related_draws(original, plan, usual), _DRAWS)):
         feeds = draw(plan, choice)
         try:
             run(feeds)
@@ -51,18 +53,18 @@ def runnable_inputs(
     raise refusal
 
 
-def _draws(plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
-    usual = with_computed(plan, {name: assumed_size(name, assumed) for name in plan.symbols})
-    if usual is not None:
-        yield Draw(usual, NORMAL, 0)
+def _draws(plan: Plan, assumed: Mapping[str, int], usual: Mapping[str, int]) -> Iterator[Draw]:
+    first = with_computed(plan, {name: assumed_size(name, usual) for name in plan.symbols})
+    if first is not None:
+        yield Draw(first, NORMAL, 0)
     for attempt in attempts(plan):
         given = with_computed(plan, {name: assumed.get(name, size) for name, size in attempt.sizes.items()})
         if given is not None:
             yield replace(attempt, sizes=given)
 
 
-def _related_draws(original: onnx.ModelProto, plan: Plan, assumed: Mapping[str, int]) -> Iterator[Draw]:
+def _related_draws(original: onnx.ModelProto, plan: Plan, usual: Mapping[str, int]) -> Iterator[Draw]:
     for related in related_plans(with_functions_inlined(original), plan):
-        sizes = with_computed(related, {name: assumed_size(name, assumed) for name in related.symbols})
+        sizes = with_computed(related, {name: assumed_size(name, usual) for name in related.symbols})
         if sizes is not None:
             yield Draw(sizes, NORMAL, 0)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqsat.dimension_names import is_name
+from eqsat.dimension_names import free_name, is_own
 from eqsat.frozen import frozen
 
 if TYPE_CHECKING:
@@ -186,19 +186,13 @@ class _Shapes:
     def _read(self, values: Any, named: bool = False) -> None:
         for value in values:
             if value.type.tensor_type.HasField("shape"):
-                sizes = value.type.tensor_type.shape.dim
-                self._known.setdefault(
-                    value.name,
-                    tuple(
-                        size.dim_value if size.HasField("dim_value") else _named(size.dim_param) or (f"{value.name}:{axis}" if named else None)
-                        for axis, size in enumerate(sizes)
-                    ),
-                )
+                sizes = _sizes(value.type.tensor_type, value.name)
+                self._known.setdefault(value.name, tuple(size if named or isinstance(size, int) or not is_own(size) else None for size in sizes))
 
 
-def _named(text: str) -> str:
-    """Returns the name of a dimension; "" for a text that names no size, as some exporters write."""
-    return text if is_name(text) else ""
+def _sizes(tensor: onnx.TypeProto.Tensor, name: str) -> tuple[int | str, ...]:
+    """Returns the sizes of a value: numbers, and names, which those have that the model does not name."""
+    return tuple(free_name(size, name, axis) or size.dim_value for axis, size in enumerate(tensor.shape.dim))
 
 
 def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
@@ -210,10 +204,7 @@ def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
         dtype = "str" if element == 8 else helper.tensor_dtype_to_np_dtype(element).name
         shape = None
         if kind.tensor_type.HasField("shape"):
-            shape = tuple(
-                size.dim_value if size.HasField("dim_value") and size.dim_value >= 0 else _named(size.dim_param) or f"{name}:{axis}"
-                for axis, size in enumerate(kind.tensor_type.shape.dim)
-            )
+            shape = _sizes(kind.tensor_type, name)
         return Spec("tensor", dtype, shape, want)
     if which == "sequence_type":
         return Spec("sequence", element=_spec(name, kind.sequence_type.elem_type, want))

@@ -35,3 +35,9 @@ def test_a_model_that_takes_too_long_is_tried_once() -> None:
     with pytest.raises(TooSlow):
         runnable_inputs(MODEL, None, {}, run)
     assert len(tried) == 1
+
+
+def test_a_batch_without_a_name_is_one_as_prices_assume() -> None:
+    model = parse("g (float[?, 4] x) => (float[?, 4] y) { y = Relu (x) }")
+    feeds, sizes = runnable_inputs(model, None, {}, lambda feeds: None)
+    assert feeds["x"].shape == (1, 4) and sizes == {"?x.0": 1}
