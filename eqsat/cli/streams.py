@@ -43,14 +43,21 @@ def results_alone() -> None:
     if results is not sys.__stdout__ or results is None:
         return  # somebody captures it, or there is none
     sys.stdout = os.fdopen(os.dup(results.fileno()), "w", 1 if results.isatty() else -1, results.encoding, results.errors)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), results.fileno())
+    _discard(results.fileno())
 
 
 def abandon_results() -> None:
     """Ends with the results that standard output could not take: the interpreter would write them once
     more at its end, and complain.
     """
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout.fileno())
+
+
+def _discard(descriptor: int) -> None:
+    """Sends to nowhere all that a descriptor is given from now on."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def check_output() -> None:
