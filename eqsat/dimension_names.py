@@ -24,15 +24,16 @@ def is_own(name: str) -> bool:
     return name.startswith("?")
 
 
-def is_name(text: str) -> bool:
-    """Tells whether the text of a dimension names its size."""
-    return text not in _NAMELESS and not is_own(text)
-
-
 def free_name(dimension: onnx.TensorShapeProto.Dimension, prefix: str, axis: int) -> str:
     """Returns the name of a size, or the one made up for it; "" for a number. Some exporters write -1 for a
     size that is unknown.
     """
     if dimension.HasField("dim_value") and dimension.dim_value >= 0:
         return ""
-    return dimension.dim_param if is_name(dimension.dim_param) else own_name(prefix, axis)
+    text = dimension.dim_param
+    return own_name(prefix, axis) if text in _NAMELESS or is_own(text) else text
+
+
+def sizes_of(tensor: onnx.TypeProto.Tensor, prefix: str) -> tuple[int | str, ...]:
+    """Returns the sizes of a tensor, whose rank is known: numbers, and names as `free_name` returns them."""
+    return tuple(free_name(size, prefix, axis) or size.dim_value for axis, size in enumerate(tensor.shape.dim))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 
 from eqsat.errors import InputError
@@ -29,14 +28,7 @@ def failure(error: Exception) -> tuple[int, str]:
     if isinstance(error, InputError):
         # Each problem in a rule file has a line with its place.
         return CALLER, str(error) if error.located else f"eqsat: error: {error}"
-    if is_full(error):
-        return CALLER, f"eqsat: error: {getattr(error, 'filename', None) or 'standard output'}: no space left on the device"
     if os.environ.get("EQSAT_TRACEBACK"):
         raise error
     text = " ".join(str(error).split())[:300]
     return FAULT, f"eqsat: internal error: {type(error).__name__}: {text} (please report it; EQSAT_TRACEBACK=1 shows more)"
-
-
-def is_full(error: Exception) -> bool:
-    """Tells whether a device has no room for the results."""
-    return isinstance(error, OSError) and error.errno == errno.ENOSPC

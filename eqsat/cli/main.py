@@ -19,7 +19,7 @@ from eqsat.cli.calibration import add_calibrate
 from eqsat.cli.compare import add_compare
 from eqsat.cli.cost import add_cost
 from eqsat.cli.example import add_example
-from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure, is_full
+from eqsat.cli.exit_codes import CLOSED_PIPE, DIFFERENT, DONE, INTERRUPTED, UNVERIFIED, failure
 from eqsat.cli.explain import add_explain
 from eqsat.cli.extraction import add_extract
 from eqsat.cli.low_rank_command import add_low_rank
@@ -140,8 +140,6 @@ def _main(arguments: Sequence[str] | None) -> int:
         return CLOSED_PIPE
     except Exception as error:
         code, line = failure(error)
-        if is_full(error):
-            abandon_results()
         print(line, file=sys.stderr)
         return code
 

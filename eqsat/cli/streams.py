@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from pathlib import Path
@@ -34,6 +36,19 @@ def once(texts: list[str]) -> None:
         raise InputError("standard input can be only one of the models")
 
 
+class _Results(io.FileIO):
+    """Standard output, which raises `InputError` where its device is full."""
+
+    def write(self, b: Any, /) -> int | None:
+        try:
+            return super().write(b)
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            _discard(self.fileno())  # as `abandon_results` does
+            raise InputError("standard output: no space left on the device") from None
+
+
 def results_alone() -> None:
     """Keeps standard output for `sys.stdout`: other writers of the process lose theirs. onnx's checker prints
     a warning there for each model with an operator of its early drafts, which would spoil a report or a
@@ -42,7 +57,8 @@ def results_alone() -> None:
     results = sys.stdout
     if results is not sys.__stdout__ or results is None:
         return  # somebody captures it, or there is none
-    sys.stdout = os.fdopen(os.dup(results.fileno()), "w", 1 if results.isatty() else -1, results.encoding, results.errors)
+    raw = _Results(os.dup(results.fileno()), "w")
+    sys.stdout = io.TextIOWrapper(io.BufferedWriter(raw), results.encoding, results.errors, line_buffering=results.isatty())
     _discard(results.fileno())
 
 

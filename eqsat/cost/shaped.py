@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import onnx
 
-from eqsat.dimension_names import free_name, is_own
+from eqsat.dimension_names import is_own, sizes_of
 from eqsat.facts.dims import Dim, evaluate, plain, symbols
 from eqsat.facts.fact import Fact
 from eqsat.frozen import frozen
@@ -78,14 +78,14 @@ def batch_sizes(graph: onnx.GraphProto) -> dict[str, int]:
     """Returns 1 for each size of a graph's inputs that seems to be a batch: one of no name, or of a name that
     an exporter made up, which is the first of several axes wherever it occurs.
     """
-    firsts: set[str] = set()
-    others: set[str] = set()
+    firsts: set[int | str] = set()
+    others: set[int | str] = set()
     for info in graph.input:
-        sizes = info.type.tensor_type.shape.dim
-        names = [free_name(size, info.name, axis) for axis, size in enumerate(sizes)]
-        (firsts if len(names) > 1 else others).update(names[:1])
-        others.update(names[1:])
-    return {name: 1 for name in sorted(firsts - others) if is_own(name) or _MADE_UP.fullmatch(name)}
+        sizes = sizes_of(info.type.tensor_type, info.name)
+        (firsts if len(sizes) > 1 else others).update(sizes[:1])
+        others.update(sizes[1:])
+    names = sorted(size for size in firsts - others if isinstance(size, str))
+    return {name: 1 for name in names if is_own(name) or _MADE_UP.fullmatch(name)}
 
 
 def shaped(fact: Fact, sizes: Mapping[str, int]) -> Shaped:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from onnx import TensorProto, TypeProto, helper, numpy_helper
 
-from eqsat.dimension_names import free_name, own_name
+from eqsat.dimension_names import own_name, sizes_of
 from eqsat.facts.dims import Dim, Poly, precision, product, render, symbol, whole
 from eqsat.facts.intervals import Range, meet
 
@@ -171,8 +171,7 @@ def from_type(type_proto: TypeProto, prefix: str, name_of: Callable[[str], Poly]
     tensor = type_proto.tensor_type
     if not tensor.HasField("shape"):
         return Fact(tensor.elem_type)
-    names = (free_name(dim, prefix, axis) for axis, dim in enumerate(tensor.shape.dim))
-    return Fact(tensor.elem_type, tuple(name_of(name) if name else dim.dim_value for name, dim in zip(names, tensor.shape.dim, strict=True)))
+    return Fact(tensor.elem_type, tuple(name_of(size) if isinstance(size, str) else size for size in sizes_of(tensor, prefix)))
 
 
 def to_type(fact: Fact) -> TypeProto | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import onnx
 
 from eqsat.cost.sizing import named_types
-from eqsat.dimension_names import free_name
+from eqsat.dimension_names import sizes_of
 
 DECLARED = "sizes of inner values are declared, which lets the runtime fuse more"
 """The note on a model with declared sizes."""
@@ -23,7 +23,7 @@ def with_declared_sizes(model: onnx.ModelProto, inferred: Callable[[], onnx.Mode
     there are none or they take more than `most` bytes. `inferred` returns the model with the types that
     ONNX's inference finds. It is asked only where sizes of inputs are open.
     """
-    if not any(free_name(size, info.name, axis) for info in model.graph.input for axis, size in enumerate(info.type.tensor_type.shape.dim)):
+    if not any(isinstance(size, str) for info in model.graph.input for size in sizes_of(info.type.tensor_type, info.name)):
         return model
     outputs = {info.name for info in model.graph.output}
     written = {info.name: info.type for info in model.graph.value_info}

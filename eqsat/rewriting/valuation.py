@@ -24,7 +24,7 @@ from eqsat.cost.shaped import USUAL_SIZE, assumed_size
 from eqsat.cost.sizing import complete
 from eqsat.cost.subnormals import faint_values
 from eqsat.cost.target import Target
-from eqsat.dimension_names import free_name, is_own
+from eqsat.dimension_names import is_own, sizes_of
 from eqsat.frozen import frozen, mutable
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
@@ -112,8 +112,8 @@ class Valuation:
 
     def assumed(self, model: onnx.ModelProto) -> dict[str, int]:
         """Returns the size that prices assume for each free dimension of a model's inputs."""
-        dims = ((size, info.name, axis) for info in model.graph.input for axis, size in enumerate(info.type.tensor_type.shape.dim))
-        return {name: assumed_size(name, self.sizes) for size in dims if (name := free_name(*size))}
+        sizes = (size for info in model.graph.input for size in sizes_of(info.type.tensor_type, info.name))
+        return {size: assumed_size(size, self.sizes) for size in sizes if isinstance(size, str)}
 
     def assumed_by_name(self, model: onnx.ModelProto) -> dict[str, int]:
         """Returns the size that prices assume for each named dimension of a model's inputs."""

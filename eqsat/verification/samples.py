@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from eqsat.dimension_names import free_name, is_own
+from eqsat.dimension_names import is_own, sizes_of
 from eqsat.frozen import frozen
 
 if TYPE_CHECKING:
@@ -186,13 +186,8 @@ class _Shapes:
     def _read(self, values: Any, named: bool = False) -> None:
         for value in values:
             if value.type.tensor_type.HasField("shape"):
-                sizes = _sizes(value.type.tensor_type, value.name)
+                sizes = sizes_of(value.type.tensor_type, value.name)
                 self._known.setdefault(value.name, tuple(size if named or isinstance(size, int) or not is_own(size) else None for size in sizes))
-
-
-def _sizes(tensor: onnx.TypeProto.Tensor, name: str) -> tuple[int | str, ...]:
-    """Returns the sizes of a value: numbers, and names, which those have that the model does not name."""
-    return tuple(free_name(size, name, axis) or size.dim_value for axis, size in enumerate(tensor.shape.dim))
 
 
 def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
@@ -204,7 +199,7 @@ def _spec(name: str, kind: onnx.TypeProto, want: Want | None) -> Spec:
         dtype = "str" if element == 8 else helper.tensor_dtype_to_np_dtype(element).name
         shape = None
         if kind.tensor_type.HasField("shape"):
-            shape = _sizes(kind.tensor_type, name)
+            shape = sizes_of(kind.tensor_type, name)
         return Spec("tensor", dtype, shape, want)
     if which == "sequence_type":
         return Spec("sequence", element=_spec(name, kind.sequence_type.elem_type, want))

@@ -46,3 +46,10 @@ def test_a_full_device_is_one_line(arguments: list[str]) -> None:
     with open("/dev/full", "wb") as full:
         ended = _run(*arguments, output=full.fileno())
     assert (ended.returncode, ended.stderr) == (2, b"eqsat: error: standard output: no space left on the device\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_a_full_device_for_a_model_is_one_line(draft: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = _run("optimize", draft, "-o", "-", "--quiet", output=full.fileno())
+    assert (ended.returncode, ended.stderr) == (2, b"eqsat: error: standard output: no space left on the device\n")
