@@ -632,3 +632,17 @@ def test_weights_that_an_old_exporter_lists_as_inputs_become_constants_if_asked(
     )
     model.ir_version = 3
     assert not eqsat.optimize(model).report["notes"], "before IR version 4 no initializer was a default"
+
+
+@pytest.mark.parametrize(("dtype", "fired"), [("float", True), ("double", False)])
+@pytest.mark.parametrize("factor", [0.5, 2.0])
+def test_the_scale_of_attention_in_double_precision_stays(dtype: str, fired: bool, factor: float) -> None:
+    """ONNX Runtime multiplies by its root in single precision: results were off by 1e-8, a fuzzer found."""
+    model = parse(
+        f"""g ({dtype}[1, 2, 7, 7] q, {dtype}[1, 2, 3, 7] k, {dtype}[1, 2, 3, 7] v) => ({dtype}[1, 2, 7, 7] y) {{
+            f = Constant <value_float = {factor}> () c = Cast <to = {1 if dtype == "float" else 11}> (f)
+            p = Mul (q, c) y = Attention <scale = {factor}> (p, k, v) }}""",
+        '<ir_version: 10, opset_import: ["": 23]>',
+    )
+    rules = ["attention-scale", "attention-apart"]
+    assert {rule["name"] for rule in eqsat.optimize(model, only=rules).report["rules"]} == (set(rules) if fired else set())
