@@ -30,6 +30,7 @@ class Given:
     elements: Sequence[int] | None = None
     below: int = 2  # random integers are below this
     scale: float = 1.0  # of random floats
+    low: float = 0.1  # random floats are from here to 1.8 above, times the scale
 
     def array(self, generator: np.random.Generator) -> Array:
         """Returns the given elements, or random ones if none are given."""
@@ -39,7 +40,7 @@ class Given:
         if kind.kind in "iub":
             return generator.integers(0, self.below, self.shape).astype(kind)
         # Elementwise functions get their usual range, without the denormal numbers that are slow.
-        return ((generator.random(self.shape) * 1.8 + 0.1) * self.scale).astype(kind)
+        return ((generator.random(self.shape) * 1.8 + self.low) * self.scale).astype(kind)
 
     @property
     def shaped(self) -> Shaped:

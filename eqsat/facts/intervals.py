@@ -19,6 +19,7 @@ import ml_dtypes
 import numpy as np
 from onnx import TensorProto, helper
 
+Elements: TypeAlias = "np.ndarray[Any, np.dtype[Any]]"
 Number: TypeAlias = int | float
 Ends: TypeAlias = tuple[Number, Number]
 # From the ends of the inputs, those of the result; None if it has no bounds.
@@ -90,6 +91,22 @@ def everything(dtype: int) -> Range | None:
     """Return the range that says nothing; None for a data type without numbers."""
     ends = limits(dtype)
     return None if ends is None else Range(*ends, *ends, dtype in _FLOATS)
+
+
+def coarse(dtype: int, elements: Elements) -> Range | None:
+    """Return a range around the elements of a constant; None if it says nothing.
+
+    Its ends are of few kinds: facts of layers that differ in their weights stay equal.
+    """
+    numbers = elements.astype(np.float64).ravel()
+    known = numbers[~np.isnan(numbers)]
+    if not known.size:
+        return None
+    tiny, most = _normal(dtype)
+    ends = (-math.inf, -most, -1.0, 0.0, tiny, 1.0, most, math.inf)
+    low, high = max(end for end in ends if end <= known.min()), min(end for end in ends if end >= known.max())
+    found = Range(low, high, low, high, known.size < numbers.size)
+    return None if found == everything(dtype) else found
 
 
 def made(dtype: int, real: Ends | None, rounded: Ends | None, nan: bool) -> Range | None:

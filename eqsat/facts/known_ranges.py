@@ -9,7 +9,7 @@ import numpy as np
 from eqsat.facts.dims import Dim, bounds
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Fact
-from eqsat.facts.intervals import Range, everything, is_floating, limits, made, meet
+from eqsat.facts.intervals import Range, coarse, everything, is_floating, limits, made, meet
 from eqsat.facts.node import Node
 
 # The most floats of a constant whose range is read. Regions of a graph know no elements of larger
@@ -34,7 +34,7 @@ def _told(fact: Fact) -> Range | None:
     if fact.ints:
         found = meet(found, _of_integers(fact.dtype, fact.ints) or whole)
     elements = fact.uniform
-    if elements is None and fact.floats is not None and len(fact.floats) <= _FEW * 8:
+    if elements is None:
         elements = fact.floats
     if elements and is_floating(fact.dtype):
         found = meet(found, _of_floats(elements, fact.dtype) or whole)
@@ -58,7 +58,7 @@ def _of_integers(dtype: int, elements: tuple[Dim, ...]) -> Range | None:
 def _of_floats(elements: bytes, dtype: int) -> Range | None:
     numbers = decoded(elements, dtype).astype(np.float64)
     if len(numbers) > _FEW:
-        return None
+        return coarse(dtype, numbers)
     known = numbers[~np.isnan(numbers)]
     if not known.size:
         return None

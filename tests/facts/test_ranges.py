@@ -94,6 +94,33 @@ def test_constants_have_the_range_of_their_elements(array: np.ndarray, wanted: R
     assert known_range(from_array(array)) == wanted
 
 
+MOST = float(np.finfo(np.float32).max)
+TINY = float(np.finfo(np.float32).tiny)
+HALF = float(np.finfo(np.float16).max)
+
+
+@pytest.mark.parametrize("count", [9, 64, 65, 1 << 13])
+@pytest.mark.parametrize(
+    ("ends", "dtype", "wanted"),
+    [
+        ((0.25, 0.5), np.float32, Range(TINY, 1.0, TINY, 1.0, False)),
+        ((-0.3, 0.0), np.float32, Range(-1.0, 0.0, -1.0, 0.0, False)),
+        ((0.0, 7.0), np.float32, Range(0.0, MOST, 0.0, MOST, False)),
+        ((-2.0, 1.0), np.float16, Range(-HALF, 1.0, -HALF, 1.0, False)),
+        ((1.0, INF), np.float32, Range(1.0, INF, 1.0, INF, False)),
+        ((-INF, INF), np.float32, Range(-INF, INF, -INF, INF, False)),
+        ((1e-40, np.nan), np.float32, Range(0.0, TINY, 0.0, TINY, True)),
+    ],
+)
+def test_larger_constants_have_a_coarse_range(count: int, ends: tuple[float, float], dtype: type, wanted: Range) -> None:
+    """Its ends are of few kinds, so that most layers of a network have equal facts."""
+    assert known_range(from_array(np.resize(np.array(ends, dtype), count))) == wanted
+
+
+def test_no_elements_are_searched_for_the_range_of_large_weights() -> None:
+    assert known_range(from_array(np.resize(np.array([0.25, 0.5], np.float32), (1 << 13) + 1))) == everything(FLOAT)
+
+
 def test_what_has_no_numbers_has_no_range() -> None:
     assert known_range(from_array(np.array(["a"], object))) is None
     assert known_range(Fact()) is None

@@ -35,6 +35,43 @@ EXAMPLES = {
         (18, 22),
         TARGET,
     ),
+    "PRelu by slopes of at most 1": Example(
+        """g (float[1, 4, 56, 56] x) => (float[1, 4, 56, 56] y) <float[4, 1, 1] s = {0.25, -0.5, 0, 1}> { y = PRelu(x, s) }""",
+        {"Mul": 1, "Max": 1},
+        "prelu-apart",
+        (13, 16),
+        TARGET,
+    ),
+    "PRelu by any slopes": Example(
+        """g (float[1, 4, 56, 56] x, float[4, 1, 1] t) => (float[1, 4, 56, 56] y, float[1, 4, 56, 56] z) <float[4, 1, 1] s = {0.25, -0.5, 0, 3}> {
+            y = PRelu(x, s)  e = Exp(x)  r = Sin(e)  z = PRelu(r, t) }""",
+        {"Relu": 2, "Min": 2, "Mul": 2, "Add": 2, "Exp": 1, "Sin": 1},
+        "prelu-parts-apart",
+        (13, 16),
+        TARGET,
+    ),
+    "Elu of an image": Example(
+        """g (float[1, 32, 28, 28] x, float[1, 32, 28, 28] b) => (float[1, 32, 28, 28] y, float[1, 32, 28, 28] z) {
+            a = Sub(x, b)  y = Elu(a)  z = Elu<alpha = 0.5>(a) }""",
+        {"Sub": 1, "Min": 1, "Exp": 1, "Add": 1, "Mul": 1, "Max": 2},
+        "elu-apart",
+        (13, 22),
+        TARGET,
+    ),
+    "Selu of an image": Example(
+        "g (float[1, 32, 28, 28] x, float[1, 32, 28, 28] b) => (float[1, 32, 28, 28] y) { a = Sub(x, b)  y = Selu(a) }",
+        {"Sub": 1, "Relu": 1, "Min": 1, "Exp": 1, "Mul": 2, "Add": 2},
+        "selu-apart",
+        (13, 22),
+        TARGET,
+    ),
+    "Softplus of an image": Example(
+        "g (float[1, 32, 28, 28] x, float[1, 32, 28, 28] b) => (float[1, 32, 28, 28] y) { a = Sub(x, b)  y = Softplus(a) }",
+        {"Sub": 1, "Relu": 1, "Abs": 1, "Neg": 1, "Exp": 1, "Add": 2, "Log": 1},
+        "softplus-apart",
+        (13, 22),
+        TARGET,
+    ),
     "Softmax over the channels of an image": Example(
         """g (float[1, 21, 28, 28] x) => (float[1, 21, 28, 28] y, float[1, 21, 28, 28] z) {
             y = Softmax<axis = 1>(x)  a = Relu(x)  z = LogSoftmax<axis = 1>(a) }""",
