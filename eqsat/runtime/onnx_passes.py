@@ -69,6 +69,7 @@ def infer(model: bytes) -> bytes:
     from onnx import shape_inference
 
     proto = onnx.ModelProto.FromString(model)
+    _open(proto.graph)
     if not _is_small(proto.graph):
         typed = shape_inference.infer_shapes(proto)
         if _has_all_sizes(typed.graph) or _vectors(typed.graph) > _MOST_VECTORS:
@@ -84,6 +85,14 @@ def infer_strictly(model: bytes) -> bytes:
     if _is_small(proto.graph) or _vectors(shape_inference.infer_shapes(proto, check_type=True, strict_mode=True).graph) <= _MOST_VECTORS:
         shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
     return b""
+
+
+def _open(graph: onnx.GraphProto) -> None:
+    """Make negative sizes unknown, which some exporters write for these: onnx would compute with them."""
+    for value in itertools.chain(graph.input, graph.value_info, graph.output):
+        for size in value.type.tensor_type.shape.dim:
+            if size.dim_value < 0:
+                size.Clear()
 
 
 def _is_small(graph: onnx.GraphProto) -> bool:

@@ -42,6 +42,21 @@ def test_a_residual_in_images_of_any_size_is_added_by_its_conv() -> None:
     assert again.model.SerializeToString() == result.model.SerializeToString() and DECLARED not in again.report["notes"]
 
 
+def test_nothing_is_computed_of_sizes_that_are_negative() -> None:
+    """Paddle writes -1 for a size that it does not know. onnx computed with it, and a detector of text was declared to
+    have images of 0 by 0, and others of 16 by 16: the runtime refused to run it, and its result was given up.
+    """
+    text = """g (float[1, 16, H, W] x) => (float[1, 16, P, Q] y) {
+        a = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, f)  b = Conv <pads = [2, 2, 2, 2], dilations = [2, 2]> (a, g)  c = Add (a, b)  y = Relu (c) }"""
+    model = weighted(text, **{name: np.full((16, 16, 3, 3), 0.05, np.float32) for name in "fg"})
+    for size in model.graph.input[0].type.tensor_type.shape.dim[2:]:
+        size.dim_value = -1
+    result = eqsat.optimize(model)
+    assert result.report["verify"]["status"] == "equal" and DECLARED in result.report["notes"]
+    assert all(isinstance(size, str) for sizes in declared(result.model).values() for size in sizes[2:])
+    assert_same(model, result.model, {"x": np.random.default_rng(1).standard_normal((1, 16, 12, 18)).astype(np.float32)})
+
+
 @pytest.mark.parametrize("options", [{"exact": True}, {"target": "generic-gpu"}, {"target": "launches"}, {"max_growth": 0}, {"only": ("neg-number",)}])
 def test_sizes_stay_undeclared(options: dict[str, object]) -> None:
     """Fused nodes may round differently, other targets fuse as prices tell, and a file may have no room."""
