@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NORMAL, CALM, POSITIVE, ONES, ZEROS = "normal", "calm", "positive", "ones", "zeros"
 
-_LONG = (1024, 16384)
+_LONG = ((1024, 2), (16384, 2), (1024, 1))  # sizes of signals and of their batch: some models take single ones alone
 _LONGEST = 1 << 18  # the most elements of inputs of such sizes
 _APART = 6  # the most free dimensions that have edges of their own
 
@@ -241,8 +241,9 @@ def long_choices(plan: Plan) -> Iterator[dict[str, int]]:
     """
     ranks = {f"rank of {name}": 2 for name in plan.ranks}
     small = plan.batches if plan.batches < set(plan.symbols) else ()
-    for size in _LONG if plan.symbols else ():
-        sizes = with_computed(plan, {name: 2 if name in small else size for name in plan.symbols} | ranks)
+    choices = [{name: batch if name in small else size for name in plan.symbols} for size, batch in _LONG]
+    for number, choice in enumerate(choices):
+        sizes = None if not choice or choice in choices[:number] else with_computed(plan, choice | ranks)
         if sizes is not None and elements(plan, sizes) <= _LONGEST:
             yield sizes
 

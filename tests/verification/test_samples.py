@@ -162,7 +162,7 @@ def test_no_other_comparison_tells_values(compared: str) -> None:
 
 def test_sizes_for_windows_over_signals_come_last_and_are_bounded() -> None:
     signal = plan_of("g (float[N, S] x) => (y) { y = Identity(x) }")
-    assert list(samples.long_choices(signal)) == [{"N": 2, "S": 1024}, {"N": 2, "S": 16384}]
+    assert list(samples.long_choices(signal)) == [{"N": 2, "S": 1024}, {"N": 2, "S": 16384}, {"N": 1, "S": 1024}], "some take one signal alone"
     image = plan_of("g (float[N, 3, H, W] x) => (y) { y = Identity(x) }")
     assert not list(samples.long_choices(image)), "images that large are costly"
     assert [sizes["N"] for sizes in samples.long_choices(plan_of("g (float[N] x) => (y) { y = Identity(x) }"))] == [1024, 16384]
