@@ -102,6 +102,8 @@ def matrices() -> Iterator[Case]:
     batches += [(1024, 8, 8, 8), (256, 16, 16, 16)]
     for batch, rows, inner, columns in batches:
         yield Case("MatMul", (Given((batch, rows, inner)), Given((batch, inner, columns))))
+    for rows, inner in ((16, 64), (65, 64), (64, 256), (256, 256), (128, 1024), (1024, 64)):
+        yield Case("MatMul", (Given((rows, inner)), Given((inner,))))
     yield Case("Einsum", (Given((4, 128, 64)), Given((4, 64, 128))), {"equation": "bij,bjk->bik"})
     yield Case("Einsum", (Given((2, 128, 4, 64)), Given((2, 128, 4, 64))), {"equation": "bqhd,bkhd->bhqk"})
 

@@ -29,6 +29,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "matmul": ("operations", "elements", "weights"),
     "gemm": ("operations", "elements", "weights"),
     "product": ("operations", "elements", "weights", "rows"),
+    "product_vector": ("operations", "rows"),
     "elementwise": ("operations", "rows"),
     "einsum": _PRODUCT,
     "conv": _WINDOWS,

@@ -68,8 +68,9 @@ def _product(
 
 
 def matmul(node: PricedNode) -> Work:
-    """Counts MatMul, of any ranks."""
-    return _product(node, _kind(node, 1), 0, 1)
+    """Counts MatMul, of any ranks. Where the second factor is a vector, each result is a row."""
+    work, vector = _product(node, _kind(node, 1), 0, 1), shape_at(node.inputs, 1)
+    return work if vector is None or len(vector) != 1 else work._replace(kind="product_vector", rows=work.elements)
 
 
 def fused_matmul(node: PricedNode) -> Work:

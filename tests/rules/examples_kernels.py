@@ -65,6 +65,13 @@ EXAMPLES = {
         (13, 22),
         TARGET,
     ),
+    "A product by a vector": Example(
+        "g (float[2, 64, 256] x, float[256] v) => (float[2, 64] y) { y = MatMul(x, v) }",
+        {"Unsqueeze": 1, "MatMul": 1, "Squeeze": 1},
+        "matmul-vector",
+        (13, 21),
+        TARGET,
+    ),
     "Softplus of an image": Example(
         "g (float[1, 32, 28, 28] x, float[1, 32, 28, 28] b) => (float[1, 32, 28, 28] y) { a = Sub(x, b)  y = Softplus(a) }",
         {"Sub": 1, "Relu": 1, "Abs": 1, "Neg": 1, "Exp": 1, "Add": 2, "Log": 1},
