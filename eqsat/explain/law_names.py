@@ -28,6 +28,7 @@ ORDER = "nodes in another order"
 RANKS = "numbers with other ranks"
 RAISING = "low scores raised"
 SIZES = "sizes declared"
+PLACES = "constants stored in the body that reads them"
 WEIGHTS = "subnormal weights become zeros"
 COPIES = "results copied"
 SPELLING = "nodes spelled otherwise"
@@ -42,6 +43,8 @@ def of_preparation(before: onnx.ModelProto, after: onnx.ModelProto) -> tuple[str
     old, new = ([node for node in model.graph.node if node.op_type != "Constant"] for model in (before, after))
     if old == new:
         return (WEIGHTS if before.graph.value_info == after.graph.value_info else SIZES,)
+    if len(after.graph.initializer) < len(before.graph.initializer):
+        return (PLACES,)
     made = [[list(node.output) for node in nodes] for nodes in (old, new)]
     return (RAISING if len(new) > len(old) else RANKS if made[0] == made[1] else ORDER,)
 

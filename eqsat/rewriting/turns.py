@@ -37,6 +37,7 @@ from eqsat.rewriting.faint_weights import FLUSHED
 from eqsat.rewriting.finished import RAISED, Finished
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
+from eqsat.rewriting.own_constants import OWNED, with_own_constants
 from eqsat.rewriting.portions import Unchanged
 from eqsat.rewriting.rewrite import Options, Rewriter
 from eqsat.rewriting.solved import Turn
@@ -200,12 +201,14 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
 
 
 def _for_the_runtime(found: Attempt, folder: Path | None, job: Job, most: float, mends: bool) -> Attempt:
-    """Changes what is no node and what rules do not see, where the runtime is faster for it: sizes are
-    declared where it fuses more, and subnormal weights become zeros. Results may round differently, so
+    """Changes what is no node and what rules do not see, where the runtime is faster for it: loops store
+    their own constants, sizes are declared where it fuses more, and subnormal weights become zeros. Results may round differently, so
     an attempt that `mends` another leaves weights alone.
     """
     if found.hit in _STOPS or job.settings.exact or job.settings.only:
         return found
+    if job.valuation.asks:
+        _become(found, with_own_constants(found.model), OWNED, job)
     _become(found, job.valuation.declared(found.model, folder, most - model_bytes(found.model)), DECLARED, job)
     before = found.model
     if not mends:
