@@ -649,11 +649,12 @@ def test_the_scale_of_attention_in_double_precision_stays(dtype: str, fired: boo
 
 
 @pytest.mark.parametrize("operator", ["Mul", "Div"])
-def test_a_factor_that_gives_scores_an_axis_stays_behind_their_product(operator: str) -> None:
-    """A product by a vector has three axes, and its factor a fourth, along which Softmax went: the checker refuted the rule."""
+def test_a_factor_that_may_give_scores_an_axis_stays_behind_their_product(operator: str) -> None:
+    """A product by a vector has three axes, and its factor a fourth, along which Softmax goes: the checker refuted the rule."""
     model = parse(
         f"""g (float[2, 3, 4, 5] q, float[5] t, float[3, 4] m) => (float[1, 2, 3, 4] y) <float[1, 1, 1, 1] c = {{0.3}}> {{
             p = MatMul (q, t)  s = {operator} (p, c)  a = Add (s, m)  y = Softmax <axis = 3> (a) }}"""
     )
-    result = eqsat.optimize(model, only=[f"attention-factor[{operator}]"])
+    model.graph.input[1].type.tensor_type.ClearField("shape")
+    result = eqsat.optimize(model, only=[f"attention-factor[{operator}]"], verify=False)
     assert not result.report["rules"] and operators(result.model)[operator] == 1
