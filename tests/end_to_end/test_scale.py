@@ -148,8 +148,8 @@ def test_forty_thousand_nodes(tmp_path: Path) -> None:
         for block in range(250):
             name = f"{chain}_{block}"
             nodes += [
-                helper.make_node("Elu", [value], [f"a{name}"], alpha=1 + chain / 128),
-                helper.make_node("Elu", [value], [f"b{name}"], alpha=1 + chain / 128),
+                helper.make_node("Elu", [value], [f"a{name}"], alpha=2 + chain / 128),
+                helper.make_node("Elu", [value], [f"b{name}"], alpha=2 + chain / 128),
                 helper.make_node("Add", [f"a{name}", f"b{name}"], [f"s{name}"]),
                 helper.make_node("Identity", [f"s{name}"], [f"i{name}"]),
             ]
