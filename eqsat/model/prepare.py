@@ -10,6 +10,7 @@ from onnx import helper
 
 from eqsat.errors import InputError
 from eqsat.model.imports import standard_opset
+from eqsat.model.model import all_graphs
 from eqsat.model.names import stored_names
 from eqsat.operators import normal_domain
 from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
@@ -83,6 +84,17 @@ def _without_adapter(failure: str) -> str:
     return f"onnx converts no {name} {direction.lower()} opset {version}; another --opset may do, and without it the model keeps its own"
 
 
+def _drop_empty_scales(graph: onnx.GraphProto) -> None:
+    """Remove the scales of each Resize that has sizes, in place: before opset 13 they were a required input, which
+    onnx's converter keeps, and later versions refuse both.
+    """
+    empty = {tensor.name for tensor in graph.initializer if 0 in tensor.dims}
+    empty |= {node.output[0] for node in graph.node if node.op_type == "Constant" for attribute in node.attribute if 0 in attribute.t.dims}
+    for node in graph.node:
+        if node.op_type == "Resize" and len(node.input) == 4 and node.input[2] in empty:
+            node.input[2] = ""
+
+
 def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int | None]) -> onnx.ModelProto:
     """Convert `proto` to an opset of the default domain. Its functions, which onnx can not convert, are inlined.
 
@@ -101,12 +113,14 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
         wanted = int(opset)
     if not 7 <= wanted <= newest:
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
-    if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] == [wanted]:
-        return proto
+    if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] in ([], [wanted]):
+        return proto  # without the default domain there is nothing to convert
     try:
         result = converted(inline(proto) if proto.functions else proto, wanted)
     except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
+    for graph in all_graphs(result.graph):
+        _drop_empty_scales(graph)
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on, an initializer that is also listed as an input is only a default

@@ -124,3 +124,27 @@ def test_the_operator_that_cannot_be_converted_is_named(at: int, wanted: int) ->
         opset(at, wanted)
     assert str(caught.value).endswith("; another --opset may do, and without it the model keeps its own")
     assert str(caught.value).startswith(f"the model can not be converted to opset {wanted}: onnx converts no Relu from opset 14;")
+
+
+def test_a_model_without_the_default_domain_has_nothing_to_convert() -> None:
+    """onnx's converter asserts that there is a version, so trees alone were an error."""
+    text = """g (float[N, 2] x) => (float[N, 1] y) {
+        y = ai.onnx.ml.LinearRegressor <coefficients: floats = [1.0, 2.0], intercepts: floats = [0.5], targets: int = 1> (x) }"""
+    model = parse(text, '<ir_version: 10, opset_import: ["ai.onnx.ml" : 1]>')
+    result = eqsat.optimize(model, opset="latest")
+    assert result.report["verify"]["status"] == "equal" and list(result.model.opset_import) == list(model.opset_import)
+
+
+def test_the_empty_scales_of_a_resize_are_dropped() -> None:
+    """Up to opset 12 a Resize by sizes had empty scales as well. Later versions refuse both, and do not look whether an
+    input with a default value is empty: a NanoDet was given up.
+    """
+    model = parse(
+        """g (float[1, 2, 4, 4] x) => (float[1, 2, 8, 8] y) <float[0] s = {}, int64[4] n = {1, 2, 8, 8}> {
+            y = Resize <mode = "nearest"> (x, s, s, n) }""",
+        '<ir_version: 7, opset_import: ["" : 11]>',
+    )
+    model.graph.input.extend(onnx.helper.make_tensor_value_info(tensor.name, tensor.data_type, tensor.dims) for tensor in model.graph.initializer)
+    result = eqsat.optimize(model, opset=21)
+    assert result.report["verify"]["status"] == "equal" and standard_opset(result.model.opset_import) == 21
+    assert loads(result.model)
