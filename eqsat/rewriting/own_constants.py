@@ -50,6 +50,8 @@ def _bodies(graph: onnx.GraphProto) -> list[tuple[onnx.NodeProto, onnx.GraphProt
 def _owned(graph: onnx.GraphProto) -> dict[str, int]:
     """Returns the constants of a graph that the body of one loop alone reads, and its place among the bodies."""
     bodies = _bodies(graph)
+    if not bodies:
+        return {}
     reads = [(name, place) for place, (_, body) in enumerate(bodies) for name in captures(body)]
     reader, readers = dict(reads), Counter(name for name, _ in reads)
     outside = {name for node in graph.node for name in node.input} | {info.name for info in (*graph.input, *graph.output)}

@@ -202,8 +202,8 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
 
 def _for_the_runtime(found: Attempt, folder: Path | None, job: Job, most: float, mends: bool) -> Attempt:
     """Changes what is no node and what rules do not see, where the runtime is faster for it: loops store
-    their own constants, sizes are declared where it fuses more, and subnormal weights become zeros. Results may round differently, so
-    an attempt that `mends` another leaves weights alone.
+    their own constants, sizes are declared where it fuses more, and subnormal weights become zeros.
+    Results may round differently, so an attempt that `mends` another leaves weights alone.
     """
     if found.hit in _STOPS or job.settings.exact or job.settings.only:
         return found
