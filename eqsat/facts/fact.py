@@ -15,7 +15,7 @@ from onnx import TensorProto, TypeProto, helper, numpy_helper
 
 from eqsat.dimension_names import own_name, sizes_of
 from eqsat.facts.dims import Dim, Poly, precision, product, render, symbol, whole
-from eqsat.facts.intervals import Range, coarse, meet
+from eqsat.facts.intervals import Range, coarse, meet, spanned
 
 # The facts of larger tensors carry no elements. A mask gathers its elements by as many indices as a
 # sequence has tokens.
@@ -231,7 +231,7 @@ def from_array(array: Array) -> Fact:
     elif dtype in FLOATS and array.size <= _FLOAT_LIMIT:
         floats = _little_endian(array.ravel()).tobytes()
     varied = dtype in FLOATS and uniform is None
-    ends = coarse(dtype, array) if varied and floats is None and array.size <= _RANGE_LIMIT else None
+    ends = coarse(dtype, spanned(array)) if varied and floats is None and array.size <= _RANGE_LIMIT else None
     doubled, paired = varied and _twice(array, _halves), varied and _twice(array, _neighbours)
     return Fact(dtype, array.shape, True, ints, uniform, None, floats, ends, doubled=doubled, paired=paired)
 

@@ -93,20 +93,28 @@ def everything(dtype: int) -> Range | None:
     return None if ends is None else Range(*ends, *ends, dtype in _FLOATS)
 
 
-def coarse(dtype: int, elements: Elements) -> Range | None:
-    """Return a range around the elements of a constant; None if it says nothing.
-
-    Its ends are of few kinds: facts of layers that differ in their weights stay equal.
-    """
+def spanned(elements: Elements) -> Range | None:
+    """Return the range of the elements of a constant of floats; None if none is a number."""
     numbers = elements.astype(np.float64).ravel()
     known = numbers[~np.isnan(numbers)]
     if not known.size:
         return None
+    ends = float(known.min()), float(known.max())
+    return Range(*ends, *ends, known.size < numbers.size)
+
+
+def coarse(dtype: int, found: Range | None) -> Range | None:
+    """Return a wider range of floats, whose ends are of few kinds; None if it says nothing.
+
+    Facts of layers that differ in their weights then stay equal.
+    """
+    if found is None:
+        return None
     tiny, most = _normal(dtype)
-    ends = (-math.inf, -most, -1.0, 0.0, tiny, 1.0, most, math.inf)
-    low, high = max(end for end in ends if end <= known.min()), min(end for end in ends if end >= known.max())
-    found = Range(low, high, low, high, known.size < numbers.size)
-    return None if found == everything(dtype) else found
+    kinds = (-math.inf, -most, -1.0, 0.0, tiny, 1.0, most, math.inf)
+    ends = max(end for end in kinds if end <= found.low), min(end for end in kinds if end >= found.high)
+    wider = Range(*ends, *ends, found.nan)
+    return None if wider == everything(dtype) else wider
 
 
 def made(dtype: int, real: Ends | None, rounded: Ends | None, nan: bool) -> Range | None:

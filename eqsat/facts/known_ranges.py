@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 
-import numpy as np
-
 from eqsat.facts.dims import Dim, bounds
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Fact
-from eqsat.facts.intervals import Range, coarse, everything, is_floating, limits, made, meet
+from eqsat.facts.intervals import Range, coarse, everything, is_floating, limits, made, meet, spanned
 from eqsat.facts.node import Node
 
-# The most floats of a constant whose range is read. Regions of a graph know no elements of larger
-# constants, and their ranges must not make regions differ.
+# The most floats of a constant whose range is exact. Layers have larger constants, whose ranges must
+# not tell them apart.
 _FEW = 8
 
 
@@ -33,9 +31,7 @@ def _told(fact: Fact) -> Range | None:
     found = fact.range or whole
     if fact.ints:
         found = meet(found, _of_integers(fact.dtype, fact.ints) or whole)
-    elements = fact.uniform
-    if elements is None:
-        elements = fact.floats
+    elements = fact.floats if fact.uniform is None else fact.uniform
     if elements and is_floating(fact.dtype):
         found = meet(found, _of_floats(elements, fact.dtype) or whole)
     elif elements and fact.ints is None:
@@ -56,14 +52,9 @@ def _of_integers(dtype: int, elements: tuple[Dim, ...]) -> Range | None:
 
 
 def _of_floats(elements: bytes, dtype: int) -> Range | None:
-    numbers = decoded(elements, dtype).astype(np.float64)
-    if len(numbers) > _FEW:
-        return coarse(dtype, numbers)
-    known = numbers[~np.isnan(numbers)]
-    if not known.size:
-        return None
-    ends = float(known.min()), float(known.max())
-    return Range(*ends, *ends, known.size < numbers.size)
+    numbers = decoded(elements, dtype)
+    found = spanned(numbers)
+    return found if len(numbers) <= _FEW else coarse(dtype, found)
 
 
 def input_ranges(node: Node) -> list[Range] | None:
