@@ -19,7 +19,7 @@ from eqsat.calibrate.fitting import DEPTH, FILLED, PACKED, fit, usual_throughput
 from eqsat.calibrate.timing import Timed, runtime_version, time_cases
 from eqsat.cost.price import price, work
 from eqsat.cost.subnormals import VECTOR, delay
-from eqsat.cost.target import Rates, Target, load_target
+from eqsat.cost.target import Declared, Rates, Target, load_target
 from eqsat.cost.workload import Work
 from eqsat.facts.fact import dtype_name
 
@@ -144,16 +144,27 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
         if kind not in _OWN_FIGURES:
             continue
         for key in sorted({timed.case.key for timed, _ in cases}):
-            own = fit(kind, [each for each in cases if each[0].case.key == key], start)
-            if kind == "elementwise":
-                own.setdefault("per_row", rates["per_row"])
-            own |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in own and name in rates}
-            figures = {name: _rounded(rate) for name, rate in own.items()}
+            own = [each for each in cases if each[0].case.key == key]
+            later = shipped.operators.get(key, Declared()).later
+            earlier = [each for each in own if later is None or each[0].case.opset < later.version]
+            figures = _own_figures(kind, earlier, start, rates)
             if len(kinds[key]) == 1:
                 operators[key] = figures
             else:
                 operators[key].setdefault("classes", {})[kind] = figures
+            if later is not None:
+                after = [each for each in own if each[0].case.opset >= later.version]
+                operators[key]["later"] = {"version": later.version, **_own_figures(kind, after, start, rates)}
     return {"classes": classes, "operators": dict(sorted(operators.items()))}
+
+
+def _own_figures(kind: str, cases: Sequence[tuple[Timed, Work]], start: float, rates: Mapping[str, float]) -> dict[str, float]:
+    """Returns the rates of one operator of a class, which has these rates."""
+    own = fit(kind, cases, start)
+    if kind == "elementwise":
+        own.setdefault("per_row", rates["per_row"])
+    own |= {name: neutral for name, neutral in _NEUTRAL.items() if name not in own and name in rates}
+    return {name: _rounded(rate) for name, rate in own.items()}
 
 
 def _rounded(number: float) -> float:

@@ -61,6 +61,7 @@ class Case:
     outputs: int = 1
     chain: int = 1
     optimized: bool = False  # whether the runtime's own optimizations are on
+    opset: int = _OPSET
 
     @property
     def domain(self) -> str:
@@ -76,7 +77,7 @@ class Case:
         """Returns the model of `chain` nodes. Only the first input goes along the chain."""
         names = self._names
         sinks = [[f"o{link}_{index}" for index in range(self.outputs)] for link in range(chain)]
-        return self._model([(names if link == 0 else [sinks[link - 1][0], *names[1:]], sinks[link]) for link in range(chain)], sinks[-1], _OPSET)
+        return self._model([(names if link == 0 else [sinks[link - 1][0], *names[1:]], sinks[link]) for link in range(chain)], sinks[-1], self.opset)
 
     def repeated(self, copies: int, opset: int) -> onnx.ModelProto:
         """Returns a model of equal nodes that all work on the same inputs. Each has an output of its own,

@@ -103,4 +103,4 @@ def runtime_version() -> str:
 
 def _node(case: Case, outputs: tuple[Shaped, ...]) -> PricedNode:
     attributes = {name: value.encode() if isinstance(value, str) else value for name, value in case.attributes.items()}
-    return PricedNode(case.domain, case.name, attributes, [None if given is None else given.shaped for given in case.inputs], outputs)
+    return PricedNode(case.domain, case.name, attributes, [None if given is None else given.shaped for given in case.inputs], outputs, opset=case.opset)

@@ -133,7 +133,7 @@ class Prices:
         inputs = [None if fact is None else self._shaped(fact) for fact in input_facts(terms, handles)]
         operator = signature.operator
         attributes, results = term_attributes(terms, term.head, term.data), [self._shaped(fact) for fact in terms.value_facts(facts[term.eclass])]
-        return PricedNode(operator.domain, operator.name, attributes, inputs, results, free_numbers=True)
+        return PricedNode(operator.domain, operator.name, attributes, inputs, results, opset=self.opset, free_numbers=True)
 
     def _shaped(self, fact: Fact) -> Shaped:
         return shaped(fact, self.sizes)

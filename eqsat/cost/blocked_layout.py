@@ -19,7 +19,9 @@ from eqsat.cost.workload import integers, text
 # Operators that combine elements of two images in blocks if these have one size.
 _BINARY = frozenset({"Add", "Mul"})
 # Operators with a kernel for images in blocks, and its name.
-_IN_BLOCKS = {"GlobalAveragePool": "GlobalAveragePool", "GlobalMaxPool": "GlobalMaxPool", "Resize": "Upsample"}
+_IN_BLOCKS = {name: name for name in ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")} | {"Resize": "Upsample"}
+# Those of them that the runtime converts wherever they are.
+_ALWAYS = frozenset({"AveragePool", "MaxPool"})
 # Transposes that the runtime makes part of a conversion.
 _CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3, 1, 2): "ReorderInput"}
 
@@ -27,14 +29,18 @@ _CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3
 def beside_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose products may become Convs in blocks: a Transpose that
     moves the channels of an image of one column is a conversion. Elsewhere attention moves axes in this
-    way, too.
+    way, too. A pool runs in blocks, but what it reads may be in blocks or not.
     """
     layout = target.blocked
-    if layout is not None and node.name == "Transpose" and node.inputs and len(node.outputs) == 1:
-        conversion = _CONVERTS.get(integers(node, "perm") or ())
-        image = node.inputs[0] if conversion == "ReorderOutput" else node.outputs[0]
-        if conversion is not None and _is_image(image, layout, layout.multiple) and image.shape is not None and image.shape[3] == 1:
-            return _conversion(conversion, image, target)
+    if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
+        return price(node, target)
+    source, made = node.inputs[0], node.outputs[0]
+    if node.name in _ALWAYS and _is_image(source, layout) and _is_image(made, layout):
+        return price(_in_blocks(node), target)
+    conversion = _CONVERTS.get(integers(node, "perm") or ()) if node.name == "Transpose" else None
+    image = source if conversion == "ReorderOutput" else made
+    if conversion is not None and _is_image(image, layout, layout.multiple) and image.shape is not None and image.shape[3] == 1:
+        return _conversion(conversion, image, target)
     return price(node, target)
 
 
@@ -51,7 +57,7 @@ def between_convs(node: PricedNode, target: Target) -> Price:
         return price(node, target)
     source, made = node.inputs[0], node.outputs[0]
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
-        return price(replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name]), target)
+        return price(_in_blocks(node), target)
     found = beside_convs(node, target)
     before, after = "ReorderOutput", "ReorderInput"
     if _has_one_row(node, layout):
@@ -66,6 +72,10 @@ def between_convs(node: PricedNode, target: Target) -> Price:
         launches=found.launches + sum(one.launches for one in conversions),
         bytes=found.bytes + sum(one.bytes for one in conversions),
     )
+
+
+def _in_blocks(node: PricedNode) -> PricedNode:
+    return replace(node, domain=BLOCKED_DOMAIN, name=_IN_BLOCKS[node.name])
 
 
 def _conversion(name: str, image: Shaped, target: Target) -> Price:

@@ -172,7 +172,7 @@ def _node(node: onnx.NodeProto, inputs: _Known, outputs: _Known, scope: _Scope) 
     domain = normal_domain(node.domain)
     operator = find_operator(domain, node.op_type, scope.opsets.get(domain, 1))
     attributes = read_attributes(operator, [item for item in node.attribute if item.type not in BODY_TYPES])
-    return PricedNode(domain, node.op_type, attributes, inputs, outputs)
+    return PricedNode(domain, node.op_type, attributes, inputs, outputs, opset=scope.opsets.get(domain, 1))
 
 
 def _known(names: Sequence[str], scope: _Scope) -> _Known:

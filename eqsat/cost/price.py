@@ -59,7 +59,7 @@ def price(node: PricedNode, target: Target) -> Price:
     it would have. `Target.runs` tells the two apart.
     """
     done = work(node, target)
-    rates = target.rates(done.kind, node.key)
+    rates = target.rates(done.kind, node.key, node.opset)
     computing = _computing(done, rates)
     if computing:
         computing *= rates.relative.get(_dtype(node), 1.0)

@@ -16,6 +16,7 @@ from eqsat.facts.dims import Dim, evaluate, plain, symbols
 from eqsat.facts.fact import Fact
 from eqsat.frozen import frozen
 from eqsat.operators import Attributes, full_name
+from eqsat.traits import NEWEST
 
 USUAL_SIZE = 64
 """The size of a dimension that has no number and to which the caller gives none."""
@@ -53,6 +54,7 @@ class PricedNode:
     inputs: Sequence[Shaped | None]
     outputs: Sequence[Shaped | None]
     trips: int = 1  # how often the body of the node runs, once where that is unknown
+    opset: int = NEWEST  # of the domain, which decides the version of the operator
     free_numbers: bool = False  # whether constants of one element will have the rank that suits the kernel
 
     @property

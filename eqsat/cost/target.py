@@ -21,6 +21,7 @@ from eqsat.cost.target_file import DTYPES, RATES, check_tables
 from eqsat.errors import InputError
 from eqsat.frozen import frozen
 from eqsat.shipped import TARGETS
+from eqsat.traits import NEWEST
 
 
 @frozen
@@ -55,6 +56,14 @@ class Expanded:
 
 
 @frozen
+class Later:
+    """The rates of the later versions of an operator, for which the runtime has another kernel."""
+
+    version: int  # the first such version
+    rates: Mapping[str, Any] = field(default_factory=dict[str, Any])  # in place of those before
+
+
+@frozen
 class Declared:
     """The figures that a target gives for one operator."""
 
@@ -68,6 +77,12 @@ class Declared:
     all_missing: bool = False
     missing_from: int | None = None  # the first version without a kernel
     expanded: Expanded | None = None
+    later: Later | None = None
+
+    def replaced(self, kind: str, opset: int) -> Mapping[str, Any]:
+        """Returns the rates in place of the class's, for work of that class in an opset."""
+        found = {**self.rates, **self.classes.get(kind, {})}
+        return found if self.later is None or opset < self.later.version else {**found, **self.later.rates}
 
 
 @frozen
@@ -119,7 +134,7 @@ class Target:
     # Bytes of weights that stay in the caches from one run of a model to the next
     cache: float = math.inf
     weights: float = 0.0  # bytes that the model has
-    _found: dict[tuple[str, str], Rates] = field(init=False, default_factory=dict[tuple[str, str], Rates], compare=False, repr=False)
+    _found: dict[tuple[str, str, int], Rates] = field(init=False, default_factory=dict[tuple[str, str, int], Rates], compare=False, repr=False)
 
     @property
     def asks(self) -> bool:
@@ -147,19 +162,19 @@ class Target:
         """Tells whether the caches do not hold the weights of the model."""
         return self.weights > self.cache
 
-    def rates(self, kind: str, key: str) -> Rates:
-        """Returns the rates of an operator's work of a class."""
-        found = self._found.get((kind, key))
+    def rates(self, kind: str, key: str, opset: int = NEWEST) -> Rates:
+        """Returns the rates of an operator's work of a class, in an opset of the operator's domain."""
+        found = self._found.get((kind, key, opset))
         if found is None:
             declared = self.operators.get(key)
             found = self.classes.get(kind, Rates())
             if declared is not None:
-                found = replace(found, **{**declared.rates, **declared.classes.get(kind, {})})
+                found = replace(found, **declared.replaced(kind, opset))
             if not self.cold:
                 found = replace(found, per_cold_weight=0.0)
             relative = found.relative if kind in MOVES else {**self.relative, **found.relative}
             found = replace(found, launch=((self.launch if found.launch is None else found.launch) + self.change) * found.launches, relative=relative)
-            self._found[kind, key] = found
+            self._found[kind, key, opset] = found
         return found
 
     def transfer(self, size: float) -> float:
@@ -331,4 +346,5 @@ def _declared(table: Mapping[str, Any]) -> Declared:
         missing is True,
         table.get("missing_from"),
         Expanded(**expanded) if expanded else None,
+        Later(later["version"], _rates(later)) if (later := table.get("later")) else None,
     )

@@ -146,6 +146,7 @@ _OPERATOR: Final[dict[str, Check]] = {
     "missing_from": _SIZE,
     "expanded": _table({"version": _SIZE, "launches": _COUNT, "relative": _POSITIVE, "moved": _SHARES}, ("version", "launches", "relative")),
     "classes": _tables(_table(RATES), KINDS),
+    "later": _table({"version": _SIZE, **RATES}, ("version",)),
 }
 _FUSION: Final[dict[str, Check]] = {
     "first": _NAMES,

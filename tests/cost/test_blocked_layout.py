@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from eqsat.cost.blocked_layout import beside_convs, between_convs, over_images
@@ -22,6 +24,13 @@ def node(name: str, inputs: list[Shaped], output: Shaped, **attributes: bytes) -
 def plain_row(image: Shaped) -> Shaped:
     assert image.shape is not None
     return Shaped(image.dtype, (*image.shape[:2], image.shape[3]), image.constant)
+
+
+def test_a_pool_of_whole_blocks_runs_in_them_wherever_it_is() -> None:
+    whole, part = (node("AveragePool", [Shaped(1, (1, channels, 56, 56))], Shaped(1, (1, channels, 56, 56))) for channels in (96, 24))
+    for priced in (beside_convs, between_convs):
+        assert priced(whole, CPU) == price(replace(whole, domain=BLOCKED_DOMAIN), CPU)
+        assert priced(part, CPU) == price(part, CPU)
 
 
 @pytest.mark.parametrize(

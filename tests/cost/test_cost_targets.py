@@ -108,6 +108,14 @@ def test_versions_that_run_as_their_definition(tmp_path: Path) -> None:
     assert target.expanded("Mish", 18) is None and target.expanded("Relu", 22) is None
 
 
+def test_later_versions_may_have_another_kernel(tmp_path: Path) -> None:
+    target = load_target(write(tmp_path, "launch = 0.0\n[operators.Relu]\nper_element = 1.0\nper_row = 2.0\nlater = { version = 14, per_element = 3.0 }\n"))
+    assert [target.rates("elementwise", "Relu", opset).per_element for opset in (6, 13, 14, 22)] == [1.0, 1.0, 3.0, 3.0]
+    assert target.rates("elementwise", "Relu", 22).per_row == 2.0
+    assert seconds(target, "Relu", X) == 3.0 * X.elements  # of the newest version, where none is named
+    assert price(PricedNode("", "Relu", {}, [X], [X], opset=13), target).seconds == 1.0 * X.elements
+
+
 def test_an_operators_class_decides_between_its_figures(tmp_path: Path) -> None:
     target = load_target(write(tmp_path, "launch = 0.0\n[operators.Softmax.classes]\nsoftmax_outer = { per_element = 1.0 }\nsoftmax = { per_row = 1.0 }\n"))
     assert seconds(target, "Softmax", X) == 64
@@ -152,6 +160,7 @@ WRONG = [
     ('launch = 1.0\n[operators.Relu]\nmissing = "float"\n', "operators.Relu.missing: 'float' is not allowed there; it must be true, false, or a list"),
     ('launch = 1.0\n[operators.Relu]\nmissing = ["f"]\n', "operators.Relu.missing[0]: 'f' is not allowed there; it must be a data type: bfloat16"),
     ("launch = 1.0\n[operators.Relu]\nexpanded = { version = 3, relative = 1.0 }\n", "operators.Relu.expanded.launches: is missing"),
+    ("launch = 1.0\n[operators.Relu]\nlater = { per_element = 1.0 }\n", "operators.Relu.later.version: is missing"),
     ("launch = 1.0\n[relative]\nfloat32 = 1.0\n", "relative.float32: there is no such key; allowed are bfloat16"),
     ("launch = 1.0\nbandwidth = 5\n", "bandwidth: 5 is not allowed there; it must be a list of tables with bytes and rate"),
     ("launch = 1.0\nbandwidth = [{ bytes = 5 }]\n", "bandwidth[0].rate: is missing"),

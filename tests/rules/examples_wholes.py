@@ -162,6 +162,29 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "averages of windows of few channels are Convs": Example(
+        """g (float[1, 3, 64, 64] x, float[1, 3, 500] r) => (float[1, 3, 32, 32] y, float[1, 3, 500] z) {
+            y = AveragePool<kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1], count_include_pad = 1>(x)
+            z = AveragePool<kernel_shape = [25], pads = [12, 12]>(r) }""",
+        {"Conv": 2, "Mul": 1},
+        "averagepool-conv averagepool-conv-border",
+        (19, 22),
+        _CPU,
+    ),
+    "averages of windows of few channels, which earlier versions compute at once": Example(
+        """g (float[1, 3, 64, 64] x) => (float[1, 3, 31, 31] y) { y = AveragePool<kernel_shape = [3, 3], strides = [2, 2]>(x) }""",
+        {"AveragePool": 1},
+        "",
+        (18,),
+        _CPU,
+    ),
+    "averages of windows of images in blocks": Example(
+        """g (float[1, 32, 64, 64] x) => (float[1, 32, 31, 31] y) { y = AveragePool<kernel_shape = [3, 3], strides = [2, 2]>(x) }""",
+        {"AveragePool": 1},
+        "",
+        (22,),
+        _CPU,
+    ),
     "a bias of many rows is a row of weights": Example(
         """g (float[1, 3136, 48] x) => (float[1, 3136, 192] y) <float[48, 192] w, float[192] b> { p = MatMul(x, w)  y = Add(p, b) }""",
         {"Concat": 1, "MatMul": 1},
