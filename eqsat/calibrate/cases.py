@@ -207,6 +207,11 @@ def moves() -> Iterator[Case]:
         yield Case("Tile", (x, _numbers(1, 2)))
         yield Case("Gather", (Given((8192, inner)), Given((outer,), INT64, below=8192)))
         yield Case("Gather", (x, Given((inner // 2,), INT64, below=inner)), {"axis": 1})
+    for outer, inner in ((4096, 4), (1024, 8)):
+        x = Given((outer, inner))
+        yield Case("Concat", (x, x), {"axis": 1})
+        yield Case("Tile", (x, _numbers(1, 2)))
+        yield Case("Expand", (Given((outer, 1, inner)), _numbers(outer, 8, inner)))
     yield Case("DepthToSpace", (Given((1, 64, 56, 56)),), {"blocksize": 2})
     yield Case("SpaceToDepth", (Given((1, 16, 112, 112)),), {"blocksize": 2})
     x = Given((512, 256))
@@ -245,8 +250,12 @@ def layers() -> Iterator[Case]:
     for channels, before, after in ((96, 1, 56), (240, 1, 28), (672, 1, 14), (64, 28, 56)):
         scales = {"scales": (1, 1, after // before, after // before)}
         yield Case("com.microsoft.nchwc.Upsample", (Given((1, channels, before, before)),), scales)
+        linear = {"mode": "linear", "coordinate_transformation_mode": "half_pixel"}
+        yield Case("com.microsoft.nchwc.Upsample", (Given((1, channels, before, before)),), scales | linear)
     image = Given((1, 32, 28, 28))
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "nearest"})
+    twice = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), twice)
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "linear"})
     yield Case("Resize", (image, None, None, _numbers(1, 32, 56, 56)), {"mode": "cubic"})
     yield Case("GridSample", (image, Given((1, 56, 56, 2))))

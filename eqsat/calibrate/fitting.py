@@ -56,6 +56,8 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "transpose_runs": _ROWS,
     "pool": _PRODUCT,
     "pool_blocked": _PRODUCT,
+    "resize_nearest": _ROWS,
+    "resize_blocked": _PRODUCT,
     "sort": _OPERATIONS,
     "fourier": _OPERATIONS,
     "sample": _OPERATIONS,

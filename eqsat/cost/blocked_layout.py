@@ -13,8 +13,9 @@ from typing import TypeGuard
 
 from eqsat.cost.price import BLOCKED_DOMAIN, Price, blocks, price
 from eqsat.cost.shaped import PricedNode, Shaped
+from eqsat.cost.sliding import growth, repeats
 from eqsat.cost.target import Blocked, Target
-from eqsat.cost.workload import integers, text
+from eqsat.cost.workload import integer, integers, text
 
 # Operators that combine elements of two images in blocks if these have one size.
 _BINARY = frozenset({"Add", "Mul"})
@@ -22,6 +23,8 @@ _BINARY = frozenset({"Add", "Mul"})
 _IN_BLOCKS = {name: name for name in ("AveragePool", "GlobalAveragePool", "GlobalMaxPool", "MaxPool")} | {"Resize": "Upsample"}
 # Those of them that the runtime converts wherever they are.
 _ALWAYS = frozenset({"AveragePool", "MaxPool"})
+# Coordinates of linear interpolation in blocks.
+_LINEAR = frozenset({"align_corners", "asymmetric", "half_pixel"})
 # Transposes that the runtime makes part of a conversion.
 _CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3, 1, 2): "ReorderInput"}
 
@@ -29,7 +32,8 @@ _CONVERTS: Mapping[tuple[int, ...], str] = {(0, 2, 3, 1): "ReorderOutput", (0, 3
 def beside_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose products may become Convs in blocks: a Transpose that
     moves the channels of an image of one column is a conversion. Elsewhere attention moves axes in this
-    way, too. A pool runs in blocks, but what it reads may be in blocks or not.
+    way, too. A pool runs in blocks, but what it reads may be in blocks or not. A Conv of few channels
+    fills up a block.
     """
     layout = target.blocked
     if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
@@ -41,22 +45,23 @@ def beside_convs(node: PricedNode, target: Target) -> Price:
     image = source if conversion == "ReorderOutput" else made
     if conversion is not None and _is_image(image, layout, layout.multiple) and image.shape is not None and image.shape[3] == 1:
         return _conversion(conversion, image, target)
-    return price(node, target)
+    found = price(node, target)
+    return replace(found, seconds=found.seconds + _filling(made, layout, target)) if node.name == "Conv" and blocks(node, layout) else found
 
 
 def between_convs(node: PricedNode, target: Target) -> Price:
     """Returns the price of a node in a graph whose Convs run in blocks.
 
-    Only nodes that have a form in blocks and one without differ from their usual price: those of gates
-    (global pools and reductions of all pixels, the products, and factors that widen to an image), and
-    Convs over images of a single row, whose neighbors seldom run in blocks. Elsewhere it takes more than
-    one node to tell whether an image is in blocks.
+    Only nodes that have a form in blocks and one without differ from their usual price: pools, images that
+    are enlarged, those of gates (reductions of all pixels and the products), and Convs over images of a
+    single row, whose neighbors seldom run in blocks. Elsewhere it takes more than one node to tell
+    whether an image is in blocks.
     """
     layout = target.blocked
     if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
         return price(node, target)
     source, made = node.inputs[0], node.outputs[0]
-    if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _widens(node)):
+    if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _enlarges(node)):
         return price(_in_blocks(node), target)
     found = beside_convs(node, target)
     before, after = "ReorderOutput", "ReorderInput"
@@ -72,6 +77,15 @@ def between_convs(node: PricedNode, target: Target) -> Price:
         launches=found.launches + sum(one.launches for one in conversions),
         bytes=found.bytes + sum(one.bytes for one in conversions),
     )
+
+
+def _filling(made: Shaped | None, layout: Blocked, target: Target) -> float:
+    """Returns the seconds for the channels that fill up the last block of an image, where it is converted back."""
+    if made is None or not _is_image(made, layout, 1) or made.shape is None or made.shape[1] % layout.block == 0:
+        return 0.0
+    channels = -(-made.shape[1] // layout.block) * layout.block
+    whole = replace(made, shape=(made.shape[0], channels, *made.shape[2:]))
+    return _conversion("ReorderOutput", whole, target).seconds - _conversion("ReorderOutput", made, target).seconds
 
 
 def _in_blocks(node: PricedNode) -> PricedNode:
@@ -114,10 +128,9 @@ def _reduces_pixels(node: PricedNode) -> bool:
     return node.name.startswith("Reduce") and made is not None and made.shape is not None and made.shape[2:] in ((), (1, 1)) and len(made.shape) > 1
 
 
-def _widens(node: PricedNode) -> bool:
-    """Tells whether a Resize repeats the one pixel of its image."""
-    source = node.inputs[0]
-    if source is None or source.shape is None or source.shape[2:] != (1, 1):
+def _enlarges(node: PricedNode) -> bool:
+    """Tells whether a Resize enlarges images in a way for which there is a kernel in blocks."""
+    if growth(node) is None:
         return False
-    given = text(node, "mode", "nearest"), text(node, "coordinate_transformation_mode", ""), text(node, "nearest_mode", "")
-    return given == ("nearest", "asymmetric", "floor")
+    coordinates = text(node, "coordinate_transformation_mode", "half_pixel")
+    return repeats(node) or (text(node, "mode", "nearest") == "linear" and coordinates in _LINEAR and not integer(node, "antialias", 0))

@@ -4,12 +4,14 @@ operators on values other than tensors.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 
 from onnx import TensorProto
 
 from eqsat.cost.shaped import PricedNode, Shaped
-from eqsat.cost.workload import Counter, Shape, Work, at, broadcast_runs, element_size, integers, largest, moved, result, shape_at, size_of, traffic
+from eqsat.cost.workload import Counter, Shape, Work, at, axis_of, element_size, integers, largest, moved, result, shape_at, size_of, traffic
 from eqsat.facts.fact import INTEGERS
 
 _WHOLE = INTEGERS - {TensorProto.BOOL}
@@ -41,9 +43,23 @@ def copy(node: PricedNode) -> Work:
 
 
 def expand(node: PricedNode) -> Work:
-    """Counts Expand: a copy that repeats runs."""
-    elements = result(node)
-    return Work("copy", moved(node.inputs) + _written(node, at(node.inputs, 0)), 0.0, elements, broadcast_runs(node.outputs, node.inputs[:1], elements))
+    """Counts Expand: a copy that repeats each run of its input, the last axes that stay."""
+    source, made = at(node.inputs, 0), shape_at(node.outputs, 0)
+    runs = 0.0
+    if source is not None and source.shape is not None and made is not None and source.shape != made:
+        run = itertools.takewhile(lambda sizes: sizes[0] == sizes[1], zip(reversed(source.shape), reversed(made), strict=False))
+        runs = source.elements / max(math.prod(size for size, _ in run), 1)
+    return Work("copy", moved(node.inputs) + _written(node, source), 0.0, result(node), 0.0 if runs <= 1.0 else runs)
+
+
+def tile(node: PricedNode) -> Work:
+    """Counts Tile: it copies the last axis that it repeats, and those behind, as one run."""
+    source, made = shape_at(node.inputs, 0), shape_at(node.outputs, 0)
+    elements, runs = result(node), 0.0
+    if source is not None and made is not None and len(source) == len(made):
+        repeated = [axis for axis, (size, after) in enumerate(zip(source, made, strict=True)) if size != after]
+        runs = elements / max(math.prod(source[repeated[-1] :]), 1) if repeated else 0.0
+    return Work("copy", moved(node.inputs) + _written(node, at(node.inputs, 0)), 0.0, elements, runs)
 
 
 def _inner_run(node: PricedNode) -> float:
@@ -64,10 +80,15 @@ def _inner_run(node: PricedNode) -> float:
 
 def concat(node: PricedNode) -> Work:
     """Counts Concat of any number of tensors, and operators like it: every byte is read and
-    written.
+    written, in runs of `axis` and the axes behind it. Single elements are copied without runs.
     """
     read = moved(node.inputs)
-    return Work("copy", 2.0 * read, 0.0, float(sum(tensor.elements for tensor in node.inputs if tensor is not None)))
+    present = [tensor for tensor in node.inputs if tensor is not None]
+    shapes = [tensor.shape for tensor in present if tensor.shape]
+    axis = axis_of(node, 0, len(shapes[0])) if shapes else 0
+    runs = sum(size_of(shape[:axis]) for shape in shapes)
+    singly = all(math.prod(shape[axis:]) == 1 for shape in shapes)
+    return Work("copy", 2.0 * read, 0.0, float(sum(tensor.elements for tensor in present)), 0.0 if singly else runs)
 
 
 def convert(node: PricedNode) -> Work:

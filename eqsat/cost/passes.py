@@ -52,7 +52,8 @@ def variadic(node: PricedNode) -> Work:
     """Counts Sum, Max, Min and Mean: one operation per element for each input but the first."""
     elements = result(node)
     count = max(sum(tensor is not None for tensor in node.inputs) - 1, 1) * elements
-    return Work("elementwise", traffic(node), count, count, single_steps(node, elements))
+    runs = broadcast_runs(node.outputs, node.inputs, elements)
+    return Work("elementwise", traffic(node), count, count, max(runs, single_steps(node, elements)))
 
 
 def power(node: PricedNode) -> Work:

@@ -178,8 +178,9 @@ def global_pool(kind: str) -> Counter:
 
 
 def resize(node: PricedNode) -> Work:
-    """Counts Resize and Upsample by mode. For each result, nearest reads one element. Linear reads
-    2 and cubic reads 4 along each resized axis, so their number is a power.
+    """Counts Resize and Upsample by mode. For each result, nearest finds and reads one element, but twice
+    as many pixels both ways are written in whole rows. Linear reads 2 and cubic reads 4 along each
+    resized axis, so their number is a power.
     """
     mode = text(node, "mode", "nearest")
     elements = result(node)
@@ -189,12 +190,31 @@ def resize(node: PricedNode) -> Work:
         axes = sum(before != after for before, after in zip(source, output, strict=True))
     taps = {"linear": 2.0, "bilinear": 2.0, "cubic": 4.0}.get(mode, 1.0) ** axes
     kind = "resize_nearest" if taps == 1.0 else "resize_cubic" if mode == "cubic" else "resize_linear"
-    return Work(kind, traffic(node), elements * 2.0 * taps if taps > 1.0 else 0.0, elements)
+    steps = elements if kind == "resize_nearest" and not (growth(node) == (2, 2) and repeats(node)) else 0.0
+    return Work(kind, traffic(node), elements * 2.0 * taps if taps > 1.0 else 0.0, elements, steps)
+
+
+def growth(node: PricedNode) -> tuple[int, int] | None:
+    """Returns the whole factors by which a Resize enlarges the height and the width of images; None if it does
+    anything else.
+    """
+    source, made = shape_at(node.inputs, 0), shape_at(node.outputs, 0)
+    if source is None or made is None or len(source) != 4 or len(made) != 4 or source[:2] != made[:2] or 0 in source:
+        return None
+    return None if made[2] % source[2] or made[3] % source[3] else (made[2] // source[2], made[3] // source[3])
+
+
+def repeats(node: PricedNode) -> bool:
+    """Tells whether a Resize that enlarges by whole factors repeats each pixel, and says so by its simplest coordinates."""
+    if text(node, "mode", "nearest") != "nearest":
+        return False
+    return (text(node, "coordinate_transformation_mode", "half_pixel"), text(node, "nearest_mode", "round_prefer_floor")) == ("asymmetric", "floor")
 
 
 def blocked_resize(node: PricedNode) -> Work:
-    """Counts Upsample in the layout in blocks of channels, which repeats pixels."""
-    return Work("resize_blocked", traffic(node), 0.0, result(node))
+    """Counts Upsample in the layout in blocks of channels: it repeats pixels, or sums four of them."""
+    elements = result(node)
+    return Work("resize_blocked", traffic(node), 0.0 if text(node, "mode", "nearest") == "nearest" else 8.0 * elements, elements)
 
 
 def sample(taps: float) -> Counter:

@@ -17,7 +17,7 @@ ROW = Shaped(1, (1, 512, 1, 400))
 PIXELS = {"mode": b"nearest", "coordinate_transformation_mode": b"asymmetric", "nearest_mode": b"floor"}
 
 
-def node(name: str, inputs: list[Shaped], output: Shaped, **attributes: bytes) -> PricedNode:
+def node(name: str, inputs: list[Shaped], output: Shaped, **attributes: bytes | int) -> PricedNode:
     return PricedNode("", name, attributes, inputs, [output])
 
 
@@ -58,7 +58,13 @@ def test_a_node_that_reads_no_blocks_pays_for_conversions(broken: PricedNode) ->
         node("ReduceMax", [SCORES], Shaped(1, (1, 16, 64, 1))),
         node("Mul", [Shaped(1, (1, 30, 56, 56)), Shaped(1, (1, 30, 1, 1))], Shaped(1, (1, 30, 56, 56))),
         node("Relu", [IMAGE], IMAGE),
-        node("Resize", [IMAGE], Shaped(1, (1, 96, 112, 112)), mode=b"linear"),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 84, 84)), mode=b"linear"),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 112, 112)), mode=b"linear", coordinate_transformation_mode=b"pytorch_half_pixel"),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 112, 112)), mode=b"linear", antialias=1),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 112, 112)), mode=b"cubic"),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 112, 112)), mode=b"nearest"),
+        node("Resize", [IMAGE], Shaped(1, (1, 96, 28, 28)), **PIXELS),
+        node("Resize", [IMAGE], Shaped(1, (1, 192, 56, 56)), **PIXELS),
     ],
     ids=lambda each: each.name,
 )
@@ -67,7 +73,9 @@ def test_others_cost_what_they_cost_anywhere(usual: PricedNode) -> None:
 
 
 def test_pools_and_repeated_pixels_are_cheaper_in_blocks() -> None:
-    for kernel in (node("GlobalAveragePool", [IMAGE], GATE), node("Resize", [GATE], IMAGE, **PIXELS)):
+    large = Shaped(1, (1, 96, 112, 168))
+    enlarged = [node("Resize", [IMAGE], large, mode=b"linear", coordinate_transformation_mode=name) for name in (b"asymmetric", b"align_corners")]
+    for kernel in (node("GlobalAveragePool", [IMAGE], GATE), node("Resize", [GATE], IMAGE, **PIXELS), node("Resize", [IMAGE], large, **PIXELS), *enlarged):
         assert between_convs(kernel, CPU).seconds < 0.6 * price(kernel, CPU).seconds
 
 

@@ -205,7 +205,21 @@ ROWS = [
     (counted("Add", [tensor(6, 8, 1), tensor(1, 1, 1)], [tensor(6, 8, 1)]), 0),
     (counted("Add", [tensor(1, 1), tensor()], [tensor(1, 1)]), 0),
     (counted("Clip", [tensor(6, 8, 1), tensor(), tensor()], [tensor(6, 8, 1)]), 0),
+    (counted("Max", [tensor(6, 8), tensor(8)], [tensor(6, 8)]), 6),
     (counted("Mul", [tensor(2, 3, 4, 5), tensor(3, 1, 1)], [tensor(2, 3, 4, 5)]), 6),
+    # Runs of the input of Expand, of the results of Tile and of each input of Concat. Single elements need no runs.
+    (counted("Expand", [tensor(6, 1, 8)], [tensor(6, 4, 8)]), 6),
+    (counted("Expand", [tensor(6, 8, 1)], [tensor(6, 8, 4)]), 48),
+    (counted("Expand", [tensor(1, 8)], [tensor(6, 8)]), 0),
+    (counted("Tile", [tensor(6, 8)], [tensor(6, 32)]), 24),
+    (counted("Tile", [tensor(6, 8)], [tensor(12, 8)]), 2),
+    (counted("Concat", [tensor(6, 8, 3), tensor(6, 2, 3)], [tensor(6, 10, 3)], axis=1), 12),
+    (counted("Concat", [tensor(6, 1), tensor(6, 1)], [tensor(6, 2)], axis=-1), 0),
+    (counted("Concat", [tensor(6, 1), tensor(6, 7)], [tensor(6, 8)], axis=-1), 12),
+    # Pixels that are found one by one.
+    (counted("Resize", [tensor(1, 2, 4, 5)], [tensor(1, 2, 8, 10)], coordinate_transformation_mode=b"asymmetric", nearest_mode=b"floor"), 0),
+    (counted("Resize", [tensor(1, 2, 4, 5)], [tensor(1, 2, 8, 10)]), 160),
+    (counted("Resize", [tensor(1, 2, 4, 5)], [tensor(1, 2, 4, 10)], coordinate_transformation_mode=b"asymmetric", nearest_mode=b"floor"), 80),
     (counted("Mul", [tensor(2, 3, 4, 5), tensor(3, 1, 5)], [tensor(2, 3, 4, 5)]), 24),
     (counted("Attention", [tensor(2, 8, 10, 16), tensor(2, 8, 12, 16), tensor(2, 8, 12, 16)]), 2 * 8 * 10),
     # The products of a batch behind the first one. If all have the same second factor, they are one.

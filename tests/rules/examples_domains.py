@@ -62,7 +62,7 @@ EXAMPLES = {
         f"""g (float[1, 128, 64] x, float[1, 128, 64] y) => (float[1, 128, 64] n, float[1, 128, 64] s) <float[64] w, float[64] b, float[64] c> {{
             m = {_SKIP}<epsilon = 0.00001>(x, y, w, b)  k, , , s = {_SKIP}<epsilon = 0.00001>(m, y, w, b)
             n = {_SKIP}<epsilon = 0.00001>(k, s, w, b, c) }}""",
-        {"Add": 2, "Sum": 2, "LayerNormalization": 3},
+        {"Add": 3, "Sum": 1, "LayerNormalization": 3},
         "skiplayernormalization-layernormalization skiplayernormalization-bias skiplayernormalization-sum",
         (17, 21),
     ),

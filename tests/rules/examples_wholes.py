@@ -171,6 +171,46 @@ EXAMPLES = {
         (19, 22),
         _CPU,
     ),
+    "pixels that are nearest in the middle repeat between Convs": Example(
+        """g (float[1, 16, 16, 16] x, float[1, 16, 32, 32] t) => (float[1, 16, 48, 32] y, float[1, 16, 64, 64] z)
+        <float[16, 16, 3, 3] w, float[4] s = {1, 1, 3, 2}, int64[4] d = {1, 16, 64, 64}> {
+            a = Conv<pads = [1, 1, 1, 1]>(x, w)  b = Resize<mode = "nearest">(a, , s)  y = Conv<pads = [1, 1, 1, 1]>(b, w)
+            p = Conv<pads = [1, 1, 1, 1]>(t, w)
+            q = Resize<mode = "nearest", coordinate_transformation_mode = "pytorch_half_pixel", nearest_mode = "round_prefer_ceil">(p, , , d)
+            z = Conv<pads = [1, 1, 1, 1]>(q, w) }""",
+        {"Conv": 4, "Resize": 2},
+        "resize-nearest-whole resize-nearest-whole-sizes",
+        (13, 19),
+        _CPU,
+    ),
+    "linear interpolation with PyTorch's coordinates runs between Convs": Example(
+        """g (float[1, 16, 16, 16] x, float[1, 16, 32, 32] t) => (float[1, 16, 32, 32] y, float[1, 16, 64, 64] z)
+        <float[16, 16, 3, 3] w, float[4] s = {1, 1, 2, 2}, int64[4] d = {1, 16, 64, 64}> {
+            a = Conv<pads = [1, 1, 1, 1]>(x, w)  b = Resize<mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel">(a, , s)
+            y = Conv<pads = [1, 1, 1, 1]>(b, w)
+            p = Conv<pads = [1, 1, 1, 1]>(t, w)  q = Resize<mode = "linear", coordinate_transformation_mode = "pytorch_half_pixel">(p, , , d)
+            z = Conv<pads = [1, 1, 1, 1]>(q, w) }""",
+        {"Conv": 4, "Resize": 2},
+        "resize-pytorch resize-pytorch-sizes",
+        (13, 19),
+        _CPU,
+    ),
+    "half as many pixels by linear interpolation are means": Example(
+        """g (float[1, 16, 64, 64] x) => (float[1, 16, 32, 32] y) <float[16, 16, 3, 3] w, float[4] s = {1, 1, 0.5, 0.5}> {
+            a = Conv<pads = [1, 1, 1, 1]>(x, w)  b = Resize<mode = "linear">(a, , s)  y = Conv<pads = [1, 1, 1, 1]>(b, w) }""",
+        {"Conv": 2, "AveragePool": 1},
+        "resize-factors resize-half",
+        (13, 19),
+        _CPU,
+    ),
+    "pixels of few channels that repeat eight times": Example(
+        """g (float[1, 3, 16, 16] x) => (float[1, 3, 128, 128] y) <int64[4] d = {1, 3, 128, 128}> {
+            y = Resize<mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor">(x, , , d) }""",
+        {"Resize": 3},
+        "resize-twice",
+        (13, 19),
+        _CPU,
+    ),
     "averages of windows of few channels, which earlier versions compute at once": Example(
         """g (float[1, 3, 64, 64] x) => (float[1, 3, 31, 31] y) { y = AveragePool<kernel_shape = [3, 3], strides = [2, 2]>(x) }""",
         {"AveragePool": 1},

@@ -135,7 +135,7 @@ _DOMAINS: Final[Mapping[str, Callable[[Node], Mapping[int, Domain]]]] = {
     "Dropout": _fixed({1: Domain(0, 0.5)}),
     "OneHot": _fixed({1: Domain(1, 5)}),
     "Pow": _exponent,
-    "Resize": _fixed({1: Domain(-1, 2), 2: Domain(0.5, 2)}),
+    "Resize": _fixed({1: Domain(-1, 2), 2: Domain(0.5, 3)}),
     "AffineGrid": _fixed({1: Domain(1, 3)}),
     "DFT": _transform,
     "MelWeightMatrix": _fixed({0: Domain(1, 5), 1: Domain(16, 32), 2: Domain(4000, 8000), 3: Domain(0, 100), 4: Domain(1000, 2000)}),

@@ -55,7 +55,8 @@ def draw_elements(generator: np.random.Generator, dtype: int, shape: Sizes, doma
 
 def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array:
     if domain.low is not None and domain.high is not None:
-        return generator.uniform(domain.low, domain.high, count)
+        exact = [half for half in _HALVES if domain.low <= half <= domain.high]
+        return generator.choice(exact, count) if exact and generator.random() < 0.5 else generator.uniform(domain.low, domain.high, count)
     found = generator.standard_normal(count)
     if domain.low is not None:
         found = domain.low + np.abs(found)
