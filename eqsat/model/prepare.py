@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
+import numpy as np
 import onnx
-from onnx import helper
+from onnx import TensorProto, helper, numpy_helper
 
 from eqsat.errors import InputError
 from eqsat.model.imports import standard_opset
 from eqsat.model.model import all_graphs
 from eqsat.model.names import stored_names
 from eqsat.operators import normal_domain
-from eqsat.runtime.onnx_passes import NativeFailure, converted, inlined
+from eqsat.runtime.onnx_passes import NativeFailure, converted, inferred, inlined
 from eqsat.runtime.worker import shared
 
 _NO_ADAPTER = re.compile(r"No Adapter (From|To) Version \$?(\d+) for (\w+)")
 _OPSET = re.compile("[0-9]{1,9}")
+# Inputs that were attributes once.
+_FROM_ATTRIBUTES: Final[Mapping[str, tuple[int, ...]]] = {"Clip": (1, 2), "Pad": (2,)}
 
 
 def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
@@ -95,6 +99,35 @@ def _drop_empty_scales(graph: onnx.GraphProto) -> None:
             node.input[2] = ""
 
 
+def _give_numbers_their_types(graph: onnx.GraphProto, types: Mapping[str, int]) -> None:
+    """Give the bounds of each Clip, and the elements around each Pad, the type of what it works on, in place. onnx's
+    converter makes them from attributes, as float whatever that type is. A bound beyond that type is none.
+    """
+    made = {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant" and node.attribute[0].name == "value"}
+    for node in graph.node:
+        places = _FROM_ATTRIBUTES.get(node.op_type, ())
+        dtype = types.get(node.input[0], TensorProto.FLOAT) if places else TensorProto.FLOAT
+        for place in places if dtype != TensorProto.FLOAT else ():
+            number = made.get(node.input[place]) if place < len(node.input) else None
+            if number is None or number.data_type != TensorProto.FLOAT:
+                continue
+            with np.errstate(over="ignore"):
+                array = numpy_helper.to_array(number).astype(helper.tensor_dtype_to_np_dtype(dtype))
+            if node.op_type == "Clip" and not np.isfinite(array):
+                node.input[place] = ""
+            else:
+                number.CopyFrom(numpy_helper.from_array(array))
+
+
+def _types(proto: onnx.ModelProto) -> dict[str, int]:
+    """Return the data types of the values of a model, as far as onnx infers them."""
+    types: dict[str, int] = {}
+    for graph in all_graphs(inferred(proto).graph):
+        types |= {info.name: info.type.tensor_type.elem_type for info in (*graph.input, *graph.output, *graph.value_info)}
+        types |= {tensor.name: tensor.data_type for tensor in graph.initializer}
+    return types
+
+
 def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int | None]) -> onnx.ModelProto:
     """Convert `proto` to an opset of the default domain. Its functions, which onnx can not convert, are inlined.
 
@@ -116,11 +149,14 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
     if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] in ([], [wanted]):
         return proto  # without the default domain there is nothing to convert
     try:
-        result = converted(inline(proto) if proto.functions else proto, wanted)
+        plain = inline(proto) if proto.functions else proto
+        result = converted(plain, wanted)
+        types = _types(plain) if any(node.op_type in _FROM_ATTRIBUTES for graph in all_graphs(plain.graph) for node in graph.node) else {}
     except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
     for graph in all_graphs(result.graph):
         _drop_empty_scales(graph)
+        _give_numbers_their_types(graph, types)
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on, an initializer that is also listed as an input is only a default

@@ -78,9 +78,11 @@ def scalar(element: int) -> Literal:
 
 
 def floats(dtype: int, shape: tuple[int, ...], elements: Sequence[float]) -> Literal:
-    """Make a tensor of floating-point elements."""
+    """Make a tensor of floating-point elements. Those beyond the type become infinite."""
     kind = helper.tensor_dtype_to_np_dtype(dtype)
-    return Literal(dtype, shape, np.array(elements, np.float64).astype(kind).astype(kind.newbyteorder("<")).tobytes())
+    with np.errstate(over="ignore"):
+        array = np.array(elements, np.float64).astype(kind)
+    return Literal(dtype, shape, array.astype(kind.newbyteorder("<")).tobytes())
 
 
 class Draft:

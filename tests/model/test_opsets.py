@@ -12,6 +12,7 @@ import eqsat
 from eqsat.cost.target import load_target
 from eqsat.errors import InputError
 from eqsat.model.imports import standard_opset
+from eqsat.model.prepare import convert
 from tests.support.models import loads, parse
 
 TEXT = "g (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }"
@@ -148,3 +149,20 @@ def test_the_empty_scales_of_a_resize_are_dropped() -> None:
     result = eqsat.optimize(model, opset=21)
     assert result.report["verify"]["status"] == "equal" and standard_opset(result.model.opset_import) == 21
     assert loads(result.model)
+
+
+@pytest.mark.parametrize("kind", ["float16", "double"])
+def test_numbers_that_were_attributes_get_the_type_of_what_they_bound(kind: str) -> None:
+    """onnx's converter makes them float. A float16 network with Clips was given up, and no runtime loads the result."""
+    model = parse(
+        f"""g ({kind}[2, 3] x, bool c) => ({kind}[4, 3] y, {kind}[2, 3] z) {{
+            a = Clip <max: float = 6.0> (x)  y = Pad <pads: ints = [1, 0, 1, 0], value: float = 2.0> (a)
+            z = If (c) <then_branch = g1 () => ({kind}[2, 3] t) {{ s = Neg (x)  t = Clip <min: float = 0.5, max: float = 1.5> (s) }},
+                else_branch = g2 () => ({kind}[2, 3] e) {{ e = Identity (x) }}> }}""",
+        '<ir_version: 5, opset_import: ["" : 10]>',
+    )
+    result = convert(model, 17, lambda own: None)
+    onnx.checker.check_model(result, full_check=True)
+    assert loads(result)
+    optimized = eqsat.optimize(model, opset=17)
+    assert optimized.report["verify"]["status"] == "equal" and standard_opset(optimized.model.opset_import) == 17
