@@ -36,7 +36,7 @@ def beside_convs(node: PricedNode, target: Target) -> Price:
     fills up a block.
     """
     layout = target.blocked
-    if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
+    if layout is None or node.domain or not node.inputs or not node.outputs:
         return price(node, target)
     source, made = node.inputs[0], node.outputs[0]
     if node.name in _ALWAYS and _is_image(source, layout) and _is_image(made, layout):
@@ -58,7 +58,7 @@ def between_convs(node: PricedNode, target: Target) -> Price:
     whether an image is in blocks.
     """
     layout = target.blocked
-    if layout is None or node.domain or not node.inputs or len(node.outputs) != 1:
+    if layout is None or node.domain or not node.inputs or not node.outputs:
         return price(node, target)
     source, made = node.inputs[0], node.outputs[0]
     if node.name in _IN_BLOCKS and _is_image(source, layout) and _is_image(made, layout) and (node.name != "Resize" or _enlarges(node)):
