@@ -37,7 +37,7 @@ def launches() -> dict[str, Case]:
         "softmax": Case("Softmax", (few,)),
         "norm": Case("LayerNormalization", (few, _weights(2))),
         "transpose_plane": Case("Transpose", (few,), {"perm": (1, 0)}),
-        "transpose_runs": Case("Transpose", (Given((2, 2, 2)),), {"perm": (1, 0, 2)}),
+        "transpose_runs": Case("Transpose", (Given((2, 2, 3)),), {"perm": (1, 0, 2)}),
         "copy": Case("Slice", (few, _numbers(0), _numbers(2), _numbers(1))),
         "gather": Case("Gather", (few, _numbers(0, 1))),
         "reduction": Case("ReduceSum", (few, _numbers(1)), {"keepdims": 1}),
@@ -195,6 +195,7 @@ def moves() -> Iterator[Case]:
         ((1, 128, 1024), (0, 2, 1)), ((1, 64, 3136), (0, 2, 1)), ((1, 3136, 64), (0, 2, 1)), ((64, 49, 48), (0, 2, 1)), ((768, 768), (1, 0)),
         ((1, 12, 128, 64), (0, 1, 3, 2)), ((1, 56, 56, 64), (0, 3, 1, 2)), ((1, 64, 56, 56), (0, 2, 3, 1)), ((3, 64, 49, 16), (0, 1, 3, 2)),
         ((32, 8, 16, 32), (3, 2, 1, 0)), ((16, 64, 128, 4), (0, 3, 2, 1)), ((1, 128, 12, 64), (0, 2, 3, 1)), ((1, 8, 7, 8, 7, 48), (0, 1, 3, 2, 4, 5)),
+        ((1, 128, 1, 12, 64), (0, 2, 3, 1, 4)), ((64, 49, 1, 3, 16), (0, 2, 3, 1, 4)), ((8, 128, 1, 32, 4), (0, 2, 3, 1, 4)),
     ]:  # fmt: skip
         yield Case("Transpose", (Given(shape),), {"perm": order})
     for outer, inner in ((4096, 32), (512, 256), (64, 2048)):

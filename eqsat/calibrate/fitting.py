@@ -54,6 +54,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "copy": ("elements", "rows"),
     "gather": ("elements", "rows"),
     "transpose_runs": _ROWS,
+    "transpose_inward": _ROWS,
     "pool": _PRODUCT,
     "pool_blocked": _PRODUCT,
     "resize_nearest": _ROWS,

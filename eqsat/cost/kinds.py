@@ -178,13 +178,13 @@ KINDS: Final = tuple(
     """attention cast cast_integer constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm grouped
     grouped_blocked matmul ml norm pool pool_blocked product product_vector quantize quantized_conv quantized_matmul random recurrent reduction
     reduction_outer reduction_middle reduction_single resize_blocked resize_cubic resize_linear resize_nearest sample scan scatter sequence softmax
-    softmax_outer softmax_swapped sort string transpose transpose_plane transpose_runs transposed_conv unknown view""".split()
+    softmax_outer softmax_swapped sort string transpose transpose_inward transpose_plane transpose_runs transposed_conv unknown view""".split()
 )
 """The classes of work that a target gives rates for."""
 
 MOVES: Final = frozenset(
-    """cast cast_integer constant control copy fill gather random resize_blocked resize_nearest scatter sequence string transpose transpose_plane
-    transpose_runs view""".split()
+    """cast cast_integer constant control copy fill gather random resize_blocked resize_nearest scatter sequence string transpose transpose_inward
+    transpose_plane transpose_runs view""".split()
 )
 """The classes of operators that only move elements. A data type slows them only by its bytes."""
 

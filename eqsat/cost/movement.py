@@ -103,33 +103,55 @@ def convert(node: PricedNode) -> Work:
 
 
 def transpose(node: PricedNode) -> Work:
-    """Counts Transpose by the blocks that the permutation keeps together.
+    """Counts Transpose by the runs of elements that the permutation keeps together.
 
     "view": only axes of size 1 move.
     "transpose_runs": the last axes stay, so runs of elements are copied.
-    "transpose_plane": one block of axes swaps places with another, as in a matrix.
+    "transpose_inward": so are they, and one axis moves behind several others, which kernels may walk in
+    the order of the result.
+    "transpose_plane": two blocks of axes are exchanged, as in a matrix, or one axis moves with runs that
+    a register holds.
     "transpose": any other permutation, element by element.
     """
     source = largest(node.inputs[:1])
     size = 2.0 * moved([source])
     elements = float(source.elements)
     shape = source.shape
-    if shape is None:
-        return Work("transpose", size, 0.0, elements, elements)
-    rank = len(shape)
-    order = integers(node, "perm") or tuple(reversed(range(rank)))
-    if sorted(order) != list(range(rank)):
+    order = integers(node, "perm") or tuple(reversed(range(len(shape or ()))))
+    if shape is None or sorted(order) != list(range(len(shape))):
         return Work("transpose", size, 0.0, elements, elements)
     blocks = permuted_blocks(shape, order)
     if len(blocks) < 2:
         return Work("view", 0.0)
-    if blocks[-1][0] == len(blocks) - 1:
+    numbers, narrow = [number for number, _ in blocks], min(blocks[-1][1], blocks[-2][1])
+    if numbers[-1] < len(numbers) - 1:
+        # A matrix, or many of them: the leading blocks stay, and the last two change places.
+        plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
+        return Work("transpose_plane" if plane else "transpose", size, 0.0, elements, elements / max(narrow, 1))
+    move = _moved_axis(order)
+    if move is None:
         return Work("transpose_runs", size, 0.0, elements, elements / max(blocks[-1][1], 1))
-    # A matrix, or many of them: the leading blocks stay, and the last two are swapped.
-    numbers = [number for number, _ in blocks]
-    plane = numbers[:-2] == list(range(len(numbers) - 2)) and len(numbers) <= 3
-    narrow = min(blocks[-1][1], blocks[-2][1])
-    return Work("transpose_plane" if plane else "transpose", size, 0.0, elements, elements / max(narrow, 1))
+    run = math.prod(shape[max(move) + 1 :])
+    kind = "transpose_plane" if run * element_size(source) in _REGISTERS else "transpose_inward" if move[0] < move[1] else "transpose_runs"
+    return Work(kind, size, 0.0, elements, elements / max(run, 1))
+
+
+_REGISTERS = (1.0, 2.0, 4.0, 8.0)
+"""The bytes of a run that a kernel moves as one element."""
+
+
+def _moved_axis(order: Sequence[int]) -> tuple[int, int] | None:
+    """Returns the place from which a permutation moves a single axis, and the place to which. Where two neighbors change
+    places, the last one moves outwards.
+    """
+    first = next((place for place, axis in enumerate(order) if axis != place), None)
+    if first is None:
+        return None
+    for source, target in ((order[first], first), (first, order.index(first))):
+        others = [axis for axis in range(len(order)) if axis != source]
+        if list(order) == [*others[:target], source, *others[target:]]:
+            return source, target
+    return None
 
 
 def rearrange(node: PricedNode) -> Work:

@@ -6,7 +6,7 @@ The project's own file is rules/phases.toml; it also documents the fields.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
@@ -47,6 +47,8 @@ class Phase:
     after: bool = False
     # Whether it runs only where the target's caches do not hold the weights
     cold: bool = False
+    # Operators of which the model must have one; none: it runs whatever operators there are
+    wants: tuple[str, ...] = ()
     firings: tuple[float, float] = (0, 0)
     nodes: tuple[float, float] = UNLIMITED
 
@@ -100,11 +102,12 @@ class Plan:
         """The plan for the whole of a graph that is cut afterwards. It may have no phases."""
         return Plan(tuple(phase for phase in self.phases if phase.before))
 
-    def after_turns(self, cold: bool) -> Plan:
-        """Returns the plan for the result of all turns, which may have no phases. `cold` tells whether
-        the caches do not hold the weights.
+    def after_turns(self, cold: bool, operators: Set[str]) -> Plan:
+        """Returns the plan for the result of all turns, which has these operators. It may have no phases.
+        `cold` tells whether the caches do not hold the weights.
         """
-        return Plan(tuple(phase for phase in self.last if cold or not phase.cold), regions=self.last_regions, proof=_PROOF)
+        phases = (phase for phase in self.last if (cold or not phase.cold) and not (phase.wants and operators.isdisjoint(phase.wants)))
+        return Plan(tuple(phases), regions=self.last_regions, proof=_PROOF)
 
     def in_regions(self, launch_bound: bool) -> Plan:
         """Returns the plan for the regions of a graph that is cut. Where launches take most of a
@@ -191,7 +194,7 @@ def _phase(where: str, row: object) -> Phase:
     if not isinstance(row, dict):
         raise InputError(f"{where}: write [[...]] above it, two brackets on each side")
     fields = cast(dict[str, Any], row)
-    wanted = {"name", "groups", "settle", "rounds", "before", "after", "cold", "firings", "nodes"}
+    wanted = {"name", "groups", "settle", "rounds", "before", "after", "cold", "wants", "firings", "nodes"}
     if unknown := sorted(set(fields) - wanted):
         raise InputError(f"{where}: '{unknown[0]}' is no field of a phase; there are {', '.join(sorted(wanted))}")
     name = fields.get("name", "")
@@ -200,8 +203,9 @@ def _phase(where: str, row: object) -> Phase:
     if not isinstance(name, str) or not name:
         raise InputError(f"{where}: name is a text that is not empty")
     groups, settle = (_names(where, field, fields.get(field, default)) for field, default in (("groups", [EVERYTHING]), ("settle", [])))
-    if not all(isinstance(found, bool) for found in (before, after, cold)) or (before and after) or (cold and not after):
-        raise InputError(f"{where}: before, after and cold are true or false; before excludes after, and cold is for phases that say after")
+    wants = _names(where, "wants", fields.get("wants", []))
+    if not all(isinstance(found, bool) for found in (before, after, cold)) or (before and after) or ((cold or wants) and not after):
+        raise InputError(f"{where}: before, after and cold are true or false; before excludes after, and cold is for phases that say after, as is wants")
     return Phase(
         name,
         groups,
@@ -211,6 +215,7 @@ def _phase(where: str, row: object) -> Phase:
         before,
         after,
         cold,
+        wants,
         _pair(where, "firings", fields.get("firings", [0, 0])),
         _pair(where, "nodes", fields.get("nodes", list(UNLIMITED))),
     )
@@ -226,7 +231,7 @@ def _rounds(where: str, value: object) -> tuple[int, int | None]:
 
 def _names(where: str, field: str, value: object) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in cast(list[Any], value)):
-        raise InputError(f'{where}: {field} is a list of names of groups, or ["{EVERYTHING}"]')
+        raise InputError(f"{where}: {field} is a list of names" + ("" if field == "wants" else f' of groups, or ["{EVERYTHING}"]'))
     return tuple(cast(list[str], value))
 
 

@@ -28,10 +28,11 @@ from eqsat.language.library import Library
 from eqsat.language.syntax import Label
 from eqsat.model.file_bytes import model_bytes
 from eqsat.model.imports import import_domains, standard_opset
-from eqsat.model.model import Function, Model, attribute_graphs, copy_fields, function_key
+from eqsat.model.model import Function, Model, all_graphs, attribute_graphs, copy_fields, function_key
 from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
+from eqsat.operators import full_name, normal_domain
 from eqsat.rewriting.declared_sizes import DECLARED
 from eqsat.rewriting.faint_weights import FLUSHED
 from eqsat.rewriting.finished import RAISED, Finished
@@ -193,7 +194,8 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
     """Runs the rules of a target's own groups that come last, over the result. Returns what they find if
     it is better.
     """
-    plan = job.plan.after_turns(job.valuation.target.cold)
+    operators = {full_name(normal_domain(node.domain), node.op_type) for graph in all_graphs(found.model.graph) for node in graph.node}
+    plan = job.plan.after_turns(job.valuation.target.cold, operators)
     last = _named(library, plan)
     if found.hit in _STOPS or job.greedy or not any(group.name in SELDOM for group in last.groups):
         return found

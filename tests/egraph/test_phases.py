@@ -71,6 +71,8 @@ def test_the_projects_own_phases_have_all_efforts_and_name_groups_that_exist() -
         ("[[normal]]\nname = 'a'\nafter = true\n", "phase 1 of 'normal': after is for later phases"),
         ("[[normal]]\nname = 'a'\n[[normal]]\nname = 'b'\nafter = 1\n", "before excludes after, and cold is for phases that say after"),
         ("[[normal]]\nname = 'a'\ncold = true\n", "before excludes after, and cold is for phases that say after"),
+        ("[[normal]]\nname = 'a'\nwants = ['Relu']\n", "cold is for phases that say after, as is wants"),
+        ("[[normal]]\nname = 'a'\n[[normal]]\nname = 'b'\nafter = true\nwants = 'Relu'\n", "wants is a list of names"),
         ("[regions]\nafter = 3\n[[normal]]\nname = 'a'\n", "regions is a table with two whole numbers"),
         ("[[normal]]\nname = 'a'\n[[normal]]\nname = 'b'\nbefore = true\nafter = true\n", "before excludes after, and cold is for phases that say after"),
         ("[since]\nnowhere = 9\n[[normal]]\nname = 'a'\n", "'since' names the group 'nowhere', which is not there"),

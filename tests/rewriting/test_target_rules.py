@@ -119,7 +119,7 @@ def test_products_stay_where_phases_have_none_after_the_turns() -> None:
 def test_a_group_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('launch = 1.0\ntakes_in = ["karatsuba"]\n')
-    groups = "blocked, guards, images, ones, plain, strassen, volumes, winograd"
+    groups = "blocked, guards, images, ones, plain, runs, strassen, volumes, winograd"
     with pytest.raises(InputError, match=rf"takes_in\[0\]: 'karatsuba' is not allowed there; it must be a group of rules for few targets: {groups}"):
         eqsat.optimize(product(4), target=path)
 

@@ -85,8 +85,8 @@ EXAMPLES = {
     ),
     "Einsum of two operands is a product of matrices": Example(
         """g (float[8, 64, 4, 32] q, float[8, 48, 4, 32] k) => (float[8, 4, 64, 48] y) { y = Einsum<equation = "bqhd,bkhd->bhqk">(q, k) }""",
-        {"Transpose": 2, "MatMul": 1},
-        "einsum-product",
+        {"Unsqueeze": 1, "Transpose": 2, "Squeeze": 1, "MatMul": 1},
+        "einsum-product transpose-inward",
         (17,),
         _CPU,
     ),
@@ -209,6 +209,21 @@ EXAMPLES = {
         {"Resize": 3},
         "resize-twice",
         (13, 19),
+        _CPU,
+    ),
+    "heads of a batch of one move behind an axis of size one": Example(
+        """g (float[1, 128, 256] x) => (float[1, 8, 128, 32] y) <int64[4] s = {1, 128, 8, 32}> {
+            r = Reshape(x, s)  t = Transpose<perm = [0, 2, 1, 3]>(r)  y = Relu(t) }""",
+        {"Reshape": 1, "Transpose": 1, "Relu": 1},
+        "transpose-inward-batch",
+        (17,),
+        _CPU,
+    ),
+    "a Transpose that would move single elements moves runs, and then a matrix": Example(
+        """g (float[64, 2, 96, 2, 24] x) => (float[64, 96, 24, 2, 2] y) { y = Transpose<perm = [0, 2, 4, 1, 3]>(x) }""",
+        {"Unsqueeze": 1, "Transpose": 2, "Squeeze": 1, "Reshape": 2},
+        "transpose-first transpose-inward",
+        (17,),
         _CPU,
     ),
     "averages of windows of few channels, which earlier versions compute at once": Example(
