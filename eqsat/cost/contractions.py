@@ -37,8 +37,10 @@ def _batch(a: Shape, b: Shape) -> float:
 
 
 def _kind(node: PricedNode, second: int) -> str:
+    """Returns the class of a product by a factor, which kernels pack once for all runs if it is one constant matrix."""
     factor = at(node.inputs, second)
-    return "matmul" if factor is not None and factor.constant else "product"
+    packed = factor is not None and factor.constant and (factor.shape is None or len(factor.shape) <= 2)
+    return "matmul" if packed else "product"
 
 
 def _product(

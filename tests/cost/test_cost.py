@@ -273,6 +273,14 @@ def test_bytes(found: Work, size: float) -> None:
 
 KINDS_BY_EXAMPLE = [
     (node("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 2, 1, 3)), "transpose_runs"),
+    (node("Transpose", [tensor(2, 3, 4, 5, 6)], perm=(0, 2, 3, 1, 4)), "transpose_inward"),
+    (node("Transpose", [tensor(2, 3, 1, 5, 6)], perm=(0, 2, 3, 1, 4)), "transpose_inward"),
+    (node("Transpose", [tensor(2, 3, 4, 5, 6)], perm=(0, 3, 1, 2, 4)), "transpose_runs"),
+    (node("Transpose", [tensor(2, 3, 4, 2)], perm=(0, 2, 1, 3)), "transpose_plane"),  # runs of 8 bytes
+    (node("Transpose", [tensor(2, 3, 4, 2, dtype=INT)], perm=(0, 2, 1, 3)), "transpose_runs"),
+    (node("Transpose", [tensor(2, 3, 4, 5, 2)], perm=(0, 3, 2, 1, 4)), "transpose_runs"),
+    (node("Transpose", [tensor(2, 3, 4, 5, 6)], perm=(0, 3, 4, 1, 2)), "transpose_plane"),
+    (node("Transpose", [tensor(2, 3, 4, 5, 6)], perm=(0, 2, 4, 1, 3)), "transpose"),
     (node("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 1, 3, 2)), "transpose_plane"),
     (node("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 2, 3, 1)), "transpose_plane"),
     (node("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 3, 2, 1)), "transpose"),
@@ -296,6 +304,7 @@ KINDS_BY_EXAMPLE = [
     (node("ArgMax", [tensor(2, 3)]), "reduction_outer"),
     (node("MatMul", [tensor(2, 3), weights(3, 4)]), "matmul"),
     (node("MatMul", [tensor(2, 3), tensor(3, 4)]), "product"),
+    (node("MatMul", [tensor(5, 2, 3), weights(1, 3, 4)]), "product"),  # only matrices are packed beforehand
     (node("Conv", [tensor(1, 18, 9, 9), weights(16, 18, 3, 3)]), "conv"),
     (node("Conv", [tensor(1, 16, 9, 9), weights(16, 16, 3, 3)]), "conv_blocked"),
     (node("Conv", [tensor(1, 16, 9, 9), tensor(16, 16, 3, 3)]), "conv"),

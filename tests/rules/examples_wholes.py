@@ -226,6 +226,13 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "weights of a batch of one are a matrix": Example(
+        """g (float[N, 128, 256] x) => (float[N, 128, 512] y) <float[1, 256, 512] w> { y = MatMul(x, w) }""",
+        {"MatMul": 1},
+        "matmul-weights-batch",
+        (17,),
+        _CPU,
+    ),
     "averages of windows of few channels, which earlier versions compute at once": Example(
         """g (float[1, 3, 64, 64] x) => (float[1, 3, 31, 31] y) { y = AveragePool<kernel_shape = [3, 3], strides = [2, 2]>(x) }""",
         {"AveragePool": 1},
