@@ -162,8 +162,13 @@ def _weighted(weights: _Weights, ends: Ends) -> Ends:
 
 
 def _times(factor: Fraction, ends: Ends) -> Ends:
-    found: Any = [0 if not factor else factor * Fraction(end) if math.isfinite(end) else math.copysign(1, factor) * end for end in ends]
+    found: Any = [0 if not factor else factor * Fraction(end) if not _is_infinite(end) else end if factor > 0 else -end for end in ends]
     return min(found), max(found)
+
+
+def _is_infinite(end: Number) -> bool:
+    """Tell whether an end is infinite. A fraction is not, though it may be beyond all floats."""
+    return isinstance(end, float) and math.isinf(end)
 
 
 def _sum(a: Ends, b: Ends) -> Ends:
@@ -172,7 +177,7 @@ def _sum(a: Ends, b: Ends) -> Ends:
 
 
 def _end(a: Number, b: Number, infinite: float) -> Any:
-    return infinite if math.isinf(a) or math.isinf(b) else Fraction(a) + Fraction(b)
+    return infinite if _is_infinite(a) or _is_infinite(b) else Fraction(a) + Fraction(b)
 
 
 def _size(factor: Fraction | None, x: Range) -> Fraction | None:

@@ -315,3 +315,14 @@ def test_a_wrong_range_of_products_is_found(name: str, monkeypatch: pytest.Monke
         assert programs(range(seed, seed + 1), monkeypatch, product_program).wrong
     finally:
         inference.forget()
+
+
+def test_products_beyond_all_floats_have_no_bounds() -> None:
+    """A product of ends of doubles may be a fraction that no float holds. It ended runs with a traceback."""
+    found = ranges(
+        """g (double[2, 2] x, double[2, 2] y) => (double[2, 2] z, double[2, 2] u) <double low = {-1e300}, double high = {1e300}> {
+        a = Clip(x, low, high)  b = Clip(y, low, high)  z = MatMul(a, b)  u = Gemm<alpha = 3e38, beta = 3e38>(a, b, a) }"""
+    )
+    for name in "zu":
+        bounds = found[name]
+        assert bounds is None or bounds.real == (-INF, INF)
