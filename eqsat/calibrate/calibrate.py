@@ -147,13 +147,13 @@ def _fitted(measured: Sequence[tuple[Timed, Work]], launch: Mapping[str, float],
             own = [each for each in cases if each[0].case.key == key]
             later = shipped.operators.get(key, Declared()).later
             earlier = [each for each in own if later is None or each[0].case.opset < later.version]
-            figures = _own_figures(kind, earlier, start, rates)
+            figures = _own_figures(kind, earlier, start, rates) if earlier else {}
             if len(kinds[key]) == 1:
                 operators[key] = figures
             else:
                 operators[key].setdefault("classes", {})[kind] = figures
-            if later is not None:
-                after = [each for each in own if each[0].case.opset >= later.version]
+            after = [] if later is None else [each for each in own if each[0].case.opset >= later.version]
+            if later is not None and after:
                 operators[key]["later"] = {"version": later.version, **_own_figures(kind, after, start, rates)}
     return {"classes": classes, "operators": dict(sorted(operators.items()))}
 

@@ -31,6 +31,9 @@ from eqsat.terms.reading import term_attributes, term_inputs, term_outputs
 from eqsat.terms.terms import ABSENT, CONS, CONSTANT, FOLDED, INPUT, LITERAL, NIL, PROJECTION, Literal, Signature, Term
 from eqsat.traits import NAMED_BESIDE
 
+_ALLOWS_ZERO = 14
+"""The first opset whose Reshape can take a 0 as a size."""
+
 
 class Undecodable(Exception):
     """The graph's opset cannot express the choice."""
@@ -313,6 +316,8 @@ class Decoder:
         # An original call of a function keeps absent inputs at its end: they may stand for defaults.
         while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
             inputs.pop()
+        if node is None or list(node.inputs) != inputs:
+            self._keep_zeros(proto, eclass)
         del proto.input[:]
         proto.input.extend(inputs)
         outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node, inputs)
@@ -327,6 +332,21 @@ class Decoder:
         sizes = self._known(shape).ints if isinstance(shape, int) else None
         if place is not None and sizes is not None and all(isinstance(size, int) and size != 0 for size in sizes):
             del proto.attribute[place]
+
+    def _keep_zeros(self, proto: onnx.NodeProto, eclass: int) -> None:
+        """Sets `allowzero` where a size of a computed shape may be 0, and would then copy another size of the data.
+
+        The shape was computed for other data, or a rule knows that it holds the sizes of the result.
+        """
+        if proto.op_type != "Reshape" or proto.domain or self.opset < _ALLOWS_ZERO or any(attribute.name == "allowzero" for attribute in proto.attribute):
+            return
+        data, shape = self._sources(eclass)[:2]
+        sizes = self._known(shape).ints if isinstance(shape, int) else None
+        there = (self._known(data).shape if isinstance(data, int) else None) or ()
+        if sizes is None or -1 in sizes or 0 in sizes:
+            return
+        if any(not isinstance(size, int) and there[axis : axis + 1] != (size,) for axis, size in enumerate(sizes)):
+            proto.attribute.append(helper.make_attribute("allowzero", 1))
 
     def _known(self, eclass: int) -> Fact:
         return self.encoding.terms.value_fact(self.egraph.facts[eclass]) or UNKNOWN

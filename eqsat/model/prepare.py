@@ -20,7 +20,8 @@ from eqsat.runtime.worker import shared
 
 _NO_ADAPTER = re.compile(r"No Adapter (From|To) Version \$?(\d+) for (\w+)")
 _OPSET = re.compile("[0-9]{1,9}")
-# Inputs that were attributes once.
+# Inputs that were attributes before an opset.
+_INPUTS = 11
 _FROM_ATTRIBUTES: Final[Mapping[str, tuple[int, ...]]] = {"Clip": (1, 2), "Pad": (2,)}
 
 
@@ -103,12 +104,12 @@ def _give_numbers_their_types(graph: onnx.GraphProto, types: Mapping[str, int]) 
     """Give the bounds of each Clip, and the elements around each Pad, the type of what it works on, in place. onnx's
     converter makes them from attributes, as float whatever that type is. A bound beyond that type is none.
     """
-    made = {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant" and node.attribute[0].name == "value"}
+    constants = (node for node in graph.node if node.op_type == "Constant")
+    made = {name: attribute.t for node in constants for name in node.output for attribute in node.attribute if attribute.name == "value"}
     for node in graph.node:
-        places = _FROM_ATTRIBUTES.get(node.op_type, ())
-        dtype = types.get(node.input[0], TensorProto.FLOAT) if places else TensorProto.FLOAT
-        for place in places if dtype != TensorProto.FLOAT else ():
-            number = made.get(node.input[place]) if place < len(node.input) else None
+        for place in _FROM_ATTRIBUTES.get(node.op_type, ()):
+            dtype = types.get(node.input[0], TensorProto.UNDEFINED) if place < len(node.input) else TensorProto.UNDEFINED
+            number = made.get(node.input[place]) if dtype not in (TensorProto.UNDEFINED, TensorProto.FLOAT) else None
             if number is None or number.data_type != TensorProto.FLOAT:
                 continue
             with np.errstate(over="ignore"):
@@ -122,7 +123,11 @@ def _give_numbers_their_types(graph: onnx.GraphProto, types: Mapping[str, int]) 
 def _types(proto: onnx.ModelProto) -> dict[str, int]:
     """Return the data types of the values of a model, as far as onnx infers them."""
     types: dict[str, int] = {}
-    for graph in all_graphs(inferred(proto).graph):
+    try:
+        found = inferred(proto)
+    except NativeFailure:
+        found = proto
+    for graph in all_graphs(found.graph):
         types |= {info.name: info.type.tensor_type.elem_type for info in (*graph.input, *graph.output, *graph.value_info)}
         types |= {tensor.name: tensor.data_type for tensor in graph.initializer}
     return types
@@ -148,15 +153,17 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
         raise InputError(f"opset {wanted} is not one of 7 to {newest}, which onnx and ONNX Runtime know here")
     if [item.version for item in proto.opset_import if normal_domain(item.domain) == ""] in ([], [wanted]):
         return proto  # without the default domain there is nothing to convert
+    plain = inline(proto) if proto.functions else proto
     try:
-        plain = inline(proto) if proto.functions else proto
         result = converted(plain, wanted)
-        types = _types(plain) if any(node.op_type in _FROM_ATTRIBUTES for graph in all_graphs(plain.graph) for node in graph.node) else {}
     except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
+    # In that opset Clip and Pad got inputs in place of attributes.
+    types = _types(plain) if standard_opset(plain.opset_import) < _INPUTS <= wanted else {}
     for graph in all_graphs(result.graph):
         _drop_empty_scales(graph)
-        _give_numbers_their_types(graph, types)
+        if types:
+            _give_numbers_their_types(graph, types)
     needed = helper.find_min_ir_version_for(list(result.opset_import), ignore_unknown=True)
     if proto.ir_version < 4 <= needed:
         # From IR version 4 on, an initializer that is also listed as an input is only a default

@@ -65,6 +65,14 @@ CONCAT = """g (float[2, 4] x, float[3, 4] z) => (float[2, 4] y) {
 }"""
 
 
+def test_a_computed_shape_for_other_data_keeps_sizes_of_zero() -> None:
+    """A Reshape of a matrix by the sizes that another tensor has copied a size that is not there, where one was 0."""
+    example = EXAMPLES["moves: a mask read at places in a row"]
+    found, kept = models(filled(example.model(17)), target=example.target, objective="launches", verify=False)
+    assert found.reached and found.status == "equal"
+    assert any(attribute.name == "allowzero" for model in kept for node in model.graph.node for attribute in node.attribute)
+
+
 def test_a_step_is_one_rule_where_a_model_lies_between() -> None:
     found = explained(SHORT, SUMS)
     assert [(step.change.kind, step.change.rules) for step in found.steps] == [("rewrite", ("minus",)), ("rewrite", ("three",))]

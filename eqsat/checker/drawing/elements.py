@@ -55,7 +55,7 @@ def draw_elements(generator: np.random.Generator, dtype: int, shape: Sizes, doma
 
 def _floats(generator: np.random.Generator, count: int, domain: Domain) -> Array:
     if domain.low is not None and domain.high is not None:
-        exact = [half for half in _HALVES if domain.low <= half <= domain.high]
+        exact = [half for half in _HALVES if domain.low <= half <= domain.high and (half or domain.zero)]
         return generator.choice(exact, count) if exact and generator.random() < 0.5 else generator.uniform(domain.low, domain.high, count)
     found = generator.standard_normal(count)
     if domain.low is not None:
