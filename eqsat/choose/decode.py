@@ -306,7 +306,6 @@ class Decoder:
         if origin is not None:
             node = self.encoding.nodes[origin]
             proto.CopyFrom(node.proto)
-            self._drop_idle(proto, eclass)
             if signature.opaque:
                 self._rename(node, proto, inputs)
                 inputs = inputs[: len(node.inputs)]
@@ -316,8 +315,8 @@ class Decoder:
         # An original call of a function keeps absent inputs at its end: they may stand for defaults.
         while inputs and not inputs[-1] and not (signature.function is not None and node is not None and len(inputs) <= len(node.inputs)):
             inputs.pop()
-        if node is None or list(node.inputs) != inputs:
-            self._keep_zeros(proto, eclass)
+        if proto.op_type == "Reshape" and not proto.domain:
+            self._spell_zeros(proto, eclass, node is None or list(node.inputs) != inputs)
         del proto.input[:]
         proto.input.extend(inputs)
         outputs = [self.name[eclass]] if signature.single else self._outputs(eclass, signature, term, node, inputs)
@@ -325,28 +324,25 @@ class Decoder:
         proto.output.extend(outputs)
         return proto
 
-    def _drop_idle(self, proto: onnx.NodeProto, eclass: int) -> None:
-        """Drops `allowzero` where the shape has no zero: ONNX Runtime merges no Reshape that has it."""
-        place = next((place for place, attribute in enumerate(proto.attribute) if attribute.name == "allowzero"), None)
-        shape = None if place is None or proto.op_type != "Reshape" else self._sources(eclass)[1]
-        sizes = self._known(shape).ints if isinstance(shape, int) else None
-        if place is not None and sizes is not None and all(isinstance(size, int) and size != 0 for size in sizes):
-            del proto.attribute[place]
+    def _spell_zeros(self, proto: onnx.NodeProto, eclass: int, differs: bool) -> None:
+        """Drops `allowzero` of a Reshape where its shape has no zero: ONNX Runtime merges no Reshape that has it.
 
-    def _keep_zeros(self, proto: onnx.NodeProto, eclass: int) -> None:
-        """Sets `allowzero` where a size of a computed shape may be 0, and would then copy another size of the data.
-
-        The shape was computed for other data, or a rule knows that it holds the sizes of the result.
+        Sets it where the Reshape `differs` from the original's, and a size of the computed shape that may be 0
+        would copy another size of the data: the shape holds the sizes of the result.
         """
-        if proto.op_type != "Reshape" or proto.domain or self.opset < _ALLOWS_ZERO or any(attribute.name == "allowzero" for attribute in proto.attribute):
-            return
         data, shape = self._sources(eclass)[:2]
         sizes = self._known(shape).ints if isinstance(shape, int) else None
-        there = (self._known(data).shape if isinstance(data, int) else None) or ()
-        if sizes is None or -1 in sizes or 0 in sizes:
+        if sizes is None:
             return
-        if any(not isinstance(size, int) and there[axis : axis + 1] != (size,) for axis, size in enumerate(sizes)):
-            proto.attribute.append(helper.make_attribute("allowzero", 1))
+        place = next((place for place, attribute in enumerate(proto.attribute) if attribute.name == "allowzero"), None)
+        named = [(axis, size) for axis, size in enumerate(sizes) if not isinstance(size, int)]
+        if place is not None:
+            if not named and 0 not in sizes:
+                del proto.attribute[place]
+        elif differs and self.opset >= _ALLOWS_ZERO and -1 not in sizes and 0 not in sizes:
+            there = (self._known(data).shape if isinstance(data, int) else None) or ()
+            if any(there[axis : axis + 1] != (size,) for axis, size in named):
+                proto.attribute.append(helper.make_attribute("allowzero", 1))
 
     def _known(self, eclass: int) -> Fact:
         return self.encoding.terms.value_fact(self.egraph.facts[eclass]) or UNKNOWN

@@ -227,11 +227,18 @@ def _is_short(number: float) -> bool:
     return number == 0 or (_SMALL < abs(number) < _LARGE and (number * _HALF) - (number * _HALF - number) == number)
 
 
+def is_infinite(end: Number) -> bool:
+    """Tell whether an end is infinite. A fraction is not, though it may be beyond all floats."""
+    return isinstance(end, float) and math.isinf(end)
+
+
 def _exact(function: Callable[[Any, Any], Any], a: Number, b: Number, undefined: float) -> Any:
     """Return a function of two ends; `undefined` where it is, as for infinity minus infinity."""
     if isinstance(a, int) and isinstance(b, int):
         return function(a, b)
-    if math.isinf(a) or math.isinf(b):
+    if is_infinite(a) or is_infinite(b):
+        # Beside an infinity the sign of the other end decides, which may be beyond all floats.
+        a, b = (end if is_infinite(end) else (end > 0) - (end < 0) for end in (a, b))
         with np.errstate(all="ignore"):
             found = float(function(np.float64(a), np.float64(b)))
         return undefined if math.isnan(found) else found

@@ -21,7 +21,7 @@ from onnx import helper
 from eqsat.facts.dims import Dim, product
 from eqsat.facts.element_bytes import decoded
 from eqsat.facts.fact import Fact
-from eqsat.facts.intervals import Ends, Number, Range, finite_limits, is_floating, made, multiply
+from eqsat.facts.intervals import Ends, Number, Range, finite_limits, is_floating, is_infinite, made, multiply
 from eqsat.facts.known_ranges import range_of
 from eqsat.facts.node import Node
 
@@ -162,13 +162,8 @@ def _weighted(weights: _Weights, ends: Ends) -> Ends:
 
 
 def _times(factor: Fraction, ends: Ends) -> Ends:
-    found: Any = [0 if not factor else factor * Fraction(end) if not _is_infinite(end) else end if factor > 0 else -end for end in ends]
+    found: Any = [0 if not factor else factor * Fraction(end) if not is_infinite(end) else end if factor > 0 else -end for end in ends]
     return min(found), max(found)
-
-
-def _is_infinite(end: Number) -> bool:
-    """Tell whether an end is infinite. A fraction is not, though it may be beyond all floats."""
-    return isinstance(end, float) and math.isinf(end)
 
 
 def _sum(a: Ends, b: Ends) -> Ends:
@@ -177,7 +172,7 @@ def _sum(a: Ends, b: Ends) -> Ends:
 
 
 def _end(a: Number, b: Number, infinite: float) -> Any:
-    return infinite if _is_infinite(a) or _is_infinite(b) else Fraction(a) + Fraction(b)
+    return infinite if is_infinite(a) or is_infinite(b) else Fraction(a) + Fraction(b)
 
 
 def _size(factor: Fraction | None, x: Range) -> Fraction | None:

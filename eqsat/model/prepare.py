@@ -159,7 +159,8 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
     except NativeFailure as error:
         raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
     # In that opset Clip and Pad got inputs in place of attributes.
-    types = _types(plain) if standard_opset(plain.opset_import) < _INPUTS <= wanted else {}
+    gains = any(node.op_type in _FROM_ATTRIBUTES for graph in all_graphs(plain.graph) for node in graph.node)
+    types = _types(plain) if gains and standard_opset(plain.opset_import) < _INPUTS <= wanted else {}
     for graph in all_graphs(result.graph):
         _drop_empty_scales(graph)
         if types:

@@ -194,10 +194,12 @@ def _after_turns(found: Attempt, folder: Path | None, job: Job, most: float, lib
     """Runs the rules of a target's own groups that come last, over the result. Returns what they find if
     it is better.
     """
+    if found.hit in _STOPS or job.greedy:
+        return found
     operators = {full_name(normal_domain(node.domain), node.op_type) for graph in all_graphs(found.model.graph) for node in graph.node}
     plan = job.plan.after_turns(job.valuation.target.cold, operators)
     last = _named(library, plan)
-    if found.hit in _STOPS or job.greedy or not any(group.name in SELDOM for group in last.groups):
+    if not any(group.name in SELDOM for group in last.groups):
         return found
     return _better_by(found, folder, job, plan, most, last, kept, False)
 

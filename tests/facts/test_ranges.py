@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -315,6 +316,12 @@ def test_a_wrong_range_of_products_is_found(name: str, monkeypatch: pytest.Monke
         assert programs(range(seed, seed + 1), monkeypatch, product_program).wrong
     finally:
         inference.forget()
+
+
+def test_ends_beyond_all_floats_are_added_and_multiplied() -> None:
+    large: Any = Fraction(10) ** 400
+    assert add([(-large, large), (1.0, INF)]) == (1 - large, INF) and add([(-large, large), (-large, large)]) == (-2 * large, 2 * large)
+    assert multiply([(large, large), (1.0, INF)]) == (large, INF) and multiply([(-large, large), (2.0, 3.0)]) == (-3 * large, 3 * large)
 
 
 def test_products_beyond_all_floats_have_no_bounds() -> None:
