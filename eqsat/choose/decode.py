@@ -330,7 +330,10 @@ class Decoder:
         Sets it where the Reshape `differs` from the original's, and a size of the computed shape that may be 0
         would copy another size of the data: the shape holds the sizes of the result.
         """
-        data, shape = self._sources(eclass)[:2]
+        sources = self._sources(eclass)
+        if len(sources) < 2:  # the shape is an attribute, before opset 5
+            return
+        data, shape = sources
         sizes = self._known(shape).ints if isinstance(shape, int) else None
         if sizes is None:
             return

@@ -19,7 +19,7 @@ from eqsat.model.lean_file import load_lean
 from eqsat.model.names import stored_names
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, path_of
-from eqsat.model.tensors import is_apart, tensor_bytes
+from eqsat.model.tensors import is_apart, read_tensor, tensor_bytes
 from eqsat.model.weight_file import WeightFile
 from eqsat.operators import RANDOM
 from eqsat.verification.input_ranges import nodes_in_order
@@ -109,6 +109,8 @@ def _is_external(tensor: onnx.TensorProto) -> bool:
 
 
 def _bytes(tensor: onnx.TensorProto) -> bytes:
+    if read_tensor(tensor, None).hollow:
+        return b""
     array = onnx.numpy_helper.to_array(tensor)
     return repr(array.tolist()).encode() if array.dtype == object else array.tobytes()
 
