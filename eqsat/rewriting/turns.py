@@ -120,7 +120,7 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         _settle_before(found, job)
         here = job.in_regions if job.cuts(found.model) else job
         again = _turn(normalize(found.model, model.folder, None), here, most, library, now, found.closed, turn % 2 == 1)
-        if not job.valuation.is_better(again.model, found.model, model.folder):
+        if not job.valuation.improves(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
             found.ended(again)
@@ -243,7 +243,7 @@ def _better_by(found: Attempt, folder: Path | None, job: Job, plan: Plan, most: 
     _settle_before(found, job)
     now = frozenset(found.trace.became.get(name, name) for name in kept)
     again = _turn(normalize(found.model, folder, None), replace(job, plan=plan), most, library, now, found.closed, shifted)
-    if not job.valuation.is_better(again.model, found.model, folder):
+    if not job.valuation.improves(again.model, found.model, folder):
         found.trace.looked(again.trace)
         if again.hit in _STOPS:
             found.ended(again)

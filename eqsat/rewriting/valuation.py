@@ -357,9 +357,19 @@ class Valuation:
                 return mine < its
         return figures[0].nodes < figures[1].nodes
 
+    def improves(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+        """Tells whether a model made of another one is better, or loads where the runtime refuses the other."""
+        return self.is_better(new, old, folder) or self._mends(new, old, folder)
+
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Tells whether one model is worse than another: dearer, or equally dear with more nodes."""
-        return self.is_better(old, new, folder)
+        """Tells whether a model made of another one is worse: dearer, or equally dear with more nodes. It is
+        not if the runtime refuses the other.
+        """
+        return self.is_better(old, new, folder) and not self._mends(new, old, folder)
+
+    def _mends(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+        first, second = self.both(new, old, folder)
+        return second.refused and not first.refused
 
     def both(self, one: onnx.ModelProto, other: onnx.ModelProto, folder: Path | None) -> tuple[Figures, Figures]:
         """Returns the figures of two models, priced in the same way."""

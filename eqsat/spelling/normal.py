@@ -18,7 +18,7 @@ from eqsat.operators import Attributes, AttributeValue, Operator, attribute_defa
 from eqsat.spelling import axes, pads
 from eqsat.spelling.opsets import read
 from eqsat.terms.attribute_meaning import AXIS_ATTRIBUTES, axis_span, is_default
-from eqsat.terms.forms import Draft, Form
+from eqsat.terms.forms import Draft, Form, scalar
 
 ZEROS_IF_ABSENT: Mapping[str, tuple[int, ...]] = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
 """The optional inputs that are zeros if they are absent, by operator: the states in which recurrences
@@ -105,6 +105,16 @@ def _resized(draft: Draft) -> None:
         del draft.attributes["axes"]
 
 
+def _counted(draft: Draft) -> None:
+    """Range's known bounds are scalars. ONNX Runtime takes vectors of one element as well, as the function
+    of AffineGrid has them, but not where all bounds are constants.
+    """
+    for position in range(3):
+        fact, numbers = draft.fact(position), draft.numbers(position)
+        if fact is not None and fact.dtype == TensorProto.INT64 and fact.shape == (1,) and numbers is not None:
+            draft.put(position, scalar(numbers[0]))
+
+
 def _default(draft: Draft, name: str) -> AttributeValue:
     value = attribute_default(draft.operator, name)
     assert value is not None
@@ -127,6 +137,7 @@ _FUNCTIONS: dict[str, Callable[[Draft], None]] = {
     "MeanVarianceNormalization": axes.mean_variance,
     "Pad": axes.pad,
     "QLinearConv": pads.quantized_convolution,
+    "Range": _counted,
     "Reshape": axes.reshape,
     "Resize": _resized,
     "Shape": axes.shape,

@@ -236,7 +236,7 @@ def test_bodies_that_do_not_fit_their_node_stay(text: str) -> None:
 
 def test_what_a_body_hid_stays_hidden_where_no_runtime_takes_it_in_the_open() -> None:
     """Range needs scalars, and nobody knows whether the output of an If is one."""
-    model = parse("""g (float[2] x) => (float[2] y) <bool c = {1}, int64[1] n = {2}, int64[1] m = {3}, int64 zero = {0}, int64 one = {1}> {
+    model = parse("""g (float[2] x) => (float[2] y) <bool c = {1}, int32[1] n = {2}, int32[1] m = {3}, int32 zero = {0}, int32 one = {1}> {
         r = If(c) <then_branch = t () => (u) { u = Identity(n) }, else_branch = e () => (v) { v = Identity(m) }>
         i = Range(zero, r, one)  f = Cast<to = 1>(i)  a = Add(x, f)  b = Identity(a)  y = Exp(b) }""")
     onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
