@@ -33,7 +33,7 @@ from eqsat.model.known_versions import newer_ir
 from eqsat.model.lean_file import load_lean
 from eqsat.model.metadata import strip_metadata
 from eqsat.model.model import count_operators
-from eqsat.model.prepare import bake, check_dimensions, convert, default_inputs, inline, without_default_inputs
+from eqsat.model.prepare import bake, check_dimensions, convert, default_inputs, inline, lists_weights, without_default_inputs
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, load, path_of, same_kind, to_onnx_ir
 from eqsat.model.write import save
@@ -50,7 +50,8 @@ from eqsat.verification.relations import with_fixed_sizes
 
 Options = ParamSpec("Options")
 
-_DEFAULTS = "{count} a default value that a caller may replace; --constant-defaults makes constants of such inputs"
+_DEFAULTS = "{count} a default value that a caller may replace; --constant-defaults all makes constants of such inputs"
+_LISTED = "the weights, which the model lists as inputs, became constants: nobody can replace them now; --constant-defaults none leaves them"
 
 
 class Result:
@@ -182,7 +183,9 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     proto, folder, weights = load_lean(source) if lean else (*load(source), None)
     notes = [note] if (note := newer_ir(proto)) else []
     if defaults := default_inputs(proto):
-        if settings.constant_defaults:
+        listed = settings.constant_defaults == "weights" and lists_weights(proto)
+        notes += [_LISTED] if listed else []
+        if listed or settings.constant_defaults == "all":
             without_default_inputs(proto)
         else:
             notes.append(_DEFAULTS.format(count=f"{len(defaults)} inputs have" if len(defaults) > 1 else f"input '{defaults[0]}' has"))

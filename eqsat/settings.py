@@ -26,6 +26,9 @@ ENGINES = ("saturation", "greedy")
 METHODS = ("exact", "greedy", "tree")
 """The methods of `eqsat.extract`, by name. The package is imported only when it runs."""
 
+DEFAULTS = ("weights", "all", "none")
+"""The inputs with a default value that become constants."""
+
 IN_FILES = "file"
 """The order of rules in which they stand in their files."""
 RANDOM = "random:"
@@ -133,9 +136,12 @@ class Settings:
     dims: Mapping[str, int] = field(
         default_factory=dict[str, int], metadata=_option("give a named dimension its size for good", "NAME=SIZE", "--dim", repeats=True)
     )
-    constant_defaults: bool = field(
-        default=False,
-        metadata=_option("make constants of inputs that have a default value, as old exporters write all weights; the result lacks these inputs"),
+    constant_defaults: str = field(
+        default="weights",
+        metadata=_option(
+            "make constants of inputs with a default value: weights, where a model lists them all, as old exporters do (default), all, or none",
+            choices=DEFAULTS,
+        ),
     )
     assume_dims: Mapping[str, int] = field(
         default_factory=dict[str, int],

@@ -23,6 +23,7 @@ _OPSET = re.compile("[0-9]{1,9}")
 # Inputs that were attributes before an opset.
 _INPUTS = 11
 _FROM_ATTRIBUTES: Final[Mapping[str, tuple[int, ...]]] = {"Clip": (1, 2), "Pad": (2,)}
+_WITH_WEIGHTS = frozenset("Conv ConvInteger ConvTranspose GRU Gemm LSTM MatMul MatMulInteger QLinearConv QLinearMatMul RNN".split())
 
 
 def check_dimensions(proto: onnx.ModelProto, dims: Mapping[str, int]) -> None:
@@ -53,6 +54,20 @@ def default_inputs(proto: onnx.ModelProto) -> list[str]:
     """
     given = set(stored_names(proto.graph))
     return [value.name for value in proto.graph.input if value.name in given] if proto.ir_version >= 4 else []
+
+
+def lists_weights(proto: onnx.ModelProto) -> bool:
+    """Tell whether a model lists its weights as inputs, as every model did before IR version 4.
+
+    Some exporters went on doing so, so their weights look like defaults that a caller may replace. Such a
+    model lists all of its initializers, and a Conv, a product or a recurrence reads one of them. Where
+    somebody chose which inputs have a default value, weights are not among them.
+    """
+    stored = set(stored_names(proto.graph))
+    if not stored or len(default_inputs(proto)) < len(stored):
+        return False
+    matrices = {tensor.name for tensor in proto.graph.initializer if len(tensor.dims) > 1}
+    return any(node.op_type in _WITH_WEIGHTS and not matrices.isdisjoint(node.input) for node in proto.graph.node)
 
 
 def without_default_inputs(proto: onnx.ModelProto) -> None:

@@ -17,6 +17,7 @@ from onnx.external_data_helper import ExternalDataInfo
 from eqsat.frozen import frozen
 from eqsat.model.lean_file import load_lean
 from eqsat.model.names import stored_names
+from eqsat.model.prepare import default_inputs, lists_weights, without_default_inputs
 from eqsat.model.read import normalize
 from eqsat.model.sources import Source, path_of
 from eqsat.model.tensors import is_apart, read_tensor, tensor_bytes
@@ -43,10 +44,13 @@ class LoadedModel:
 def load_models(original: Source, optimized: Source) -> tuple[LoadedModel, LoadedModel]:
     """Returns the models of two sources; raises `InputError` if one of them holds no readable model.
 
-    Large weights are apart in one file, where those of one name and content are one.
+    Large weights are apart in one file, where those of one name and content are one. Weights that the
+    original lists as inputs are constants if they are no inputs of the optimized model.
     """
     a = load_model(original, "original")
     b = load_model(optimized, "optimized", a.weights)
+    if lists_weights(a.proto) and not {value.name for value in b.proto.graph.input}.intersection(default_inputs(a.proto)):
+        without_default_inputs(a.proto)
     if a.weights is not None and b.weights is not None:
         known = {tensor.name: tensor for tensor in a.proto.graph.initializer if is_apart(tensor)}
         for tensor in b.proto.graph.initializer:
