@@ -242,6 +242,10 @@ def layers() -> Iterator[Case]:
         for opset in (18, 23):
             yield Case("AveragePool", (image,), {"kernel_shape": (window, window), "strides": (2, 2)}, opset=opset)
             yield Case("AveragePool", (image,), {"kernel_shape": (window, window)}, opset=opset)
+    for channels, length, window, step in ((15, 1024, 2, 2), (15, 1024, 5, 1), (15, 512, 3, 3), (15, 2048, 8, 8)):
+        for name in ("MaxPool", "AveragePool"):
+            yield Case(name, (Given((4, channels, length)),), {"kernel_shape": (window,), "strides": (step,)}, opset=18)
+            yield Case(name, (Given((4, channels, 1, length)),), {"kernel_shape": (1, window), "strides": (1, step)}, opset=18)
     for channels, size, window, step in ((64, 112, 3, 2), (64, 56, 3, 1), (192, 28, 3, 2), (64, 56, 2, 2), (512, 14, 5, 1)):
         for name in ("MaxPool", "AveragePool"):
             windows = {"kernel_shape": (window, window), "strides": (step, step), "pads": (window // 2,) * 4}

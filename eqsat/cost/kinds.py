@@ -118,7 +118,7 @@ def _windows() -> dict[str, Counter]:
         **_each("ConvTranspose com.microsoft.ConvTransposeWithDynamicPads", sliding.conv_transpose),
         **_each("CausalConvWithState", sliding.causal_conv),
         **_each("DeformConv", sliding.deform_conv),
-        **_each("AveragePool LpPool MaxPool com.microsoft.NhwcMaxPool com.microsoft.MaxpoolWithMask", sliding.pool("pool")),
+        **_each("AveragePool LpPool MaxPool com.microsoft.NhwcMaxPool com.microsoft.MaxpoolWithMask", sliding.pool()),
         **_each("GlobalAveragePool GlobalLpPool GlobalMaxPool", sliding.global_pool("pool")),
         **_each("Resize Upsample", sliding.resize),
         **_each("AffineGrid", sliding.affine_grid),
@@ -142,7 +142,7 @@ def _quantized() -> dict[str, Counter]:
         **_each("QLinearConv com.microsoft.QLinearConv", sliding.conv(0, 3, "quantized_conv")),
         **_each("QLinearAdd QLinearLeakyRelu QLinearMul QLinearSigmoid QLinearWhere", _quantize, domain),
         **_each("QLinearConcat", movement.concat, domain),
-        **_each("QLinearAveragePool", sliding.pool("pool"), domain),
+        **_each("QLinearAveragePool", sliding.pool(), domain),
         **_each("QLinearGlobalAveragePool", sliding.global_pool("pool"), domain),
         **_each("QLinearReduceMean ReduceSumInteger", passes.reduction(1.0), domain),
         **_each("QLinearSoftmax", passes.softmax(15.0), domain),
@@ -163,7 +163,7 @@ def _microsoft() -> dict[str, Counter]:
         **_each("DecoderMaskedMultiHeadAttention GroupQueryAttention MultiHeadAttention", contractions.multi_head_attention, domain),
         **_each("BiasSoftmax", passes.softmax(16.0), domain),
         **_each("Conv", sliding.conv(), blocked),
-        **_each("AveragePool MaxPool", sliding.pool("pool_blocked"), blocked),
+        **_each("AveragePool MaxPool", sliding.pool_blocked(), blocked),
         **_each("GlobalAveragePool GlobalMaxPool", sliding.global_pool("pool_blocked"), blocked),
         **_each("ReorderInput ReorderOutput", movement.blocked_reorder, blocked),
         **_each("Upsample", sliding.blocked_resize, blocked),
@@ -175,10 +175,11 @@ COUNTERS: Final = _table()
 
 
 KINDS: Final = tuple(
-    """attention cast cast_integer constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm grouped
-    grouped_blocked matmul ml norm pool pool_blocked product product_vector quantize quantized_conv quantized_matmul random recurrent reduction
-    reduction_outer reduction_middle reduction_single resize_blocked resize_cubic resize_linear resize_nearest sample scan scatter sequence softmax
-    softmax_outer softmax_swapped sort string transpose transpose_inward transpose_plane transpose_runs transposed_conv unknown view""".split()
+    """attention cast cast_integer constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm
+    grouped grouped_blocked matmul ml norm pool pool_blocked pool_line pool_steps product product_vector quantize quantized_conv quantized_matmul
+    random recurrent reduction reduction_outer reduction_middle reduction_single resize_blocked resize_cubic resize_linear resize_nearest sample scan
+    scatter sequence softmax softmax_outer softmax_swapped sort string transpose transpose_inward transpose_plane transpose_runs transposed_conv
+    unknown view""".split()
 )
 """The classes of work that a target gives rates for."""
 
@@ -208,7 +209,7 @@ DECLARED: Final[dict[str, Counter]] = {
     "norm": passes.norm(8.0),
     "softmax": passes.softmax(15.0),
     "reduction": passes.reduction(1.0),
-    "pool": sliding.pool("pool"),
+    "pool": sliding.pool(),
     "control": movement.body,
 }
 """The counter of an operator without an entry, by the class that a target declares for it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode
 from eqsat.cost.workload import (
     Counter,
@@ -21,6 +23,7 @@ from eqsat.cost.workload import (
     traffic,
 )
 
+_STEPS = 3  # elements between the windows of a pool from which ONNX Runtime has no vectors
 _COORDINATES = 12.0  # operations to find the place of one sample
 
 
@@ -141,9 +144,26 @@ def deform_conv(node: PricedNode) -> Work:
     return Work("sample", traffic(node), 2.0 * products + samples * (_COORDINATES + 8.0), samples, 0.0, window * channels, multiply_adds=products)
 
 
-def pool(kind: str) -> Counter:
-    """Counts pools over windows: an operation for each element under each window."""
+def pool() -> Counter:
+    """Counts pools over windows: an operation for each element under each window.
 
+    The class is "pool_line" for windows of one axis, "pool_steps" for those that step over more elements
+    of the last axis than kernels with vectors load together, and "pool" for others. A row is a result and
+    each element that its window moves on.
+    """
+    return _pool(_pool_class)
+
+
+def pool_blocked() -> Counter:
+    """Counts pools over windows in blocks of channels."""
+    return _pool(lambda kernel, step: "pool_blocked")
+
+
+def _pool_class(kernel: Shape, step: int) -> str:
+    return "pool_line" if len(kernel) == 1 else "pool_steps" if step >= _STEPS else "pool"
+
+
+def _pool(kind: Callable[[Shape, int], str]) -> Counter:
     def count(node: PricedNode) -> Work:
         source = at(node.inputs, 0)
         shape = source.shape if source is not None else None
@@ -161,7 +181,8 @@ def pool(kind: str) -> Counter:
         image = shape[2:] if shape is not None and len(shape) == len(kernel) + 2 else kernel
         window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
         beyond = sum(max(length - side, 0) for length, side in zip(kernel, image, strict=True))
-        return Work(kind, size, results * (window + beyond), results, results)
+        step = (integers(node, "strides") or (1,))[-1]
+        return Work(kind(kernel, step), size, results * (window + beyond), results, results * min(max(step, 1), _STEPS))
 
     return count
 

@@ -213,10 +213,10 @@ def result(node: PricedNode) -> float:
 
 
 def traffic(node: PricedNode) -> float:
-    """Returns the bytes of all inputs and outputs. A missing first output counts as the broadcast
-    inputs.
+    """Returns the bytes of all inputs and outputs. Where no output is known, the broadcast inputs count
+    as one.
     """
     total = moved(node.inputs) + moved(node.outputs)
-    if not node.outputs or node.outputs[0] is None:
+    if all(output is None for output in node.outputs):
         total += broadcast(node.inputs) * element_size(largest(node.inputs))
     return total

@@ -263,6 +263,7 @@ BYTES = [
     (counted("Range", [tensor(), tensor(), tensor()], [tensor(100)]), 400),
     (counted("ScatterND", [tensor(100, 8), tensor(3, 1, dtype=INT), tensor(3, 8)], [tensor(100, 8)]), 2 * 3200 + 2 * 96 + 24),
     (counted("com.acme.Unheard", [tensor(3), None, tensor(2)], [tensor(7)]), 4 * 12),
+    (counted("LSTM", [tensor(5, 1, 6), weights(1, 8, 6), weights(1, 8, 2)], [None, tensor(1, 1, 2)]), 4 * (30 + 48 + 16 + 2)),
 ]
 
 
@@ -287,6 +288,10 @@ KINDS_BY_EXAMPLE = [
     (node("Transpose", [tensor(2, 3, 4, 5)], perm=(0, 1, 2, 3)), "view"),
     (node("Transpose", [tensor(2, 3)]), "transpose_plane"),
     (node("Transpose", [tensor(1, 3)]), "view"),
+    (node("MaxPool", [tensor(1, 3, 9)], kernel_shape=(3,), strides=(3,)), "pool_line"),
+    (node("MaxPool", [tensor(1, 3, 9, 9)], kernel_shape=(3, 3), strides=(3, 2)), "pool"),
+    (node("AveragePool", [tensor(1, 3, 9, 9)], kernel_shape=(3, 3), strides=(2, 3)), "pool_steps"),
+    (node("com.microsoft.nchwc.MaxPool", [tensor(1, 16, 9, 9)], kernel_shape=(3, 3), strides=(3, 3)), "pool_blocked"),
     (node("Softmax", [tensor(2, 3)]), "softmax"),
     (node("Softmax", [tensor(2, 3)], axis=0), "softmax_outer"),
     (node("Softmax", [tensor(2, 3, 4, 1)], axis=1), "softmax_outer"),
