@@ -182,11 +182,12 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     path = path_of(source)
     proto, folder, weights = load_lean(source) if lean else (*load(source), None)
     notes = [note] if (note := newer_ir(proto)) else []
+    fixed: list[onnx.ValueInfoProto] = []
     if defaults := default_inputs(proto):
         listed = settings.constant_defaults == "weights" and lists_weights(proto)
         notes += [_LISTED] if listed else []
         if listed or settings.constant_defaults == "all":
-            without_default_inputs(proto)
+            fixed = without_default_inputs(proto)
         else:
             notes.append(_DEFAULTS.format(count=f"{len(defaults)} inputs have" if len(defaults) > 1 else f"input '{defaults[0]}' has"))
     stripped = _stripped(proto) if settings.strip_metadata else 0
@@ -196,7 +197,7 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     model = normalize(proto, place, path)
     wanted = convert(inline(proto) if settings.inline else proto, settings.opset, lambda opset: target.latest_for(count_operators(proto), opset))
     model = model if wanted is proto else normalize(wanted, place, path)
-    return Original(proto, model, folder, path, source, stripped, notes, weights)
+    return Original(proto, model, folder, path, source, stripped, notes, weights, fixed)
 
 
 def _stripped(proto: onnx.ModelProto) -> int:

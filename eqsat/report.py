@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, field, replace
 from functools import cached_property
@@ -56,6 +56,18 @@ class Original:
     """Remarks on the model for the reader of the report."""
     weights: WeightFile | None = None
     """The file of its large weights, if they are apart."""
+    fixed: Sequence[onnx.ValueInfoProto] = ()
+    """The inputs with a default value that became constants."""
+
+    @property
+    def as_given(self) -> onnx.ModelProto:
+        """Its message with all inputs, none of which the runtime can fold."""
+        if not self.fixed:
+            return self.lean
+        found = onnx.ModelProto()
+        found.CopyFrom(self.lean)
+        found.graph.input.extend(self.fixed)
+        return found
 
     @cached_property
     def proto(self) -> onnx.ModelProto:
@@ -160,7 +172,7 @@ def _bound(run: Run) -> float:
 def _cost(run: Run) -> dict[str, Any]:
     """Returns the price of the model on the target, before and after."""
     valuation, folder = run.job.valuation, run.original.model.folder
-    models = run.original.lean, run.checked.found.model
+    models = run.original.as_given, run.checked.found.model
     both = valuation.both(*models, folder)
     if both[1].refused:
         # ONNX Runtime refuses the result at the sizes that prices assume, so both are priced as written.

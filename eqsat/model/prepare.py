@@ -70,12 +70,13 @@ def lists_weights(proto: onnx.ModelProto) -> bool:
     return any(node.op_type in _WITH_WEIGHTS and not matrices.isdisjoint(node.input) for node in proto.graph.node)
 
 
-def without_default_inputs(proto: onnx.ModelProto) -> None:
-    """Make constants of the inputs that have a default value, in place."""
+def without_default_inputs(proto: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """Make constants of the inputs that have a default value, in place, and return these inputs."""
     stored = set(stored_names(proto.graph))
-    inputs = [info for info in proto.graph.input if info.name not in stored]
+    inputs = list(proto.graph.input)
     del proto.graph.input[:]
-    proto.graph.input.extend(inputs)
+    proto.graph.input.extend(info for info in inputs if info.name not in stored)
+    return [info for info in inputs if info.name in stored]
 
 
 def _declared(proto: onnx.ModelProto) -> Iterator[onnx.TensorShapeProto.Dimension]:

@@ -29,6 +29,7 @@ from eqsat.frozen import frozen, mutable
 from eqsat.model.file_bytes import written_bytes
 from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
+from eqsat.model.prepare import default_inputs
 from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
 from eqsat.model.stand_ins import with_stand_ins
 from eqsat.model.validity import light
@@ -233,7 +234,8 @@ class Valuation:
     def _as_written(self, model: onnx.ModelProto, faint: Mapping[str, float]) -> list[NodePrice]:
         """Returns the price of each node of a model as it stands."""
         typed, trips = self._typed(model)
-        return node_prices(typed, self.target, self.sizes, frozenset(tensor.name for tensor in model.graph.initializer), trips, faint)
+        constants = {tensor.name for tensor in model.graph.initializer}.difference(default_inputs(model))
+        return node_prices(typed, self.target, self.sizes, constants, trips, faint)
 
     def _sized(self, data: bytes, faint: Mapping[str, float]) -> list[NodePrice]:
         """Returns the prices of a serialized graph of the runtime, with the sizes that facts can tell."""
