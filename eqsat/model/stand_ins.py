@@ -10,9 +10,24 @@ import onnx
 from onnx import TensorProto
 
 from eqsat.model.external_data import refer
-from eqsat.model.model import without_weights
+from eqsat.model.file_bytes import written_bytes
+from eqsat.model.model import all_graphs, without_weights
 from eqsat.model.tensors import is_weight, tensor_bytes
 from eqsat.runtime.own_graph import ZEROS
+
+_READ_AS_THEY_ARE = frozenset("GRU Gather Gemm LSTM MatMul MatMulInteger RNN".split())
+_COPIES = 4  # copies of other weights at worst: as fused, laid out anew, written, and the message
+
+
+def prepared_bytes(graph: onnx.GraphProto) -> int:
+    """Returns the bytes that weights take at worst while ONNX Runtime prepares a graph with stand-ins.
+
+    Weights that matrix products alone read, and their like, stay in the file. Filters are fused with what
+    follows, and laid out anew.
+    """
+    copied = {name for part in all_graphs(graph) for node in part.node if node.op_type not in _READ_AS_THEY_ARE for name in node.input}
+    kept = (tensor for tensor in graph.initializer if is_weight(tensor) and tensor.name not in copied)
+    return _COPIES * (written_bytes(graph) - sum(map(tensor_bytes, kept)))
 
 
 def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:
