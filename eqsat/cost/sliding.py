@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode
 from eqsat.cost.workload import (
     Counter,
@@ -144,26 +142,14 @@ def deform_conv(node: PricedNode) -> Work:
     return Work("sample", traffic(node), 2.0 * products + samples * (_COORDINATES + 8.0), samples, 0.0, window * channels, multiply_adds=products)
 
 
-def pool() -> Counter:
-    """Counts pools over windows: an operation for each element under each window.
-
-    The class is "pool_line" for windows of one axis, "pool_steps" for those that step over more elements
-    of the last axis than kernels with vectors load together, and "pool" for others. A row is a result and
+def pool(kind: str) -> Counter:
+    """Counts pools over windows: an operation for each element under each window. A row is a result and
     each element that its window moves on.
+
+    Instead of "pool", the class is "pool_line" for windows of one axis, and "pool_steps" for those that step
+    over more elements of the last axis than kernels with vectors load together.
     """
-    return _pool(_pool_class)
 
-
-def pool_blocked() -> Counter:
-    """Counts pools over windows in blocks of channels."""
-    return _pool(lambda kernel, step: "pool_blocked")
-
-
-def _pool_class(kernel: Shape, step: int) -> str:
-    return "pool_line" if len(kernel) == 1 else "pool_steps" if step >= _STEPS else "pool"
-
-
-def _pool(kind: Callable[[Shape, int], str]) -> Counter:
     def count(node: PricedNode) -> Work:
         source = at(node.inputs, 0)
         shape = source.shape if source is not None else None
@@ -182,7 +168,8 @@ def _pool(kind: Callable[[Shape, int], str]) -> Counter:
         window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
         beyond = sum(max(length - side, 0) for length, side in zip(kernel, image, strict=True))
         step = (integers(node, "strides") or (1,))[-1]
-        return Work(kind(kernel, step), size, results * (window + beyond), results, results * min(max(step, 1), _STEPS))
+        plain = "pool_line" if len(kernel) == 1 else "pool_steps" if step >= _STEPS else "pool"
+        return Work(plain if kind == "pool" else kind, size, results * (window + beyond), results, results * min(max(step, 1), _STEPS))
 
     return count
 

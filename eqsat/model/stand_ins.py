@@ -16,7 +16,7 @@ from eqsat.model.tensors import is_weight, tensor_bytes
 from eqsat.runtime.own_graph import ZEROS
 
 _READ_AS_THEY_ARE = frozenset("GRU Gather Gemm LSTM MatMul MatMulInteger RNN".split())
-_COPIES = 4  # copies of other weights at worst: as fused, laid out anew, written, and the message
+COPIES = 4  # copies of other weights at worst: as fused, laid out anew, written, and the message
 
 
 def prepared_bytes(graph: onnx.GraphProto) -> int:
@@ -27,7 +27,7 @@ def prepared_bytes(graph: onnx.GraphProto) -> int:
     """
     copied = {name for part in all_graphs(graph) for node in part.node if node.op_type not in _READ_AS_THEY_ARE for name in node.input}
     kept = (tensor for tensor in graph.initializer if is_weight(tensor) and tensor.name not in copied)
-    return _COPIES * (written_bytes(graph) - sum(map(tensor_bytes, kept)))
+    return COPIES * (written_bytes(graph) - sum(map(tensor_bytes, kept)))
 
 
 def with_stand_ins(model: onnx.ModelProto) -> tuple[bytes, int]:

@@ -31,7 +31,7 @@ from eqsat.model.model import count_nodes
 from eqsat.model.nameless import nameless_key
 from eqsat.model.prepare import default_inputs
 from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
-from eqsat.model.stand_ins import prepared_bytes, with_stand_ins
+from eqsat.model.stand_ins import COPIES, prepared_bytes, with_stand_ins
 from eqsat.model.validity import light
 from eqsat.rewriting.raising import raised
 from eqsat.rewriting.recent import Recent
@@ -190,7 +190,8 @@ class Valuation:
 
     def _ask_within_limits(self, model: onnx.ModelProto, stored: int) -> None:
         """Asks the runtime no more if a model, whose graph is `stored` in as many bytes, is too large."""
-        if stored > self.memory or len(model.graph.node) > _MOST_NODES or prepared_bytes(model.graph) > self.memory:
+        large = stored > self.memory or (COPIES * stored > self.memory and prepared_bytes(model.graph) > self.memory)
+        if large or len(model.graph.node) > _MOST_NODES:
             self.asks = False
 
     def _prices(self, model: onnx.ModelProto, folder: Path | None, faint: Mapping[str, float], message: bytes, zeros: int) -> list[NodePrice]:
