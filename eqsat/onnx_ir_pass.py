@@ -37,11 +37,12 @@ class _Optimizer:
 
     def _modified(self, result: Result) -> bool:
         """Tells whether a result is another model than the given one."""
-        return bool(self._settings.dims) or result.original.stripped > 0 or result.model != result.original.proto
+        original = result.original
+        return bool(self._settings.dims or original.stripped or original.fixed) or result.model != original.proto
 
 
 class OptimizePass(_Optimizer, onnx_ir.passes.InPlacePass):
-    """Makes a model faster, in place: the model gets another graph, with the same interface.
+    """Makes a model faster, in place: the model gets another graph, with the interface of `Result.model`.
 
     `report` is the report of the last run (docs/report.md).
 

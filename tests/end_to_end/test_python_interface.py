@@ -15,7 +15,7 @@ import pytest
 
 import eqsat
 from eqsat.errors import InputError
-from tests.support.models import parse
+from tests.support.models import parse, weighted
 
 TEXT = "g (float[N, 4] x) => (float[N, 4] y) { a = Relu (x)  b = Relu (a)  y = Identity (b) }"
 
@@ -188,6 +188,16 @@ def test_a_pass_in_place_stops_once_nothing_changes() -> None:
     assert step.report is not None and step.report["nodes"]["before"] == 1, "the second step found nothing"
     assert not step(model).modified
     assert onnx_ir.passes.Sequential(OptimizePass(strip_metadata=True))(model).model.metadata_props == {}
+
+
+def test_a_pass_that_changes_the_inputs_alone_changes_the_model() -> None:
+    from eqsat.onnx_ir_pass import OptimizePass
+
+    model = weighted("g (float[1, 16, 5, 5] x) => (float[1, 16, 3, 3] y) { y = Conv (x, w) }", w=np.ones((16, 16, 3, 3), np.float32))
+    model.graph.input.append(onnx.helper.make_tensor_value_info("w", onnx.TensorProto.FLOAT, (16, 16, 3, 3)))
+    found = onnx_ir.from_proto(model)
+    assert OptimizePass()(found).modified and [value.name for value in found.graph.inputs] == ["x"]
+    assert not OptimizePass()(found).modified
 
 
 def test_a_functional_pass_leaves_the_model_alone() -> None:
