@@ -77,6 +77,12 @@ class Attempt:
         self.notes.remove(FLUSHED)
         del self.trace.turns[-1:]
 
+    def stay(self, original: onnx.ModelProto) -> None:
+        """Takes the original in place of what was found."""
+        self.model = original
+        self.trace.forget()
+        self.notes = ["the rewritten model was no better than the original, which stays as it is"]
+
     def ended(self, other: Attempt) -> None:
         """Takes over the limit that ended another turn."""
         self.hit, self.waiting = other.hit, other.waiting
@@ -120,7 +126,11 @@ def _attempt(model: Model, job: Job, most: float, library: Library, kept: frozen
         _settle_before(found, job)
         here = job.in_regions if job.cuts(found.model) else job
         again = _turn(normalize(found.model, model.folder, None), here, most, library, now, found.closed, turn % 2 == 1)
-        if not job.valuation.improves(again.model, found.model, model.folder):
+        mended = job.valuation.mends(again.model, found.model, model.folder)
+        if mended and job.valuation.is_worse(again.model, model.proto, model.folder):
+            found.stay(model.proto)
+            return found
+        if not mended and not job.valuation.is_better(again.model, found.model, model.folder):
             # The record includes a turn that found nothing better, and the limit that ended it.
             found.trace.looked(again.trace)
             found.ended(again)
@@ -178,9 +188,7 @@ def _begun(model: Model, job: Job, most: float, library: Library, kept: frozense
     _settle(folded, job)
     found.trace.follow(folded.trace)
     if found.hit not in _STOPS and job.valuation.is_worse(found.model, model.proto, model.folder):
-        found.model = model.proto
-        found.trace.forget()
-        found.notes = ["the rewritten model was no better than the original, which stays as it is"]
+        found.stay(model.proto)
     return found
 
 
@@ -243,7 +251,7 @@ def _better_by(found: Attempt, folder: Path | None, job: Job, plan: Plan, most: 
     _settle_before(found, job)
     now = frozenset(found.trace.became.get(name, name) for name in kept)
     again = _turn(normalize(found.model, folder, None), replace(job, plan=plan), most, library, now, found.closed, shifted)
-    if not job.valuation.improves(again.model, found.model, folder):
+    if not job.valuation.is_better(again.model, found.model, folder):
         found.trace.looked(again.trace)
         if again.hit in _STOPS:
             found.ended(again)

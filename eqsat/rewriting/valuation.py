@@ -359,17 +359,14 @@ class Valuation:
                 return mine < its
         return figures[0].nodes < figures[1].nodes
 
-    def improves(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
-        """Tells whether a model made of another one is better, or loads where the runtime refuses the other."""
-        return self.is_better(new, old, folder) or self._mends(new, old, folder)
-
     def is_worse(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
         """Tells whether a model made of another one is worse: dearer, or equally dear with more nodes. It is
         not if the runtime refuses the other.
         """
-        return self.is_better(old, new, folder) and not self._mends(new, old, folder)
+        return self.is_better(old, new, folder) and not self.mends(new, old, folder)
 
-    def _mends(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+    def mends(self, new: onnx.ModelProto, old: onnx.ModelProto, folder: Path | None) -> bool:
+        """Tells whether the runtime loads a model and refuses the other, of which it was made."""
         first, second = self.both(new, old, folder)
         return second.refused and not first.refused
 
