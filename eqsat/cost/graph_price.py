@@ -21,6 +21,7 @@ from eqsat.cost.subnormals import delay, share_of
 from eqsat.cost.target import Target
 from eqsat.frozen import frozen, mutable
 from eqsat.model.model import BODY_TYPES, attribute_graphs
+from eqsat.model.prepare import default_inputs
 from eqsat.operators import find_operator, normal_domain, read_attributes
 
 
@@ -78,7 +79,7 @@ def node_prices(
     values with subnormal elements (eqsat/cost/subnormals.py).
     """
     opsets = {normal_domain(item.domain): item.version for item in model.opset_import}
-    rows = list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}, model.ir_version >= 4), inside=False))
+    rows = list(_prices(model.graph, _Scope({}, target, sizes, opsets, constants, trips or {}, frozenset(default_inputs(model))), inside=False))
     return [_delayed(row, faint, target) for row in rows] if faint else rows
 
 
@@ -99,7 +100,7 @@ class _Scope:
     opsets: Mapping[str, int]
     constants: Collection[str]
     trips: Mapping[str, int]
-    defaults: bool  # whether an input may have a default value, which is no constant then
+    defaults: Collection[str]  # inputs with a default value, which is no constant
     # Nodes of one operator with the same attributes and types have one price. Layers repeat them.
     known: dict[Hashable, tuple[PricedNode, Price]] = field(default_factory=dict[Hashable, tuple[PricedNode, Price]])
     kinds: dict[bytes, Shaped] = field(default_factory=dict[bytes, Shaped])  # by the message of a type
@@ -118,9 +119,8 @@ def _prices(graph: onnx.GraphProto, outer: _Scope, *, inside: bool) -> Iterator[
     for info in (*graph.input, *graph.output, *graph.value_info):  # a declared output may lack sizes
         known = scope.shaped(info.type)
         scope.types[info.name] = replace(known, constant=True) if info.name in scope.constants else known
-    replaceable = {info.name for info in graph.input} if outer.defaults else frozenset[str]()
     for tensor in graph.initializer:
-        scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=tensor.name not in replaceable)
+        scope.types[tensor.name] = Shaped(tensor.data_type, tuple(tensor.dims), constant=tensor.name not in scope.defaults)
     for node in graph.node:
         inputs, outputs = tuple(node.input), tuple(node.output)  # each look into a message takes time
         priced, cost = _priced(node, _known(inputs, scope), _known(outputs, scope), scope)
