@@ -123,10 +123,12 @@ def other_dtypes() -> Iterator[tuple[str, str, Case, Case]]:
         yield "elementwise", name, Case("Mul", first, optimized=True), Case("Mul", second, optimized=True)
 
 
-def _conv(batch: int, inputs: int, outputs: int, size: int, window: int, groups: int = 1, chain: int = 1, axes: int = 2) -> Case:
+def _conv(batch: int, inputs: int, outputs: int, size: int, window: int, groups: int = 1, chain: int = 1, axes: int = 2, step: int = 1) -> Case:
     filters = _weights(outputs, inputs // groups, *(window,) * axes)
     pads = (window // 2,) * (2 * axes)
-    return Case("Conv", (Given((batch, inputs, *(size,) * axes)), filters, _weights(outputs)), {"group": groups, "pads": pads}, 1, chain, optimized=True)
+    steps = {"strides": (step,) * axes} if step > 1 else {}
+    attributes = {"group": groups, "pads": pads, **steps}
+    return Case("Conv", (Given((batch, inputs, *(size,) * axes)), filters, _weights(outputs)), attributes, 1, chain, optimized=True)
 
 
 def convolutions() -> Iterator[Case]:
@@ -145,6 +147,8 @@ def convolutions() -> Iterator[Case]:
         yield _conv(1, inputs, outputs, size, 3)
     for channels, size, window in [(30, 112, 3), (98, 56, 3), (386, 14, 3)]:
         yield _conv(1, channels, channels, size, window, channels)
+    for channels, size, window in [(10, 64, 8), (98, 56, 3)]:
+        yield _conv(1, channels, channels, size, window, channels, step=window // 2 + 1)
     for channels, groups, size in [(96, 12, 28), (144, 18, 14), (64, 16, 28)]:
         yield _conv(1, channels, channels, size, 3, groups)
     for channels, outputs, groups, size in [(384, 1536, 4, 64), (256, 256, 8, 200)]:

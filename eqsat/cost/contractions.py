@@ -241,7 +241,8 @@ def recurrent(gates: int) -> Counter:
         steps, batch, inner = source if source is not None and len(source) == 3 else (USUAL_SIZE, 1, USUAL_SIZE)
         if integer(node, "layout", 0) == 1:
             steps, batch = batch, steps
-        hidden = states[-1] if states else max(integer(node, "hidden_size", USUAL_SIZE), 0)
+        # The attribute comes first: the states' weights of a DynamicQuantizeLSTM are transposed.
+        hidden = max(integer(node, "hidden_size", states[-1] if states else USUAL_SIZE), 0)
         directions = weights[0] if weights else 2 if text(node, "direction", "forward") == "bidirectional" else 1
         runs = float(directions) * steps
         results = runs * batch * hidden * gates

@@ -10,7 +10,7 @@ from onnx import TensorProto
 from eqsat.cost.kinds import COUNTERS, DECLARED
 from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
-from eqsat.cost.sliding import patched
+from eqsat.cost.sliding import patched, stepped
 from eqsat.cost.target import Blocked, Expanded, Rates, Target
 from eqsat.cost.workload import Work, integer, passed
 from eqsat.frozen import frozen
@@ -46,9 +46,11 @@ def work(node: PricedNode, target: Target) -> Work:
             found = found._replace(kind=declared.kind)
         if declared.operations is not None:
             found = found._replace(operations=declared.operations * found.elements)
-    if target.blocked is not None and found.kind in _CONVS and (node.domain == BLOCKED_DOMAIN or blocks(node, target.blocked)):
-        return found._replace(kind=found.kind + "_blocked")
-    return patched(node, found) if found.kind in _PATCHED else found
+    if target.blocked is None:
+        return patched(node, found) if found.kind in _PATCHED else found
+    if found.kind not in _CONVS:
+        return found
+    return found._replace(kind=found.kind + "_blocked") if node.domain == BLOCKED_DOMAIN or blocks(node, target.blocked) else stepped(node, found)
 
 
 def price(node: PricedNode, target: Target) -> Price:

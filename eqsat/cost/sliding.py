@@ -22,6 +22,8 @@ from eqsat.cost.workload import (
 )
 
 _STEPS = 3  # elements between the windows of a pool from which ONNX Runtime has no vectors
+_APART = 2.5  # the time to copy an element that does not follow the one before it, relative to one that does
+_STARTS = 40.0  # runs of elements that are copied in the time in which the product of a group begins
 _DEEP = 1.5  # the time of a window over three axes, relative to one of as many elements over two
 _COORDINATES = 12.0  # operations to find the place of one sample
 
@@ -101,11 +103,28 @@ def patched(node: PricedNode, done: Work) -> Work:
     """Returns the work of a Conv outside the blocked layout with the elements that it copies together,
     so that all windows of a group are one product. Windows of one element need no copy.
     """
-    weights, output = shape_at(node.inputs, 1), shape_at(node.outputs, 0)
-    if weights is None or not any(size > 1 for size in weights[2:]):
-        return done._replace(rows=0.0)
+    weights = shape_at(node.inputs, 1)
+    return done._replace(rows=0.0) if weights is None or not any(size > 1 for size in weights[2:]) else _copied(node, done, weights)
+
+
+def stepped(node: PricedNode, done: Work) -> Work:
+    """Returns the work of a Conv as `patched` does, by the kernels of ONNX Runtime for processors. They copy
+    windows of one element that lie apart, too. Elements that lie apart are not copied in runs, and each
+    group begins a product.
+    """
+    strides, weights, groups = integers(node, "strides") or (1,), shape_at(node.inputs, 1), integer(node, "group", 1)
+    if weights is None or all(step == 1 for step in strides):
+        done = patched(node, done)
+    else:
+        done = _copied(node, done, weights, _APART if strides[-1] > 1 else 1.0)
+    return done._replace(rows=done.rows + _STARTS * groups) if groups > 1 else done
+
+
+def _copied(node: PricedNode, done: Work, weights: Shape, each: float = 1.0) -> Work:
+    """Returns the work with the elements that a Conv copies together, each of which counts as so many."""
+    output = shape_at(node.outputs, 0)
     copied = done.multiply_adds * max(integer(node, "group", 1), 1) / max(weights[0], 1)
-    return done._replace(elements=done.elements + copied, rows=copied / max(output[-1] if output else 1, 1))
+    return done._replace(elements=done.elements + each * copied, rows=copied / max(output[-1] if output else 1, 1))
 
 
 def conv_transpose(node: PricedNode) -> Work:
@@ -123,11 +142,14 @@ def conv_transpose(node: PricedNode) -> Work:
 
 
 def causal_conv(node: PricedNode) -> Work:
-    """Counts CausalConvWithState: a depthwise Conv over time that keeps the last elements as state."""
+    """Counts CausalConvWithState: a depthwise Conv over time that keeps the last elements as state. Each
+    copies the elements of its windows together.
+    """
     source, weights = at(node.inputs, 0), shape_at(node.inputs, 1)
     window = float(weights[-1]) if weights else float(USUAL_SIZE)
     elements = float(source.elements) if source is not None else float(USUAL_SIZE)
-    return Work("depthwise", traffic(node), 2.0 * elements * window, elements, elements, window, multiply_adds=elements * window)
+    products, steps = elements * window, source.shape[-1] if source is not None and source.shape else USUAL_SIZE
+    return Work("depthwise", traffic(node), 2.0 * products, elements + products, products / max(steps, 1), window, multiply_adds=products)
 
 
 def deform_conv(node: PricedNode) -> Work:

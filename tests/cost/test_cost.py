@@ -120,6 +120,10 @@ OPERATIONS = [
     ),
     # 5 steps of 2 directions, 3 rows, 4 gates of 7; the input has 6.
     (counted("LSTM", [tensor(5, 3, 6), weights(2, 28, 6), weights(2, 28, 7)], hidden_size=7), 2 * 5 * 3 * 4 * 7 * (2 * (6 + 7) + 12)),
+    (
+        counted("com.microsoft.DynamicQuantizeLSTM", [tensor(5, 3, 6), weights(2, 6, 28), weights(2, 7, 28)], hidden_size=7),
+        2 * 5 * 3 * 4 * 7 * (2 * (6 + 7) + 12),
+    ),
     (counted("GRU", [tensor(3, 5, 6), weights(1, 21, 6), weights(1, 21, 7)], layout=1), 5 * 3 * 3 * 7 * (2 * (6 + 7) + 12)),
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2)), (2 * 8 * 4 * 4) * 9),
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2), ceil_mode=1), (2 * 8 * 5 * 5) * 9),
@@ -477,3 +481,21 @@ def test_the_runtimes_slow_norm_is_dearer_than_its_parts() -> None:
     parts = price(node("Add", [x, x]), CPU).seconds + price(node("LayerNormalization", [x, scale, scale]), CPU).seconds
     assert price(node("com.microsoft.SkipLayerNormalization", [x, x, scale, scale]), CPU).seconds > 3 * parts
     assert any("LayerNormalization" in fusion.second and fusion.becomes == "com.microsoft.SkipLayerNormalization" for fusion in CPU.fusions)
+
+
+def test_windows_that_lie_apart_take_longer_to_copy_outside_the_blocked_layout() -> None:
+    def each(*, channels: int, filters: tuple[int, ...], step: int, groups: int) -> float:
+        """Returns the seconds of a Conv whose result has the same size whatever the step."""
+        size = 56 * step
+        conv = node("Conv", [tensor(1, channels, size, size), weights(*filters)], [tensor(1, filters[0], 56, 56)], group=groups, strides=(step, step))
+        return price(conv, CPU).seconds
+
+    for channels, filters, groups in ((18, (8, 18, 3, 3), 1), (18, (18, 1, 3, 3), 18), (96, (24, 8, 3, 3), 12), (18, (18, 18, 1, 1), 1)):
+        assert each(channels=channels, filters=filters, step=2, groups=groups) > 1.3 * each(channels=channels, filters=filters, step=1, groups=groups)
+
+
+def test_an_average_of_few_channels_is_no_dearer_than_the_depthwise_conv_that_computes_it() -> None:
+    x, y = tensor(1, 10, 32, 32), tensor(1, 10, 4, 4)
+    pool = price(node("AveragePool", [x], [y], kernel_shape=(8, 8), strides=(8, 8)), CPU)
+    conv = price(node("Conv", [x, weights(10, 1, 8, 8)], [y], group=10, strides=(8, 8)), CPU)
+    assert 1.5 * pool.seconds < conv.seconds  # measured: 9 us and 16 us
