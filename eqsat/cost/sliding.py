@@ -23,7 +23,7 @@ from eqsat.cost.workload import (
 
 _STEPS = 3  # elements between the windows of a pool from which ONNX Runtime has no vectors
 _APART = 2.5  # the time to copy an element that does not follow the one before it, relative to one that does
-_STARTS = 40.0  # runs of elements that are copied in the time in which the product of a group begins
+_STARTS = 40.0  # runs of elements that are copied in the time in which the product of a channel begins
 _DEEP = 1.5  # the time of a window over three axes, relative to one of as many elements over two
 _COORDINATES = 12.0  # operations to find the place of one sample
 
@@ -109,15 +109,15 @@ def patched(node: PricedNode, done: Work) -> Work:
 
 def stepped(node: PricedNode, done: Work) -> Work:
     """Returns the work of a Conv as `patched` does, by the kernels of ONNX Runtime for processors. They copy
-    windows of one element that lie apart, too. Elements that lie apart are not copied in runs, and each
-    group begins a product.
+    windows of one element that lie apart, too. Elements that lie apart are not copied in runs. Each channel
+    of a depthwise Conv begins a product.
     """
     strides, weights, groups = integers(node, "strides") or (1,), shape_at(node.inputs, 1), integer(node, "group", 1)
     if weights is None or all(step == 1 for step in strides):
         done = patched(node, done)
     else:
         done = _copied(node, done, weights, _APART if strides[-1] > 1 else 1.0)
-    return done._replace(rows=done.rows + _STARTS * groups) if groups > 1 else done
+    return done._replace(rows=done.rows + _STARTS * groups) if done.kind == "depthwise" else done
 
 
 def _copied(node: PricedNode, done: Work, weights: Shape, each: float = 1.0) -> Work:
@@ -185,15 +185,17 @@ def pool(kind: str) -> Counter:
         else:
             results = float(source.elements if source is not None else USUAL_SIZE)
         size = moved(node.inputs) + (moved(node.outputs) if output is not None else results * element_size(largest(node.inputs)))
-        # Exporters may write windows that are far larger than the image. Kernels clip them, and step
-        # over the rows and columns beyond.
+        # Exporters may write windows that are far larger than the image. Kernels clip them; those of the
+        # blocked layout step over the columns of each row of the image, and over the rows beyond.
         image = shape[2:] if shape is not None and len(shape) == len(kernel) + 2 else kernel
-        window = size_of([max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)])
-        beyond = sum(max(length - side, 0) for length, side in zip(kernel, image, strict=True))
+        inside = [max(min(sizes), 0) for sizes in zip(kernel, image, strict=True)]
+        window = size_of(inside)
+        if kind != "pool" and len(kernel) == 2:
+            window = inside[0] * kernel[1] + kernel[0] - inside[0]
         step = (integers(node, "strides") or (1,))[-1]
         plain = "pool_line" if len(kernel) == 1 else "pool_steps" if step >= _STEPS else "pool"
         results *= _DEEP if len(kernel) > 2 else 1.0
-        return Work(plain if kind == "pool" else kind, size, results * (window + beyond), results, results * min(max(step, 1), _STEPS))
+        return Work(plain if kind == "pool" else kind, size, results * window, results, results * min(max(step, 1), _STEPS))
 
     return count
 
