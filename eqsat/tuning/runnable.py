@@ -14,10 +14,11 @@ from eqsat.cost.shaped import assumed_size
 from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
 from eqsat.verification.relations import related_plans, with_fixed_sizes
-from eqsat.verification.runs import attempts
+from eqsat.verification.runs import attempts, telling_sizes
 from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan, with_computed, with_functions_inlined
 
-_DRAWS = 12  # draws that the runtime may refuse
+_DRAWS = 12  # draws that the runtime may refuse, and as many at sizes that depend on one another
+_TELLING_DRAWS = 24  # of these at sizes that verification tries
 
 
 def runnable_inputs(
@@ -40,7 +41,7 @@ def runnable_inputs(
         return feeds, {}
     usual = with_fixed_sizes(assumed, original)
     refusal: NotTimed | None = None
-    for choice in chain(islice(_draws(plan, assumed, usual), _DRAWS), islice(_related_draws(original, plan, usual), _DRAWS)):
+    for choice in chain(islice(_draws(plan, assumed, usual), _DRAWS), _related_draws(original, plan, usual)):
         feeds = draw(plan, choice)
         try:
             run(feeds)
@@ -64,7 +65,13 @@ def _draws(plan: Plan, assumed: Mapping[str, int], usual: Mapping[str, int]) -> 
 
 
 def _related_draws(original: onnx.ModelProto, plan: Plan, usual: Mapping[str, int]) -> Iterator[Draw]:
-    for related in related_plans(with_functions_inlined(original), plan):
+    """Yields draws at sizes that depend on one another: those that prices assume, then those that verification
+    tries, since the first may be too short for windows.
+    """
+    plans = list(islice(related_plans(with_functions_inlined(original), plan), _DRAWS))
+    for related in plans:
         sizes = with_computed(related, {name: assumed_size(name, usual) for name in related.symbols})
         if sizes is not None:
             yield Draw(sizes, NORMAL, 0)
+    telling = (sizes for related in plans for sizes in reversed(telling_sizes(related)) if sizes is not None)
+    yield from (Draw(sizes, NORMAL, 0) for sizes in islice(telling, _TELLING_DRAWS))

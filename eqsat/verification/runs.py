@@ -320,14 +320,14 @@ def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
     come last, for windows.
     """
     runs = Runs(request, open_runtime(request.original, request.original_folder, request.custom_op_library, request.threads), Judgement(UNVERIFIED))
-    for turn in itertools.zip_longest(*map(_tellings, plans)):
+    for turn in itertools.zip_longest(*map(telling_sizes, plans)):
         for place, sizes in enumerate(turn):
             if sizes is not None and runs.fits(plans[place], sizes):
                 return place
     return None
 
 
-def _tellings(plan: Plan) -> list[dict[str, int] | None]:
+def telling_sizes(plan: Plan) -> list[dict[str, int] | None]:
     """Returns sizes that show whether a plan fits a model; None in place of those that it does not have."""
     usual = list(samples.size_choices(plan))
     small = [sizes for sizes in usual[:_TELLING] if max(sizes.values(), default=0) < _SMALL]
