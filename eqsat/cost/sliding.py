@@ -24,6 +24,7 @@ from eqsat.cost.workload import (
 _STEPS = 3  # elements between the windows of a pool from which ONNX Runtime has no vectors
 _APART = 2.5  # the time to copy an element that does not follow the one before it, relative to one that does
 _STARTS = 40.0  # runs of elements that are copied in the time in which the product of a channel begins
+_ONE_PLACE = 4.0  # columns for which a product takes so long as one with a vector does
 _DEEP = 1.5  # the time of a window over three axes, relative to one of as many elements over two
 _COORDINATES = 12.0  # operations to find the place of one sample
 
@@ -110,14 +111,18 @@ def patched(node: PricedNode, done: Work) -> Work:
 def stepped(node: PricedNode, done: Work) -> Work:
     """Returns the work of a Conv as `patched` does, by the kernels of ONNX Runtime for processors. They copy
     windows of one element that lie apart, too. Elements that lie apart are not copied in runs. Each channel
-    of a depthwise Conv begins a product.
+    of a depthwise Conv begins a product. The columns of a product are the places of one image.
     """
     strides, weights, groups = integers(node, "strides") or (1,), shape_at(node.inputs, 1), integer(node, "group", 1)
+    output = shape_at(node.outputs, 0)
     if weights is None or all(step == 1 for step in strides):
         done = patched(node, done)
     else:
         done = _copied(node, done, weights, _APART if strides[-1] > 1 else 1.0)
-    return done._replace(rows=done.rows + _STARTS * groups) if done.kind == "depthwise" else done
+    if done.kind == "depthwise":
+        done = done._replace(rows=done.rows + _STARTS * groups)
+    places = size_of(output[2:]) if output is not None else 0.0
+    return done._replace(columns=_ONE_PLACE if places == 1 else places)
 
 
 def _copied(node: PricedNode, done: Work, weights: Shape, each: float = 1.0) -> Work:

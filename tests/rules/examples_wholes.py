@@ -171,6 +171,14 @@ EXAMPLES = {
         (19, 22),
         _CPU,
     ),
+    "Convs over few places are products of all images": Example(
+        """g (float[sequence, 34, 2] x, float[64, 34, 2] r) => (float[sequence, 32, 1] y, float[64, 8, 2] z) <float[32, 34, 3] w, float[32] b, float[8, 34, 3] v> {
+            a = Conv<pads = [1, 1], strides = [2]>(x, w, b)  y = Relu(a)  z = Conv<pads = [1, 1]>(r, v) }""",
+        {"Gemm": 1, "Relu": 1, "MatMul": 1, "Reshape": 4},
+        "conv-few-places conv-few-places-bias",
+        (17,),
+        _CPU,
+    ),
     "pixels that are nearest in the middle repeat between Convs": Example(
         """g (float[1, 16, 16, 16] x, float[1, 16, 32, 32] t) => (float[1, 16, 48, 32] y, float[1, 16, 64, 64] z)
         <float[16, 16, 3, 3] w, float[4] s = {1, 1, 3, 2}, int64[4] d = {1, 16, 64, 64}> {
