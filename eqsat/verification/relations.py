@@ -26,6 +26,7 @@ from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
 from eqsat.facts.polynomials import exact_divide, product
 from eqsat.operators import find_operator, normal_domain, read_attributes
+from eqsat.verification.required_sizes import required_sizes
 from eqsat.verification.samples import MOST_ELEMENTS, Plan, Spec, make_plan, numpy_dtype, with_functions_inlined
 
 _Typed: TypeAlias = tuple[onnx.NodeProto, tuple[Fact | None, ...], tuple[Fact, ...]]
@@ -36,7 +37,8 @@ _SCALED = frozenset({"Resize", "Upsample"})  # lists of floats decide the sizes 
 
 
 def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
-    """Yields plans with computed sizes, the most plausible first: with one relation, then with two.
+    """Yields plans with computed sizes, the most plausible first: with the sizes that constants require, which
+    all that follow have as well, then with one relation, then with two.
 
     Sizes that follow by their names keep to these, but in the first plan. Functions of the model have
     to be inlined.
@@ -44,6 +46,10 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
     if plan.computed:
         named = dict.fromkeys(size for spec in plan.inputs.values() for size in _shape(spec) if isinstance(size, str))
         yield replace(plan, symbols=tuple(named), computed={})
+    required = {name: size for name, size in _required(_typed_nodes(model, plan)).items() if name in plan.symbols}
+    if required:
+        plan = _with(plan, dict(required))
+        yield plan
     found = list(itertools.islice(_relations(model, plan), _ALONE))
     for name, size in found:
         yield _with(plan, {name: size})
@@ -53,24 +59,27 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
 
 
 def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> dict[str, int]:
-    """Returns sizes of named dimensions, those without which Reshapes of a model fail, and 1 for batches
-    that have no name of their own.
+    """Returns sizes of named dimensions, those without which Reshapes and products by constants of a model
+    fail, and 1 for batches that have no name of their own.
     """
-    return {**batch_sizes(model.graph), **_wanted_by_reshapes(model), **sizes}
+    return {**batch_sizes(model.graph), **_wanted_sizes(model), **sizes}
 
 
-def _wanted_by_reshapes(model: onnx.ModelProto) -> dict[str, int]:
+def _wanted_sizes(model: onnx.ModelProto) -> dict[str, int]:
     if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
         return {}
     flat = with_functions_inlined(model)  # once, also for the plan
-    if not any(node.op_type == "Reshape" for node in flat.graph.node):
-        return {}
     try:
         plan = make_plan(flat)
     except NotImplementedError:  # an input of a type that has no samples
         return {}
-    wanted = _most_wanted(_typed_nodes(flat, plan))
-    return {name: size for name, size in reversed(wanted) if isinstance(size, int)}
+    typed = list(_typed_nodes(flat, plan))
+    by_reshapes = {name: size for name, size in reversed(_most_wanted(typed)) if isinstance(size, int)}
+    return by_reshapes | _required(typed)
+
+
+def _required(typed: Iterable[_Typed]) -> dict[str, int]:
+    return required_sizes((node, inputs) for node, inputs, _ in typed)
 
 
 def _with(plan: Plan, computed: dict[str, Dim]) -> Plan:

@@ -172,7 +172,8 @@ EXAMPLES = {
         _CPU,
     ),
     "Convs over few places are products of all images": Example(
-        """g (float[sequence, 34, 2] x, float[64, 34, 2] r) => (float[sequence, 32, 1] y, float[64, 8, 2] z) <float[32, 34, 3] w, float[32] b, float[8, 34, 3] v> {
+        """g (float[sequence, 34, 2] x, float[64, 34, 2] r) => (float[sequence, 32, 1] y, float[64, 8, 2] z)
+        <float[32, 34, 3] w, float[32] b, float[8, 34, 3] v> {
             a = Conv<pads = [1, 1], strides = [2]>(x, w, b)  y = Relu(a)  z = Conv<pads = [1, 1]>(r, v) }""",
         {"Gemm": 1, "Relu": 1, "MatMul": 1, "Reshape": 4},
         "conv-few-places conv-few-places-bias",

@@ -143,3 +143,32 @@ def test_a_batch_without_a_name_is_one() -> None:
                 size.dim_value = -1
     assert with_fixed_sizes({}, model) == {"?x.0": 1}
     assert eqsat.optimize(model).report["cost"]["sizes"] == {}, "which no reader knows"
+
+
+REQUIRED = [
+    ("float[A, B, C, D] x", {"w": (4, 17, 3, 3)}, "y = Conv(x, w)", {"B": 17}),
+    ("float[A, B, C] x", {"w": (4, 7, 3)}, "z = Relu(x)  y = Conv<group = 2>(z, w)", {"B": 14}),
+    ("float[A, B, C, D] x", {"w": (4, 17, 3, 3)}, "z = Transpose<perm = [0, 3, 1, 2]>(x)  y = Conv(z, w)", {"D": 17}),
+    ("float[A, B, C] x", {"w": (17, 4, 3)}, "y = ConvTranspose(x, w)", {"B": 17}),
+    ("float[A, B] x", {"w": (70, 4)}, "y = MatMul(x, w)", {"B": 70}),
+    ("float[A, B] x, float[A, 3] t", {"w": (70, 4)}, "z = Concat<axis = 1>(x, t, t)  y = MatMul(z, w)", {"B": 64}),
+    ("float[A, B] x", {"w": (4, 70)}, "y = Gemm<transB = 1>(x, w)", {"B": 70}),
+    ("float[A, B] x", {"w": (70, 4)}, "y = Gemm<transA = 1>(x, w)", {"A": 70}),
+    ("float[A, B, C] x", {"w": (70,)}, "y = BatchNormalization(x, w, w, w, w)", {"B": 70}),
+    ("float[A, B, C] x", {"w": (70,)}, "y = LayerNormalization(x, w)", {"C": 70}),
+    ("float[A, B, C] x", {"w": (1, 12, 70), "r": (1, 12, 3)}, "y = LSTM<hidden_size = 3>(x, w, r)", {"C": 70}),
+    ("float[A, B, C] x", {"w": (70,)}, "y = Add(x, w)", {"C": 70}),
+    ("float[A, B] x", {"w": (70, 4), "c": (1,)}, "t = Mul(x, c)  y = MatMul(t, w)", {"B": 70}),
+]
+
+
+@pytest.mark.parametrize("inputs, constants, body, sizes", REQUIRED)
+def test_constants_decide_sizes_whatever_their_names(inputs: str, constants: dict[str, tuple[int, ...]], body: str, sizes: dict[str, int]) -> None:
+    """Exporters may name all axes, that of the channels too; no draw at arbitrary sizes runs then."""
+    weights = {name: np.full(shape, 0.5, np.float32) for name, shape in constants.items()}
+    texts = (body, f"{body.replace('y =', 'u =')}  y = Identity(u)")
+    before, after = (weighted(f"g ({inputs}) => (float y) {{ {text} }}", 17, **weights) for text in texts)
+    assert relations(before)[0] == {name: str(size) for name, size in sizes.items()}
+    assert with_fixed_sizes({}, before) == sizes
+    verdict = eqsat.verify(before, after)
+    assert verdict.status == "equal" and verdict.runs
