@@ -19,6 +19,8 @@ from eqsat.cost.shaped import PricedNode, Shaped
 from eqsat.terms.reading import term_inputs
 from eqsat.terms.terms import CONS, FUSED, NIL, Term
 
+_ACTIVATED = frozenset({"com.microsoft.FusedConv", "com.microsoft.FusedGemm"})  # kernels whose attribute names the second node
+
 
 class FusedPairs:
     """The pairs of terms that the target's runtime always runs as one kernel."""
@@ -75,7 +77,8 @@ class FusedPairs:
         one, other = prices.priced_node(first), prices.priced_node(second)
         domain, _, name = becomes.rpartition(".")
         inputs = [*one.inputs, *self._others(first, second)]
-        fused = PricedNode(domain, name, {**other.attributes, **one.attributes}, inputs, other.outputs)
+        activation = {"activation": other.name.encode()} if becomes in _ACTIVATED else {}
+        fused = PricedNode(domain, name, {**other.attributes, **activation, **one.attributes}, inputs, other.outputs)
         return prices.cost(prices.priced(fused))
 
 

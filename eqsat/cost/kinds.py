@@ -34,7 +34,7 @@ BROADCASTING: Final = members("binary") | members("variadic") | {"PRelu", "Where
 
 _VIEWS = """BitCast Flatten Identity Optional OptionalGetElement OptionalHasElement Reshape Shape Size Squeeze Unsqueeze Dropout
     com.microsoft.ExpandDims"""
-_COPIES = "CenterCropPad Pad ReverseSequence Slice Split Trilu com.microsoft.Pad com.microsoft.Trilu"
+_COPIES = "CenterCropPad Pad ReverseSequence Split Trilu com.microsoft.Pad com.microsoft.Trilu"
 _FILLS = "BlackmanWindow ConstantOfShape EyeLike HammingWindow HannWindow MelWeightMatrix OneHot Range com.microsoft.Range"
 _SEQUENCES = "SequenceAt SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence"
 _STRINGS = """ImageDecoder RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer com.microsoft.Tokenizer
@@ -61,6 +61,7 @@ def _table() -> dict[str, Counter]:
     table |= _each("Constant", movement.nothing)
     table |= _each(_VIEWS, movement.view)
     table |= _each(_COPIES, movement.copy)
+    table |= _each("Slice", movement.part)
     table |= _each("Expand", movement.expand) | _each("Tile", movement.tile)
     table |= _each("Concat ConcatFromSequence", movement.concat)
     table |= _each("Cast CastLike", movement.convert)

@@ -42,6 +42,11 @@ def copy(node: PricedNode) -> Work:
     return Work("copy", read + written, 0.0, result(node), runs)
 
 
+def part(node: PricedNode) -> Work:
+    """Counts Slice: it copies a part of its input, so that as many Slices as parts take no less than a Split."""
+    return copy(node)._replace(whole=2.0 * moved(node.inputs[:1]))
+
+
 def expand(node: PricedNode) -> Work:
     """Counts Expand: a copy that repeats each run of its input, the last axes that stay."""
     source, made = at(node.inputs, 0), shape_at(node.outputs, 0)

@@ -12,7 +12,7 @@ from eqsat.cost.movement import unknown
 from eqsat.cost.shaped import PricedNode
 from eqsat.cost.sliding import patched, stepped
 from eqsat.cost.target import Blocked, Expanded, Rates, Target
-from eqsat.cost.workload import Work, integer, passed
+from eqsat.cost.workload import Work, integer, passed, text
 from eqsat.frozen import frozen
 
 __all__ = ["Bound", "Price", "PricedNode", "as_definition", "price", "work"]
@@ -62,10 +62,11 @@ def price(node: PricedNode, target: Target) -> Price:
     """
     done = work(node, target)
     rates = target.rates(done.kind, node.key, node.opset)
-    computing = _computing(done, rates)
+    computing = _computing(done, rates) + _activating(node, done, target)
     if computing:
         computing *= rates.relative.get(_dtype(node), 1.0)
-    moving = target.transfer(done.bytes) / rates.bandwidth
+    whole = max(done.whole, done.bytes)
+    moving = target.transfer(whole) * done.bytes / whole / rates.bandwidth if whole else 0.0
     launching = rates.launch or 0.0
     bound: Bound = "memory" if moving >= computing else "compute"
     longer = moving if moving >= computing else computing
@@ -87,6 +88,23 @@ def _computing(done: Work, rates: Rates) -> float:
         operations *= -(-done.columns // rates.columns) * rates.columns / done.columns
     time = operations / rates.throughput + passed(done, rates.depth) * rates.per_element + done.rows * rates.per_row + done.weights * rates.per_weight
     return time + _waiting(done, rates)
+
+
+def _activating(node: PricedNode, done: Work, target: Target) -> float:
+    """Returns the seconds in which a kernel computes the activation that it was fused with, on the channels
+    that fill up the last block as well. A Conv has it for nothing if it is a Relu.
+    """
+    name, output = text(node, "activation", ""), node.outputs[0] if node.outputs else None
+    plain = done.kind.removesuffix("_blocked")
+    if not name or output is None or (name == "Relu" and plain in _CONVS):
+        return 0.0
+    activation = PricedNode("", name, {}, [output], [output])
+    alone = work(activation, target)
+    seconds = alone.operations / target.rates(alone.kind, activation.key, activation.opset).throughput
+    channels = output.shape[1] if output.shape is not None and len(output.shape) > 1 else 0
+    if target.blocked is None or plain == done.kind or not channels:
+        return seconds
+    return seconds * -(-channels // target.blocked.block) * target.blocked.block / channels
 
 
 def _waiting(done: Work, rates: Rates) -> float:

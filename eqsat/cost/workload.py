@@ -35,6 +35,7 @@ class Work(NamedTuple):
     multiply_adds: float = 0.0  # of sums of products alone: no bias, scale, softmax or activation
     inner: float = 0.0  # multiply-adds of each result of a product of matrices
     stored: float = 0.0  # elements of a factor or of filters that are constant
+    whole: float = 0.0  # bytes of a larger move of which these are a part: they move no faster
 
 
 Counter: TypeAlias = Callable[[PricedNode], Work]

@@ -171,6 +171,13 @@ EXAMPLES = {
         (19, 22),
         _CPU,
     ),
+    "an activation falls apart behind a product, whose kernel computes it no faster": Example(
+        """g (float[256, 64] x) => (float[256, 1024] y) <float[64, 1024] w, float[1024] b> { g = Gemm(x, w, b)  y = Elu(g) }""",
+        {"Concat": 1, "MatMul": 1, "Exp": 1, "Min": 1, "Sub": 1, "Max": 1},
+        "elu-apart",
+        (17,),
+        _CPU,
+    ),
     "Convs over few places are products of all images": Example(
         """g (float[sequence, 34, 2] x, float[64, 34, 2] r) => (float[sequence, 32, 1] y, float[64, 8, 2] z)
         <float[32, 34, 3] w, float[32] b, float[8, 34, 3] v> {
