@@ -33,8 +33,8 @@ _NEUTRAL = {"throughput": math.inf, "per_element": 0.0, "per_row": 0.0, "per_wei
 
 # Classes whose operators differ too much for one figure. Each operator that was timed has its own.
 _OWN_FIGURES = frozenset(
-    """elementwise norm softmax softmax_outer softmax_swapped reduction reduction_outer reduction_middle reduction_single pool pool_blocked copy gather scatter
-    quantize scan sort fourier fill random sample transpose quantized_matmul attention recurrent""".split()
+    """elementwise norm softmax softmax_outer softmax_swapped reduction reduction_apart reduction_outer reduction_middle reduction_single pool
+    pool_blocked copy gather scatter quantize scan sort fourier fill random sample transpose quantized_matmul attention recurrent""".split()
 )
 
 

@@ -177,6 +177,7 @@ def rows() -> Iterator[Case]:
             yield Case(name, (Given((length, count)), _numbers(0)), {"keepdims": 0})
             yield Case(name, (Given((1, length, count)), _numbers(1)), {"keepdims": 0})
             yield Case(name, (Given((count // 64, length, 64)), _numbers(1)), {"keepdims": 0})
+            yield Case(name, (Given((4, count // 64, 16, length)), _numbers(1, 3)), {"keepdims": 0})
         yield Case("ArgMax", (x,), {"axis": 1})
         yield Case("Softmax", (Given((8, length, count // 8)),), {"axis": 1})
         yield Case("Softmax", (Given((2, length, 4, count // 8)),), {"axis": 1})

@@ -51,6 +51,7 @@ _COUNTS: dict[str, tuple[str, ...]] = {
     "reduction_outer": _ROWS,
     "reduction_middle": _ROWS,
     "reduction_single": ("elements",),
+    "reduction_apart": ("elements",),
     "copy": ("elements", "rows"),
     "gather": ("elements", "rows"),
     "transpose_runs": _ROWS,

@@ -178,9 +178,9 @@ COUNTERS: Final = _table()
 KINDS: Final = tuple(
     """attention cast cast_integer constant control conv conv_blocked copy depthwise depthwise_blocked einsum elementwise fill fourier gather gemm
     grouped grouped_blocked matmul ml norm pool pool_blocked pool_line pool_steps product product_vector quantize quantized_conv quantized_matmul
-    random recurrent reduction reduction_outer reduction_middle reduction_single resize_blocked resize_cubic resize_linear resize_nearest sample scan
-    scatter sequence softmax softmax_outer softmax_swapped sort string transpose transpose_inward transpose_plane transpose_runs transposed_conv
-    unknown view""".split()
+    random recurrent reduction reduction_apart reduction_outer reduction_middle reduction_single resize_blocked resize_cubic resize_linear
+    resize_nearest sample scan scatter sequence softmax softmax_outer softmax_swapped sort string transpose transpose_inward transpose_plane transpose_runs
+    transposed_conv unknown view""".split()
 )
 """The classes of work that a target gives rates for."""
 

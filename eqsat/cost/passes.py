@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 from eqsat.cost.shaped import USUAL_SIZE, PricedNode, Shaped
@@ -24,6 +25,8 @@ from eqsat.cost.workload import (
     size_of,
     traffic,
 )
+
+_MANY_RUNS = 4  # runs of reduced axes and of others for which ONNX Runtime has no kernel with vectors
 
 
 def elementwise(operations: float, kind: str = "elementwise") -> Counter:
@@ -81,7 +84,7 @@ def reduction(operations: float) -> Counter:
     The class depends on the last axis. In "reduction" it is reduced, so joined elements lie
     together. In the others it stays. In front of the reduced axes lies nothing in "reduction_outer",
     axes of size 1 alone in "reduction_single", and several blocks in "reduction_middle", each of
-    them a row.
+    them a row. In "reduction_apart" reduced axes and others alternate so often that no kernel has vectors.
     """
 
     def count(node: PricedNode) -> Work:
@@ -103,9 +106,29 @@ def reduction(operations: float) -> Counter:
                 kind, rows = "reduction_middle", blocks
             elif first and blocks == 1:
                 kind = "reduction_single"
+        if source.shape and _runs(source.shape, axes, output) >= _MANY_RUNS:
+            kind = "reduction_apart"
         return Work(kind, moved(node.inputs) + results * element_size(source), operations * elements, elements, rows)
 
     return count
+
+
+def _runs(shape: Shape, axes: tuple[int, ...], output: Shaped | None) -> int:
+    """Returns the number of runs of neighboring axes that are all reduced, or all not; by the sizes of the
+    output if need be, of which each is that of the first axis that may be it.
+    """
+    left = output.shape if output is not None and output.shape is not None else shape
+    if axes:
+        reduced = [place in {axis % len(shape) for axis in axes} for place in range(len(shape))]
+    elif len(left) == len(shape):
+        reduced = [size != its for size, its in zip(shape, left, strict=True)]
+    else:
+        reduced, found = list[bool](), 0
+        for size in shape:
+            stays = found < len(left) and left[found] == size
+            found += stays
+            reduced.append(not stays)
+    return sum(1 for _ in itertools.groupby(reduced))
 
 
 def _is_one_run(axes: tuple[int, ...], rank: int) -> bool:

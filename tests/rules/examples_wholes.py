@@ -178,6 +178,14 @@ EXAMPLES = {
         (17,),
         _CPU,
     ),
+    "a reduction over axes that lie apart is one after the other": Example(
+        """g (float[8, 16, 32, 64] x) => (float[8, 32] y, float[1, 16, 1, 64] z) {
+            y = ReduceMean<axes = [1, 3], keepdims = 0>(x)  z = ReduceMax<axes = [0, -2]>(x) }""",
+        {"ReduceMean": 2, "ReduceMax": 2},
+        "reduction-apart[ReduceMean] reduction-apart[ReduceMax]",
+        (17,),
+        _CPU,
+    ),
     "Convs over few places are products of all images": Example(
         """g (float[sequence, 34, 2] x, float[64, 34, 2] r) => (float[sequence, 32, 1] y, float[64, 8, 2] z)
         <float[32, 34, 3] w, float[32] b, float[8, 34, 3] v> {
