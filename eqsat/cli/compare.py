@@ -39,7 +39,7 @@ def add_compare(commands: Any) -> None:
     compare.add_argument("--as-is", action="store_true", help="compare two given models, without any optimizer; the first is the original")
     compare.add_argument("--engines", action="store_true", help="compare saturation with the greedy engine, on the same rules and prices")
     compare.add_argument("--orders", type=count, default=100, metavar="N", help="with --engines: so many random orders of the rules (default: 100)")
-    compare.add_argument("--against", metavar="NAMES", help="the optimizers, separated by commas (default: all that are installed)")
+    compare.add_argument("--against", metavar="NAMES", help="the optimizers, as in eqsat,onnxsim (default: all that are installed)")
     compare.add_argument("--peer", metavar="NAME=COMMAND", action="append", help="another optimizer: a command with {input} and {output} (repeatable)")
     compare.add_argument("--eqsat", metavar="OPTIONS", help='options of `eqsat optimize`, as in --eqsat "--effort low"')
     add_settings(compare, _SETTINGS)

@@ -66,7 +66,7 @@ def with_fixed_sizes(sizes: Mapping[str, int], model: onnx.ModelProto) -> dict[s
 
 
 def _wanted_sizes(model: onnx.ModelProto) -> dict[str, int]:
-    if not any(size.dim_param for info in model.graph.input for size in info.type.tensor_type.shape.dim):
+    if all(size.HasField("dim_value") for info in model.graph.input for size in info.type.tensor_type.shape.dim):
         return {}
     flat = with_functions_inlined(model)  # once, also for the plan
     try:

@@ -172,3 +172,8 @@ def test_constants_decide_sizes_whatever_their_names(inputs: str, constants: dic
     assert with_fixed_sizes({}, before) == sizes
     verdict = eqsat.verify(before, after)
     assert verdict.status == "equal" and verdict.runs
+
+
+def test_sizes_without_a_name_are_decided_as_well() -> None:
+    model = weighted("g (float[?, ?] x) => (float y) { y = MatMul(x, w) }", 17, w=np.zeros((70, 4), np.float32))
+    assert with_fixed_sizes({}, model) == {"?x.0": 1, "?x.1": 70}
