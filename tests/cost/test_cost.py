@@ -521,7 +521,7 @@ def test_a_fused_activation_takes_as_long_as_alone_but_for_a_relu_in_a_conv() ->
     assert seconds("Relu", 16) == seconds("", 16)
     assert seconds("Sigmoid", 16) - seconds("", 16) == pytest.approx(sigmoid)
     assert seconds("Sigmoid", 4) - seconds("", 4) == pytest.approx(sigmoid), "the channels that fill up a block have it too"
-    factors = [tensor(256, 64), weights(64, 1024), weights(1024)]
+    factors: list[Shaped | None] = [tensor(256, 64), weights(64, 1024), weights(1024)]
     bare, relu, softplus = (
         price(node(key, factors, [tensor(256, 1024)], **attributes), CPU).seconds
         for key, attributes in (("Gemm", {}), ("com.microsoft.FusedGemm", {"activation": b"Relu"}), ("com.microsoft.FusedGemm", {"activation": b"Softplus"}))
