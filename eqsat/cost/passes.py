@@ -119,7 +119,8 @@ def _runs(shape: Shape, axes: tuple[int, ...], output: Shaped | None) -> int:
     """
     left = output.shape if output is not None and output.shape is not None else shape
     if axes:
-        reduced = [place in {axis % len(shape) for axis in axes} for place in range(len(shape))]
+        places = {axis % len(shape) for axis in axes}
+        reduced = [place in places for place in range(len(shape))]
     elif len(left) == len(shape):
         reduced = [size != its for size, its in zip(shape, left, strict=True)]
     else:

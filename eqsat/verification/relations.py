@@ -46,11 +46,13 @@ def related_plans(model: onnx.ModelProto, plan: Plan) -> Iterator[Plan]:
     if plan.computed:
         named = dict.fromkeys(size for spec in plan.inputs.values() for size in _shape(spec) if isinstance(size, str))
         yield replace(plan, symbols=tuple(named), computed={})
-    required = {name: size for name, size in _required(_typed_nodes(model, plan)).items() if name in plan.symbols}
+    typed = list(_typed_nodes(model, plan))
+    required: dict[str, Dim] = {name: size for name, size in _required(typed).items() if name in plan.symbols}
     if required:
-        plan = _with(plan, dict(required))
+        plan = _with(plan, required)
         yield plan
-    found = list(itertools.islice(_relations(model, plan), _ALONE))
+        typed = list(_typed_nodes(model, plan))
+    found = list(itertools.islice(_relations(typed, plan), _ALONE))
     for name, size in found:
         yield _with(plan, {name: size})
     for (one, first), (other, second) in itertools.islice(itertools.combinations(found, 2), _PAIRS):
@@ -86,11 +88,10 @@ def _with(plan: Plan, computed: dict[str, Dim]) -> Plan:
     return replace(plan, symbols=tuple(name for name in plan.symbols if name not in computed), computed={**plan.computed, **computed})
 
 
-def _relations(model: onnx.ModelProto, plan: Plan) -> Iterator[tuple[str, Dim]]:
+def _relations(typed: Sequence[_Typed], plan: Plan) -> Iterator[tuple[str, Dim]]:
     """Yields a symbol and the size that it may be: what Reshapes want first, then sums of others, then
     other symbols.
     """
-    typed = list(_typed_nodes(model, plan))
     yield from (relation for relation in _most_wanted(typed) if relation[0] in plan.symbols)
     uses = Counter(size for spec in plan.inputs.values() for size in set(_shape(spec)) if isinstance(size, str))
     # A name that few inputs have is the likelier one to depend on others.

@@ -129,7 +129,7 @@ OPERATIONS = [
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2)), (2 * 8 * 4 * 4) * 9),
     (counted("MaxPool", [IMAGE], kernel_shape=(3, 3), strides=(2, 2), ceil_mode=1), (2 * 8 * 5 * 5) * 9),
     (counted("AveragePool", [IMAGE], kernel_shape=(2, 2), strides=(2, 2)), (2 * 8 * 5 * 5) * 4),
-    # A window is clipped to the image; its rows and columns beyond are stepped over.
+    # A window is clipped to the image; in the blocked layout its rows and columns beyond are stepped over.
     (counted("AveragePool", [IMAGE], [tensor(2, 8, 1, 1)], kernel_shape=(1280, 1270), strides=(1280, 1270), ceil_mode=1), 2 * 8 * 10 * 10),
     (
         counted("com.microsoft.nchwc.MaxPool", [IMAGE], [tensor(2, 8, 1, 1)], kernel_shape=(1280, 1270), strides=(1280, 1270), ceil_mode=1),
