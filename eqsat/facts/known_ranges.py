@@ -10,9 +10,9 @@ from eqsat.facts.fact import Fact
 from eqsat.facts.intervals import Range, coarse, everything, is_floating, limits, made, meet, spanned
 from eqsat.facts.node import Node
 
-# The most floats of a constant whose range is exact. Layers have larger constants, whose ranges must
-# not tell them apart.
-_FEW = 8
+# The most floats of a constant whose range is exact. Layers have larger constants, biases of eight
+# channels among them, whose ranges must not tell them apart.
+_FEW = 4
 
 
 def known_range(fact: Fact) -> Range | None:

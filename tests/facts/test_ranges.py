@@ -100,7 +100,7 @@ TINY = float(np.finfo(np.float32).tiny)
 HALF = float(np.finfo(np.float16).max)
 
 
-@pytest.mark.parametrize("count", [9, 64, 65, 1 << 13])
+@pytest.mark.parametrize("count", [5, 8, 64, 65, 1 << 13])
 @pytest.mark.parametrize(
     ("ends", "dtype", "wanted"),
     [
