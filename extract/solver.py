@@ -19,13 +19,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ortools.sat.python import cp_model
-
+from .cp_sat import import_cp_model
 from .graph import impossible
 from .problem import Problem
 from .work import Work
+
+if TYPE_CHECKING:
+    from ortools.sat.python import cp_model
+else:
+    cp_model = import_cp_model()
 
 BITS = 46
 """The bits of a sum of weights in the first model."""
