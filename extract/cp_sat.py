@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
@@ -45,10 +44,8 @@ def _copy() -> ModuleType:
     pandas.Index = pandas.Series = _Series
     module = module_from_spec(spec)
 
-    def imported(
-        name: str, globals: Mapping[str, object] | None = None, locals: Mapping[str, object] | None = None, fromlist: Sequence[str] = (), level: int = 0
-    ) -> ModuleType:
-        return pandas if name == _PANDAS else builtins.__import__(name, globals, locals, fromlist, level)
+    def imported(name: str, *arguments: Any) -> ModuleType:
+        return pandas if name == _PANDAS else builtins.__import__(name, *arguments)
 
     # Import statements ask the module's own builtins.
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": imported}
