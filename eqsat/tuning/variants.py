@@ -20,9 +20,10 @@ from eqsat.egraph.phases import load as load_plan
 from eqsat.frozen import mutable
 from eqsat.language.library import Library
 from eqsat.model.model import Model
+from eqsat.rewriting.attempt import Attempt
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.trace import Trace
-from eqsat.rewriting.turns import Attempt, attempt
+from eqsat.rewriting.turns import attempt
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import Objective
 from eqsat.verification.interface import same_graph

@@ -15,9 +15,10 @@ import onnx
 from eqsat.frozen import mutable
 from eqsat.language.library import Library
 from eqsat.model.model import Model
+from eqsat.rewriting.attempt import Attempt
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.trace import fired_rules
-from eqsat.rewriting.turns import Attempt, attempt
+from eqsat.rewriting.turns import attempt
 from eqsat.verification.blame import guilty
 from eqsat.verification.locate import Fault
 from eqsat.verification.verify import EQUAL, UNVERIFIED, Verdict

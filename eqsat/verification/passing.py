@@ -14,8 +14,8 @@ import onnx
 from eqsat.deadline import INTERRUPTED
 from eqsat.language.library import Library
 from eqsat.model.model import Model
+from eqsat.rewriting.attempt import Attempt
 from eqsat.rewriting.job import Job
-from eqsat.rewriting.turns import Attempt
 from eqsat.runtime.worker import shared
 from eqsat.settings import Settings
 from eqsat.verification.examiner import Examiner

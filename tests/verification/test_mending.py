@@ -19,8 +19,9 @@ from eqsat.egraph.phases import load as load_plan
 from eqsat.facts.fact import Fact
 from eqsat.language.library import built_in
 from eqsat.model.read import normalize
+from eqsat.rewriting.attempt import Attempt
 from eqsat.rewriting.job import Job
-from eqsat.rewriting.turns import Attempt, attempt
+from eqsat.rewriting.turns import attempt
 from eqsat.rewriting.valuation import Valuation
 from eqsat.runtime.worker import WorkerDied, shared
 from eqsat.settings import Settings
