@@ -76,11 +76,13 @@ def _measured(valuation: Valuation, model: onnx.ModelProto, folder: Path | None)
     from eqsat.cost.shaped import assumed_size
     from eqsat.runtime.own_graph import NoGraph
     from eqsat.runtime.refusals import refusal
-    from eqsat.verification.samples import NORMAL, Draw, draw, make_plan, with_computed
+    from eqsat.verification.planning import make_plan
+    from eqsat.verification.sample_plan import NORMAL, Draw
+    from eqsat.verification.samples import draw
 
     try:
         plan = make_plan(model)
-        sizes = with_computed(plan, {name: assumed_size(name, valuation.sizes) for name in plan.symbols})
+        sizes = plan.with_computed({name: assumed_size(name, valuation.sizes) for name in plan.symbols})
         if sizes is None:
             raise ValueError(f"no sizes fit the names {', '.join(plan.computed)}")
         return valuation.measured(model, folder, draw(plan, Draw(sizes, NORMAL, 0)), _RUNS)

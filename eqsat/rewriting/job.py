@@ -18,6 +18,7 @@ from eqsat.language.syntax import Label
 from eqsat.model.model import Model
 from eqsat.model.weight_file import WeightFile
 from eqsat.regions.cut import Sizes
+from eqsat.rewriting.beyond_rules import arrange, raise_scores, widen_numbers
 from eqsat.rewriting.finished import Finished
 from eqsat.rewriting.valuation import Valuation
 from eqsat.settings import Settings
@@ -56,10 +57,10 @@ class Job:
 
     def finished(self, model: onnx.ModelProto, folder: Path | None) -> Finished:
         """Returns a model with the changes that no rule makes."""
-        arranged = self.valuation.arranged(model, folder)
-        ranked = arranged if self.settings.only else self.valuation.ranked(arranged, folder)
+        arranged = arrange(model, folder, self.valuation)
+        ranked = arranged if self.settings.only else widen_numbers(arranged, folder, self.valuation)
         free = not self.settings.exact and not self.settings.only
-        return Finished(arranged, ranked, self.valuation.raised(ranked, folder) if free else ranked)
+        return Finished(arranged, ranked, raise_scores(ranked, folder, self.valuation) if free else ranked)
 
     def allowed(self, library: Library, opset: int) -> Library:
         """Returns the rules without those that the target leaves out, and without those that make

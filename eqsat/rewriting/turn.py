@@ -31,6 +31,7 @@ from eqsat.model.names import FreshNames, all_names
 from eqsat.model.read import normalize
 from eqsat.model.validity import is_typed, is_valid
 from eqsat.rewriting.attempt import Attempt
+from eqsat.rewriting.beyond_rules import keep_loadable
 from eqsat.rewriting.finished import RAISED, Finished
 from eqsat.rewriting.job import Job
 from eqsat.rewriting.opening import may_open, opened
@@ -77,13 +78,13 @@ def take_turn(model: Model, job: Job, most: float, library: Library, kept: froze
         found.notes += [f"the rule {name} is wrong: {reason}" for record in trace.records for name, reason in record.wrong.items()]
         if len(proto.graph.node) >= MANY:
             found.settle_before(job)  # prices take memory, too
-        other = job.valuation.loaded(found.model, proto, model.folder)
+        other = keep_loadable(found.model, proto, model.folder, job.valuation)
         original, chosen = job.finished(proto, model.folder), job.finished(other, model.folder)
         if not _is_lawful(chosen.model, proto) or job.valuation.is_worse(chosen.model, original.model, model.folder):
             chosen = original
         # The first phase only simplifies. Its model may be faster in the runtime, or need less
         # memory.
-        plain = None if simple is None else job.finished(job.valuation.loaded(simple[0], proto, model.folder), model.folder)
+        plain = None if simple is None else job.finished(keep_loadable(simple[0], proto, model.folder, job.valuation), model.folder)
         if simple is not None and plain is not None and _is_lawful(plain.model, proto) and job.valuation.is_better(plain.model, chosen.model, model.folder):
             chosen, found.trace = plain, simple[1]
             found.trace.looked(trace)

@@ -22,6 +22,7 @@ from eqsat.model.model import Model, all_graphs
 from eqsat.model.read import normalize
 from eqsat.operators import full_name, normal_domain
 from eqsat.rewriting.attempt import STOPS, Attempt
+from eqsat.rewriting.beyond_rules import declare_sizes, flush_weights
 from eqsat.rewriting.declared_sizes import DECLARED
 from eqsat.rewriting.faint_weights import FLUSHED
 from eqsat.rewriting.job import Job
@@ -146,10 +147,10 @@ def _for_the_runtime(found: Attempt, folder: Path | None, job: Job, most: float,
         return found
     if job.valuation.asks:
         found.become(with_own_constants(found.model), OWNED, job)
-    found.become(job.valuation.declared(found.model, folder, most - model_bytes(found.model)), DECLARED, job)
+    found.become(declare_sizes(found.model, folder, job.valuation, most - model_bytes(found.model)), DECLARED, job)
     before = found.model
     if not mends:
-        found.become(job.valuation.flushed(found.model, folder), FLUSHED, job)
+        found.become(flush_weights(found.model, folder, job.valuation), FLUSHED, job)
     found.unflushed = None if found.model is before else before
     return found
 

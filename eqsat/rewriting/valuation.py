@@ -33,7 +33,7 @@ from eqsat.model.prepare import default_inputs
 from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
 from eqsat.model.stand_ins import COPIES, prepared_bytes, with_stand_ins
 from eqsat.model.validity import light
-from eqsat.rewriting.raising import raised
+from eqsat.rewriting.node_order import memory
 from eqsat.rewriting.recent import Recent
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, loads, measured_graph, own_graph
@@ -97,7 +97,7 @@ class Valuation:
     _figured: Recent[Figures] = field(default_factory=Recent[Figures])
     _faint: Recent[dict[str, float]] = field(default_factory=Recent[dict[str, float]])
     _peaks: Recent[int] = field(default_factory=Recent[int])
-    _ranked: Recent[onnx.ModelProto] = field(default_factory=Recent[onnx.ModelProto])
+    widened: Recent[onnx.ModelProto] = field(default_factory=Recent[onnx.ModelProto])  # the model whose numbers have full rank
 
     def __post_init__(self) -> None:
         self.asks = self.target.asks
@@ -247,76 +247,7 @@ class Valuation:
         """Returns the peak of a model in its written order: the most bytes of activations alive at
         once. Fusions of the runtime do not count.
         """
-        from eqsat.rewriting.node_order import memory
-
         return self._peaks.of(model, lambda: memory(model, folder, self.sizes))
-
-    def raised(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns the model without subnormal numbers where that is faster, or else the model itself."""
-        faint = self.faint(model, folder) if self.objective == "time" else {}
-        if not faint:
-            return model
-        found = raised(model, faint)
-        return found if found is not model and self.is_better(found, model, folder) else model
-
-    def ranked(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns the model with numbers of full rank where that is faster, or else the model itself."""
-        if self.objective != "time" or not self.target.rates("elementwise", "Mul").per_row:
-            return model
-        return self._ranked.of(model, lambda: self._with_full_ranks(model, folder))
-
-    def _with_full_ranks(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        from eqsat.rewriting.ranks import with_full_ranks
-
-        found = with_full_ranks(model, lambda: model if model.graph.value_info else self._inferred(model))
-        # The runtime knows no Gelu by numbers of four axes.
-        return model if found is not model and self.is_worse(found, model, folder) else found
-
-    def flushed(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns the model without subnormal weights, or the model itself if these do not slow the target down."""
-        if not self.target.subnormal or self.objective != "time":
-            return model
-        from eqsat.rewriting.faint_weights import without_faint_weights
-
-        return without_faint_weights(model, folder)
-
-    def declared(self, model: onnx.ModelProto, folder: Path | None, most: float) -> onnx.ModelProto:
-        """Returns the model with sizes declared, in at most so many bytes, where the runtime then makes a
-        better graph of it, or else the model itself. Models of which it is not asked, large ones too, stay.
-        """
-        if not self.asks or not self.figures(model, folder).asked:
-            return model
-        from eqsat.rewriting.declared_sizes import with_declared_sizes
-
-        found = with_declared_sizes(model, lambda: self._inferred(model), most)
-        return found if found is not model and self.is_better(found, model, folder) else model
-
-    def _inferred(self, model: onnx.ModelProto) -> onnx.ModelProto:
-        """Returns the model with the types that ONNX's inference finds, or the model itself if it refuses it."""
-        with suppress(NativeFailure):
-            return inferred(light(model))
-        return model
-
-    def loaded(self, model: onnx.ModelProto, original: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns a model made of an original, with the outputs kept that ONNX Runtime would lose, or the
-        same under other names if it refuses it for its names. Where the target does not ask it, names
-        tell whether it may.
-        """
-        if model is original:
-            return model
-
-        from eqsat.rewriting.clashes import may_clash, with_other_names
-        from eqsat.rewriting.lost_outputs import with_outputs_kept
-
-        model = with_outputs_kept(model)
-        if self.asks:
-            self.figures(original, folder)  # if the runtime refuses this one, it is asked no more
-        if not self.asks:
-            return with_other_names(model) if may_clash(model.graph) else model
-        if self.loads(model, folder):
-            return model
-        found = with_other_names(model)
-        return found if self.loads(found, folder) else model
 
     def loads(self, model: onnx.ModelProto, folder: Path | None) -> bool:
         """Tells whether the runtime loads a model as users do, as far as it is asked. One without a
@@ -326,17 +257,6 @@ class Valuation:
             return True
         place, library, *_ = self._surroundings(model, folder)
         return loads(*with_stand_ins(model), place, library, self.worker)
-
-    def arranged(self, model: onnx.ModelProto, folder: Path | None) -> onnx.ModelProto:
-        """Returns the model in an order of a lower peak if memory is the objective, or else the
-        model itself.
-        """
-        if self.objective != "memory":
-            return model
-
-        from eqsat.rewriting.node_order import reordered
-
-        return reordered(model, folder, self.sizes)
 
     def cost(self, model: onnx.ModelProto, folder: Path | None) -> float:
         """Returns the cost that the objective makes small: seconds, launches or bytes."""

@@ -13,9 +13,11 @@ import onnx
 from eqsat.cost.shaped import assumed_size
 from eqsat.runtime.interleaved import NotTimed, TooSlow
 from eqsat.verification.interface import checked_inputs
+from eqsat.verification.planning import make_plan, with_functions_inlined
 from eqsat.verification.relations import related_plans, with_fixed_sizes
 from eqsat.verification.runs import attempts, telling_sizes
-from eqsat.verification.samples import NORMAL, Draw, Plan, draw, make_plan, with_computed, with_functions_inlined
+from eqsat.verification.sample_plan import NORMAL, Draw, Plan
+from eqsat.verification.samples import draw
 
 _DRAWS = 12  # draws that the runtime may refuse, and as many at sizes that depend on one another
 _TELLING_DRAWS = 24  # of these at sizes that verification tries
@@ -55,11 +57,11 @@ def runnable_inputs(
 
 
 def _draws(plan: Plan, assumed: Mapping[str, int], usual: Mapping[str, int]) -> Iterator[Draw]:
-    first = with_computed(plan, {name: assumed_size(name, usual) for name in plan.symbols})
+    first = plan.with_computed({name: assumed_size(name, usual) for name in plan.symbols})
     if first is not None:
         yield Draw(first, NORMAL, 0)
     for attempt in attempts(plan):
-        given = with_computed(plan, {name: assumed.get(name, size) for name, size in attempt.sizes.items()})
+        given = plan.with_computed({name: assumed.get(name, size) for name, size in attempt.sizes.items()})
         if given is not None:
             yield replace(attempt, sizes=given)
 
@@ -70,7 +72,7 @@ def _related_draws(original: onnx.ModelProto, plan: Plan, usual: Mapping[str, in
     """
     plans = list(islice(related_plans(with_functions_inlined(original), plan), _DRAWS))
     for related in plans:
-        sizes = with_computed(related, {name: assumed_size(name, usual) for name in related.symbols})
+        sizes = related.with_computed({name: assumed_size(name, usual) for name in related.symbols})
         if sizes is not None:
             yield Draw(sizes, NORMAL, 0)
     telling = (sizes for related in plans for sizes in reversed(telling_sizes(related)) if sizes is not None)

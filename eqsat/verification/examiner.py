@@ -24,10 +24,11 @@ from eqsat.runtime.onnx_passes import NativeFailure, inlined
 from eqsat.runtime.worker import RemoteError, Worker, WorkerDied, WorkerTimeout
 from eqsat.verification.input_ranges import nodes_in_order
 from eqsat.verification.loaded_model import LoadedModel, depends_on_inputs, random_outputs, weight_bytes
+from eqsat.verification.planning import make_edges, make_plan, with_functions_inlined
 from eqsat.verification.relations import related_plans
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import named
-from eqsat.verification.samples import Plan, long_choices, make_edges, make_plan, with_functions_inlined
+from eqsat.verification.sample_plan import Plan
 from eqsat.verification.steering import Steering, size_bounds, steering
 
 # Room for activations beside the weights. The limit only has to catch explosions.
@@ -147,7 +148,7 @@ class Examiner:
             except (WorkerTimeout, WorkerDied, RemoteError):
                 pass
         judgement = self._settled(replace(request, edges=()))
-        if judgement.crashed and any(long_choices(request.plan)):  # windows of signals may be longer than usual sizes
+        if judgement.crashed and any(request.plan.long_choices()):  # windows of signals may be longer than usual sizes
             request = replace(request, only_long=True)
             judgement = self._settled(replace(request, edges=()))
         for edge in request.edges if judgement.status == EQUAL else ():

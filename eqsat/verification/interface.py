@@ -16,7 +16,8 @@ from eqsat.model.external_data import has_external_data
 from eqsat.model.names import stored_names
 from eqsat.model.prepare import default_inputs
 from eqsat.verification.loaded_model import LoadedModel
-from eqsat.verification.samples import Plan, Spec, numpy_dtype
+from eqsat.verification.sample_plan import Plan, Spec
+from eqsat.verification.samples import numpy_dtype
 
 
 def same_graph(original: LoadedModel, optimized: LoadedModel) -> bool:

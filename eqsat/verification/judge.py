@@ -25,7 +25,7 @@ from eqsat.verification.leaves import digest, moves, signature
 from eqsat.verification.nudges import Nudge, Nudges
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, OutputJudgement, Request
 from eqsat.verification.runs import NoDraw, Run, Runs, is_memory, named, one_line
-from eqsat.verification.samples import Draw
+from eqsat.verification.sample_plan import Draw
 from eqsat.verification.undefined import is_undefined
 
 _AT_ONCE = 4  # nudges between two looks whether any changes something
@@ -91,7 +91,7 @@ def _opened(request: Request, opener: _Opener) -> tuple[Request, Session]:
         return request, opener(request.original, request.original_folder, request)
     shown = _showing(request, request.inside)
     original = opener(shown.original, shown.original_folder, shown)
-    kept = Agreement(shown, original).affordable(next(samples.size_choices(request.plan), dict[str, int]()))
+    kept = Agreement(shown, original).affordable(next(request.plan.size_choices(), dict[str, int]()))
     if len(kept) == len(request.inside):
         return shown, original
     del original  # its weights make room for those of the next session

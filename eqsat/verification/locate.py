@@ -23,7 +23,7 @@ from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import COPIES, LoadedModel
 from eqsat.verification.regions import GIVEN, Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, Judgement
-from eqsat.verification.samples import Draw
+from eqsat.verification.sample_plan import Draw
 
 
 @frozen(slots=False)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from eqsat.verification.request import OutputJudgement
-from eqsat.verification.samples import Draw
+from eqsat.verification.sample_plan import Draw
 
 
 @dataclass

@@ -26,8 +26,10 @@ from eqsat.facts.fact import INT_LIMIT, INTEGERS, UNKNOWN, Fact, from_tensor
 from eqsat.facts.inference import infer
 from eqsat.facts.polynomials import exact_divide, product
 from eqsat.operators import find_operator, normal_domain, read_attributes
+from eqsat.verification.planning import make_plan, with_functions_inlined
 from eqsat.verification.required_sizes import required_sizes
-from eqsat.verification.samples import MOST_ELEMENTS, Plan, Spec, make_plan, numpy_dtype, with_functions_inlined
+from eqsat.verification.sample_plan import MOST_ELEMENTS, Plan, Spec
+from eqsat.verification.samples import numpy_dtype
 
 _Typed: TypeAlias = tuple[onnx.NodeProto, tuple[Fact | None, ...], tuple[Fact, ...]]
 

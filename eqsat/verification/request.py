@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import Any
 
 from eqsat.frozen import frozen, mutable
-from eqsat.verification.samples import Draw, Edge, Plan
+from eqsat.verification.sample_plan import Draw, Edge, Plan
 from eqsat.verification.steering import Decided, Steering
 
 EQUAL, DIFFERENT, UNVERIFIED = "equal", "different", "unverified"

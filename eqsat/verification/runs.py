@@ -24,7 +24,7 @@ from eqsat.verification import samples
 from eqsat.verification.agreement import Agreement
 from eqsat.verification.leaves import is_float, leaves, plain
 from eqsat.verification.request import UNVERIFIED, Judgement, Request
-from eqsat.verification.samples import Draw, Edge, Plan
+from eqsat.verification.sample_plan import CALM, NORMAL, ONES, POSITIVE, ZEROS, Draw, Edge, Plan
 from eqsat.verification.steering import Decided
 
 _RUNS = 3
@@ -106,7 +106,7 @@ class Runs:
             return
         first, draw = self.first()
         self._note(first, draw)
-        if self._agreement is not None and draw.style != samples.NORMAL:
+        if self._agreement is not None and draw.style != NORMAL:
             self._agreement.clear()  # plain numbers hide more than regions would show on arbitrary ones
         yield first
         if not request.plan.inputs:
@@ -114,9 +114,9 @@ class Runs:
         if not request.brief and self._taken > _SLOW * request.patience:
             self._judgement.notes.append("ran on one draw: running takes long")
             return
-        most = max(_CHEAP, samples.elements(request.plan, draw.sizes))
-        choices = [] if request.only_long else [sizes for sizes in samples.size_choices(request.plan) if sizes != draw.sizes]
-        choices = [sizes for sizes in choices if samples.elements(request.plan, sizes) <= most]
+        most = max(_CHEAP, request.plan.elements(draw.sizes))
+        choices = [] if request.only_long else [sizes for sizes in request.plan.size_choices() if sizes != draw.sizes]
+        choices = [sizes for sizes in choices if request.plan.elements(sizes) <= most]
         found, number = 1, 0
         # Floats of one size show in one draw what they would show in several; a draw has few of the rows
         # that integers may choose.
@@ -138,7 +138,7 @@ class Runs:
         """Notes a usual run."""
         self._tried.append(draw)
         self._shapes.append((draw.sizes, _shapes(run.outputs)))
-        self._pace.append((samples.volume(self._request.plan, draw.sizes), run.seconds))
+        self._pace.append((self._request.plan.volume(draw.sizes), run.seconds))
 
     def at_edges(self) -> Iterator[Run]:
         """Yields runs at the edges that the original accepts.
@@ -157,7 +157,7 @@ class Runs:
             seed = self._request.seed + len(tried) + _RUNS
             if edge.extremes:
                 # Floats made of such integers round by amounts that no nudge of the inputs shows.
-                widest = max(tried, key=lambda draw: samples.elements(self._request.plan, draw.sizes))
+                widest = max(tried, key=lambda draw: self._request.plan.elements(draw.sizes))
                 draws = [Draw(widest.sizes, first.style, seed + turn, edge.extremes) for turn in range(_EXTREMES if integers else 0)]
                 places, wanted = integers, _EXTREMES
             else:
@@ -187,7 +187,7 @@ class Runs:
         found: list[Draw] = []
         costly: list[int] = []
         for size in edge.sizes:
-            sizes = samples.with_computed(plan, first.sizes | dict.fromkeys(edge.symbols, size))
+            sizes = plan.with_computed(first.sizes | dict.fromkeys(edge.symbols, size))
             if sizes is None or 1 < size <= largest or any(draw.sizes == sizes for draw in tried):
                 continue
             if size > 1 and (is_costly(self._request, sizes, self._results(sizes)) or self._seconds(sizes) > self._request.patience / _EDGE_SHARE):
@@ -202,7 +202,7 @@ class Runs:
         """Returns about how many seconds a run takes at other sizes, in doubt too few: 0 where usual runs are
         so short that most of them is overhead.
         """
-        volume = samples.volume(self._request.plan, sizes)
+        volume = self._request.plan.volume(sizes)
         (least, short), (most, long) = min(self._pace), max(self._pace)
         if long < _SHORT:
             return 0.0
@@ -214,7 +214,7 @@ class Runs:
         an axis that had the length of a size in each run has it again, as both axes of a square mask do.
         """
         before, shapes = self._shapes[0]
-        times = samples.volume(self._request.plan, sizes) / max(samples.volume(self._request.plan, before), 1)
+        times = self._request.plan.volume(sizes) / max(self._request.plan.volume(before), 1)
         by_axes = 0
         for place, shape in enumerate(shapes):
             named = ([size for name, size in sizes.items() if self._has(place, axis, name)] for axis in range(len(shape)))
@@ -232,7 +232,7 @@ class Runs:
         request = self._request
         for draw in long_attempts(request.plan, request.seed) if request.only_long else attempts(request.plan, request.seed, request.brief):
             # The styles of usual elements come first.
-            if request.brief and hollow is None and draw.style not in (samples.NORMAL, samples.CALM):
+            if request.brief and hollow is None and draw.style not in (NORMAL, CALM):
                 break
             try:
                 run = self._run(draw, self._everything)
@@ -240,13 +240,13 @@ class Runs:
                 again = refusal is not None and one_line(refusal) == one_line(error)
                 refusal = refusal or error
                 # Where all is given but the elements of floats, these decide nothing, or little.
-                if self._late or (again and samples.has_floats_alone(request.plan)):
+                if self._late or (again and request.plan.has_floats_alone):
                     break
                 continue
             if not _all_nan(run.outputs):
                 return run, draw
             hollow = hollow or (run, draw)
-            if draw.style == samples.POSITIVE:
+            if draw.style == POSITIVE:
                 break
         if hollow is None:
             raise NoDraw(refusal or RuntimeError("it has no longer sizes"))
@@ -258,7 +258,7 @@ class Runs:
         if self._late or all(size == 1 for size in sizes.values()):
             return False
         try:
-            self._original.run(samples.draw(plan, Draw(sizes, samples.NORMAL, self._request.seed)), self._request.outputs)
+            self._original.run(samples.draw(plan, Draw(sizes, NORMAL, self._request.seed)), self._request.outputs)
         except Exception:  # these sizes do not fit the model
             return False
         return True
@@ -282,7 +282,7 @@ def _shapes(outputs: Sequence[Any]) -> tuple[tuple[int, ...], ...]:
 
 def is_costly(request: Request, sizes: Mapping[str, int], results: float = 0) -> bool:
     """Tells whether a run at an edge with these sizes, and so many elements of outputs, takes long."""
-    volume, many = samples.volume(request.plan, sizes), max(samples.elements(request.plan, sizes), results)
+    volume, many = request.plan.volume(sizes), max(request.plan.elements(sizes), results)
     if many > _EDGE_ELEMENTS or many * request.nodes > _EDGE_TOUCHED:
         return True
     return volume > _EDGE_VOLUME and volume * request.work > _EDGE_WORK
@@ -291,8 +291,8 @@ def is_costly(request: Request, sizes: Mapping[str, int], results: float = 0) ->
 def affords_some(request: Request, sizes: Sequence[int]) -> bool:
     """Tells whether a run affords some of the sizes on at least one axis, as far as the inputs tell."""
     plan = request.plan
-    usual = next(samples.size_choices(plan), dict[str, int]())
-    choices = (samples.with_computed(plan, usual | {name: size}) for name in plan.symbols for size in sizes)
+    usual = next(plan.size_choices(), dict[str, int]())
+    choices = (plan.with_computed(usual | {name: size}) for name in plan.symbols for size in sizes)
     return bool(usual) and any(known is not None and not is_costly(request, known) for known in choices)
 
 
@@ -329,9 +329,9 @@ def runs_at(request: Request, plans: Sequence[Plan]) -> int | None:
 
 def telling_sizes(plan: Plan) -> list[dict[str, int] | None]:
     """Returns sizes that show whether a plan fits a model; None in place of those that it does not have."""
-    usual = list(samples.size_choices(plan))
+    usual = list(plan.size_choices())
     small = [sizes for sizes in usual[:_TELLING] if max(sizes.values(), default=0) < _SMALL]
-    return [*small, *[None] * (_TELLING - len(small)), *usual[-1:], *samples.long_choices(plan)]
+    return [*small, *[None] * (_TELLING - len(small)), *usual[-1:], *plan.long_choices()]
 
 
 def named(draw: Draw | None) -> str:
@@ -356,21 +356,21 @@ def is_memory(error: Exception) -> bool:
 
 def attempts(plan: Plan, seed: int = 0, brief: bool = False) -> Iterator[Draw]:
     """Yields first draws, the most telling first. If they are to be `brief`, costly ones are left out."""
-    choices = list(samples.size_choices(plan))
-    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in choices[:2])
-    yield Draw(choices[0], samples.CALM, seed)
-    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in choices[2:])
+    choices = list(plan.size_choices())
+    yield from (Draw(sizes, NORMAL, seed) for sizes in choices[:2])
+    yield Draw(choices[0], CALM, seed)
+    yield from (Draw(sizes, NORMAL, seed) for sizes in choices[2:])
     if not brief:
-        if samples.has_choices(plan):  # the ways of the first seed may be for other sizes
-            yield from (Draw(sizes, samples.NORMAL, seed + 1) for sizes in choices)
+        if plan.has_choices:  # the ways of the first seed may be for other sizes
+            yield from (Draw(sizes, NORMAL, seed + 1) for sizes in choices)
         yield from long_attempts(plan, seed)
-    for style in (samples.ONES, samples.ZEROS, samples.CALM, samples.POSITIVE):
+    for style in (ONES, ZEROS, CALM, POSITIVE):
         yield from (Draw(sizes, style, seed) for sizes in choices[:3])
 
 
 def long_attempts(plan: Plan, seed: int) -> Iterator[Draw]:
     """Yields draws of sizes beyond the usual ones."""
-    yield from (Draw(sizes, samples.NORMAL, seed) for sizes in samples.long_choices(plan))
+    yield from (Draw(sizes, NORMAL, seed) for sizes in plan.long_choices())
 
 
 def _all_nan(outputs: Sequence[Any]) -> bool:

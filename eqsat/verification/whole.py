@@ -21,7 +21,7 @@ from eqsat.verification.region import Region
 from eqsat.verification.regions import Cut
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import affords_some
-from eqsat.verification.samples import Edge, Plan
+from eqsat.verification.sample_plan import Edge, Plan
 
 _LONGER = 8  # times as long as at usual edges whole models may run where no region can tell
 

@@ -35,7 +35,7 @@ def test_a_result_loads_whatever_its_sizes_are_called(target: str) -> None:
 
 def test_a_result_that_does_not_load_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verification runs it without the optimizations that refuse it."""
-    monkeypatch.setattr("eqsat.rewriting.clashes.with_other_names", lambda model: model)
+    monkeypatch.setattr("eqsat.rewriting.beyond_rules.with_other_names", lambda model: model)
     result = eqsat.optimize(MODEL)
     assert loads(result.model)
     assert any("ONNX Runtime loads the original, and not the result" in note for note in result.report["notes"])

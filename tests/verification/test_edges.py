@@ -15,8 +15,10 @@ import pytest
 from eqsat.errors import InputError
 from eqsat.runtime.worker import RemoteError, WorkerDied, WorkerTimeout, shared
 from eqsat.verification import judge as judging
+from eqsat.verification.planning import make_edges, make_plan
 from eqsat.verification.request import Judgement
-from eqsat.verification.samples import Draw, Edge, draw, make_edges, make_plan
+from eqsat.verification.sample_plan import Draw, Edge
+from eqsat.verification.samples import draw
 from eqsat.verification.steering import size_bounds, steering
 from eqsat.verification.verify import DIFFERENT, EQUAL, UNVERIFIED, LoadedModel, Verdict, verify
 from tests.support.models import weighted

@@ -10,8 +10,8 @@ import pytest
 
 import eqsat
 from eqsat.facts.dims import render
+from eqsat.verification.planning import make_plan
 from eqsat.verification.relations import related_plans, with_fixed_sizes
-from eqsat.verification.samples import make_plan, size_choices
 from tests.support.models import parse, weighted
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>'
@@ -54,7 +54,7 @@ def test_computed_sizes_are_never_negative() -> None:
     model = parse("g (float[A] a, float[B] b, float[C] c) => (y, z) { s = Slice(a, i, j) z = Concat<axis = 0>(a, b, c) y = Identity(s) }", HEAD)
     model.graph.initializer.extend(onnx.numpy_helper.from_array(np.array([k]), name) for k, name in ((3, "i"), (9, "j")))
     for plan in related_plans(model, make_plan(model)):
-        assert all(size >= 0 for sizes in size_choices(plan) for size in sizes.values())
+        assert all(size >= 0 for sizes in plan.size_choices() for size in sizes.values())
 
 
 def test_a_model_that_runs_at_no_sizes_stays_unverified() -> None:

@@ -10,9 +10,10 @@ import pytest
 from eqsat.runtime.worker import Worker
 from eqsat.verification.examiner import Examiner
 from eqsat.verification.loaded_model import LoadedModel
+from eqsat.verification.planning import make_plan
 from eqsat.verification.request import UNVERIFIED, Judgement
 from eqsat.verification.runs import NoDraw, Runs
-from eqsat.verification.samples import Edge, make_plan
+from eqsat.verification.sample_plan import Edge
 from tests.support.models import parse
 
 

@@ -11,24 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper, parser
 
-from eqsat.verification import samples
-from eqsat.verification.samples import Draw, draw, make_plan, size_choices
+from eqsat.verification.planning import make_plan
+from eqsat.verification.sample_plan import CALM, NORMAL, ONES, POSITIVE, ZEROS, Draw, Plan
+from eqsat.verification.samples import draw
 
 
-def plan_of(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', **weights: Any) -> samples.Plan:
+def plan_of(graph: str, header: str = 'ir_version: 8, opset_import: ["": 18]', **weights: Any) -> Plan:
     model = parser.parse_model(f"<{header}> {graph}")
     model.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), name) for name, array in weights.items())
     return make_plan(model)
 
 
-def first(plan: samples.Plan, style: str = samples.NORMAL, seed: int = 0) -> dict[str, Any]:
-    return draw(plan, Draw(next(size_choices(plan)), style, seed))
+def first(plan: Plan, style: str = NORMAL, seed: int = 0) -> dict[str, Any]:
+    return draw(plan, Draw(next(plan.size_choices()), style, seed))
 
 
 def test_equal_names_are_equal_sizes_and_different_ones_differ() -> None:
     plan = plan_of("g (float[N, M, 4] x, int8[M, N] y, float[?] z) => (float[N] o) { o = Identity(z) }")
-    for sizes in size_choices(plan):
-        feeds = draw(plan, Draw(sizes, samples.NORMAL, 0))
+    for sizes in plan.size_choices():
+        feeds = draw(plan, Draw(sizes, NORMAL, 0))
         n, m, four = feeds["x"].shape
         assert feeds["y"].shape == (m, n) and four == 4
     feeds = first(plan)
@@ -38,10 +39,10 @@ def test_equal_names_are_equal_sizes_and_different_ones_differ() -> None:
 
 def test_a_batch_stays_small_where_the_rest_is_large() -> None:
     plan = plan_of("g (float[N, 3, H, W] x) => (y) { y = Identity(x) }")
-    assert any(sizes["N"] == 2 and sizes["H"] >= 64 for sizes in size_choices(plan))
+    assert any(sizes["N"] == 2 and sizes["H"] >= 64 for sizes in plan.size_choices())
 
 
-@given(st.integers(0, 1000), st.sampled_from([samples.NORMAL, samples.CALM, samples.ONES, samples.ZEROS]))
+@given(st.integers(0, 1000), st.sampled_from([NORMAL, CALM, ONES, ZEROS]))
 def test_indices_stay_within_the_table(seed: int, style: str) -> None:
     plan = TABLE
     feeds = first(plan, style, seed)
@@ -55,8 +56,8 @@ TABLE = plan_of(
 
 def test_an_index_into_an_input_is_bounded_by_its_symbol() -> None:
     plan = plan_of("g (float[4, N] x, int64[K] i) => (y) { y = Gather<axis = 1>(x, i) }")
-    for sizes in size_choices(plan):
-        assert draw(plan, Draw(sizes, samples.NORMAL, 5))["i"].max() < sizes["N"]
+    for sizes in plan.size_choices():
+        assert draw(plan, Draw(sizes, NORMAL, 5))["i"].max() < sizes["N"]
 
 
 def test_the_tighter_of_two_tables_counts() -> None:
@@ -88,14 +89,14 @@ def test_every_kind_of_input_can_be_drawn() -> None:
     assert [part.dtype for part in feeds["s"]] == [np.float32] * 3 and feeds["o"].dtype == np.float32
     assert set(feeds["m"]) == {0, 1, 2} and isinstance(feeds["m"][0], float)
     assert feeds["t"].dtype == object and feeds["b"].dtype == np.bool_
-    assert draw(plan, Draw(next(size_choices(plan)), samples.ZEROS, 0))["o"] is None
+    assert draw(plan, Draw(next(plan.size_choices()), ZEROS, 0))["o"] is None
 
 
 @pytest.mark.parametrize("code", [code for code in onnx.TensorProto.DataType.values() if code != 0])
 def test_every_element_type_can_be_drawn(code: int) -> None:
     model = parser.parse_model('<ir_version: 8, opset_import: ["": 18]> g (float[5] x) => (y) { y = Identity(x) }')
     model.graph.input[0].type.tensor_type.elem_type = code
-    for style in (samples.NORMAL, samples.CALM, samples.POSITIVE, samples.ONES, samples.ZEROS):
+    for style in (NORMAL, CALM, POSITIVE, ONES, ZEROS):
         x = draw(make_plan(model), Draw({}, style, 1))["x"]
         assert x.shape == (5,) and (code == onnx.TensorProto.STRING or x.dtype == onnx.helper.tensor_dtype_to_np_dtype(code))
 
@@ -130,7 +131,7 @@ def test_a_single_value_takes_turns_between_the_ways_that_a_comparison_opens() -
     order = plan_of("g (int32 n, int32 m) => (y, z) { y = Less(n, k) z = GreaterOrEqual(k, m) }", k=np.array(100, np.int32))
     drawn = [first(order, seed=seed) for seed in range(8)]
     assert {99, 100, 101} < {feeds["n"].item() for feeds in drawn} and len({(feeds["n"].item(), feeds["m"].item()) for feeds in drawn}) > 4
-    plain = first(plan, samples.CALM)["r"]
+    plain = first(plan, CALM)["r"]
     assert plain in (0, 1), "other styles take no turns"
 
 
@@ -162,11 +163,11 @@ def test_no_other_comparison_tells_values(compared: str) -> None:
 
 def test_sizes_for_windows_over_signals_come_last_and_are_bounded() -> None:
     signal = plan_of("g (float[N, S] x) => (y) { y = Identity(x) }")
-    assert list(samples.long_choices(signal)) == [{"N": 2, "S": 1024}, {"N": 2, "S": 16384}, {"N": 1, "S": 1024}], "some take one signal alone"
+    assert list(signal.long_choices()) == [{"N": 2, "S": 1024}, {"N": 2, "S": 16384}, {"N": 1, "S": 1024}], "some take one signal alone"
     image = plan_of("g (float[N, 3, H, W] x) => (y) { y = Identity(x) }")
-    assert not list(samples.long_choices(image)), "images that large are costly"
-    assert [sizes["N"] for sizes in samples.long_choices(plan_of("g (float[N] x) => (y) { y = Identity(x) }"))] == [1024, 16384]
-    assert not list(samples.long_choices(plan_of("g (float[4] x) => (y) { y = Identity(x) }")))
+    assert not list(image.long_choices()), "images that large are costly"
+    assert [sizes["N"] for sizes in plan_of("g (float[N] x) => (y) { y = Identity(x) }").long_choices()] == [1024, 16384]
+    assert not list(plan_of("g (float[4] x) => (y) { y = Identity(x) }").long_choices())
 
 
 @pytest.mark.parametrize("text", ["?", "None", ""])
