@@ -7,7 +7,6 @@ always do. Nodes keep their original order as far as the new dependencies allow.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
@@ -18,6 +17,7 @@ from onnx import defs, helper
 
 from eqsat.choose.originals import Originals
 from eqsat.choose.storing import Place, begin, finish, store_array, store_constant
+from eqsat.choose.term_order import children_first
 from eqsat.choose.writable import written
 from eqsat.egraph.encode import Encoding
 from eqsat.egraph.tables import EGraph
@@ -99,7 +99,7 @@ class Decoder:
                 self.name[eclass] = self._name(eclass, term)
         nodes: list[onnx.NodeProto] = []
         needed = self._needed()
-        for eclass in self._order():
+        for eclass in children_first(self.terms, self._rank):
             if eclass not in needed:
                 continue
             term = self.terms[eclass]
@@ -156,6 +156,12 @@ class Decoder:
             waiting += [source for source in self._sources(eclass) if isinstance(source, int)] if term.head >= 0 else term.children
         return needed
 
+    def _rank(self, eclass: int) -> int:
+        """Returns the place of a class among the nodes of the original; new nodes come last."""
+        if self.terms[eclass].head < 0:
+            return -1
+        return self.originals.rank[self.origins[eclass]] if eclass in self.origins else len(self.originals.rank)
+
     def _became(self) -> dict[str, str]:
         return {name: now for eclass, now in self.name.items() for name in self.originals.names_of.get(eclass, ())}
 
@@ -180,35 +186,6 @@ class Decoder:
         if origin is not None:
             return self.encoding.nodes[origin].outputs[0]
         return names[0] if names else self.fresh.make_for(eclass, "folded" if term.head in (FOLDED, LITERAL) else "value")
-
-    def _order(self) -> list[int]:
-        """Returns the classes, children first. Ready classes keep their order in the original."""
-        users: dict[int, list[int]] = {}
-        missing: dict[int, int] = {}
-        ready: list[tuple[int, int]] = []
-
-        def rank(eclass: int) -> int:
-            term = self.terms[eclass]
-            if term.head < 0:
-                return -1
-            return self.originals.rank[self.origins[eclass]] if eclass in self.origins else len(self.originals.rank)
-
-        for eclass, term in self.terms.items():
-            needed = set(term.children)
-            missing[eclass] = len(needed)
-            for child in needed:
-                users.setdefault(child, []).append(eclass)
-            if not needed:
-                heapq.heappush(ready, (rank(eclass), eclass))
-        order: list[int] = []
-        while ready:
-            _, eclass = heapq.heappop(ready)
-            order.append(eclass)
-            for user in users.get(eclass, ()):
-                missing[user] -= 1
-                if not missing[user]:
-                    heapq.heappush(ready, (rank(user), user))
-        return order
 
     def _leaf(self, graph: onnx.GraphProto, nodes: list[onnx.NodeProto], name: str) -> None:
         if name in self.source.sparse and name not in self.source.overridable:

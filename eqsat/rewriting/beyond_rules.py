@@ -17,7 +17,6 @@ from eqsat.rewriting.clashes import may_clash, with_other_names
 from eqsat.rewriting.declared_sizes import with_declared_sizes
 from eqsat.rewriting.faint_weights import without_faint_weights
 from eqsat.rewriting.lost_outputs import with_outputs_kept
-from eqsat.rewriting.node_order import reordered
 from eqsat.rewriting.raising import raised
 from eqsat.rewriting.ranks import with_full_ranks
 from eqsat.rewriting.valuation import Valuation
@@ -28,7 +27,12 @@ def arrange(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -
     """Returns the model in an order of a lower peak if memory is the objective, or else the model
     itself.
     """
-    return reordered(model, folder, valuation.sizes) if valuation.objective == "memory" else model
+    if valuation.objective != "memory":
+        return model
+
+    from eqsat.rewriting.node_order import reordered
+
+    return reordered(model, folder, valuation.sizes)
 
 
 def widen_numbers(model: onnx.ModelProto, folder: Path | None, valuation: Valuation) -> onnx.ModelProto:

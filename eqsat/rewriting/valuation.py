@@ -33,7 +33,6 @@ from eqsat.model.prepare import default_inputs
 from eqsat.model.single_precision import half_of, has_halves, in_halves, in_single, needs_its_files
 from eqsat.model.stand_ins import COPIES, prepared_bytes, with_stand_ins
 from eqsat.model.validity import light
-from eqsat.rewriting.node_order import memory
 from eqsat.rewriting.recent import Recent
 from eqsat.runtime.onnx_passes import NativeFailure, inferred, inlined
 from eqsat.runtime.own_graph import NoGraph, fix_sizes, loads, measured_graph, own_graph
@@ -247,6 +246,8 @@ class Valuation:
         """Returns the peak of a model in its written order: the most bytes of activations alive at
         once. Fusions of the runtime do not count.
         """
+        from eqsat.rewriting.node_order import memory
+
         return self._peaks.of(model, lambda: memory(model, folder, self.sizes))
 
     def loads(self, model: onnx.ModelProto, folder: Path | None) -> bool:
