@@ -87,7 +87,7 @@ class Alternatives:
     def _solved(self, portion: Portion, made: Choice, wanted: Sequence[Sequence[int]], room: float) -> tuple[float, float] | None:
         """Returns the cost and the stored bytes of the best choice, or None if there is none."""
         work, gap = self._chooser.bounds
-        dearer = self._chooser.fusions.penalties({portion.graph.nodes[place].eclass: place for place in made.nodes.values()})
+        dearer = self._chooser.fusions.foreseen({portion.graph.nodes[place].eclass: place for place in made.nodes.values()})
         found: list[tuple[float, float]] = []
         for _ in range(ROUNDS):
             problem = _Problem(self._chooser, portion, self._fused, dearer)
@@ -97,11 +97,11 @@ class Alternatives:
             except ExtractionError:
                 break
             places = [problem.origins[number] for number in choice.nodes.values() if number in problem.origins]
-            forced = self._chooser.fusions.penalties({self._chooser.ways[place].eclass: place for place in places})
+            picks = {self._chooser.ways[place].eclass: place for place in places}
             found.append((self._cost(portion, places), choice.resources[0]))
-            if forced.keys() <= dearer.keys():
+            if self._chooser.fusions.penalties(picks).keys() <= dearer.keys():
                 break
-            dearer = {**dearer, **forced}
+            dearer = {**dearer, **self._chooser.fusions.foreseen(picks)}
         return min(found, default=None)
 
     def _cost(self, portion: Portion, places: Sequence[int]) -> float:

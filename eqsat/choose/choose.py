@@ -286,9 +286,9 @@ class Chooser:
             forced = self.fusions.penalties(picks)
             cost = math.fsum([*(graph.nodes[place].cost for place in picks.values()), *forced.values()])
             found.append((cost, turn, replace(choice, nodes=picks)))
-            if forced.keys() <= dearer.keys():
+            if forced.keys() <= dearer.keys() or cost <= choice.bound + gap * portion.before:
                 break
-            dearer |= forced
+            dearer |= {place: extra for place, extra in self.fusions.foreseen(picks).items() if place in local}
         return min(found)[2]
 
     def _node(self, term: Term, folding: bool) -> Node:

@@ -69,6 +69,19 @@ def test_a_dearer_kernel_is_avoided(tmp_path: Path) -> None:
     assert operators(optimized(SHARED, tmp_path, 5, rules=[CLIP]).model) == {"Relu": 1, "Exp": 1, "Tanh": 1}, "nothing is fused there"
 
 
+def test_a_dearer_kernel_is_avoided_by_more_than_the_order_of_operands(tmp_path: Path) -> None:
+    """The sums of three inputs in all their orders cost the same, and are fused alike."""
+    target = tmp_path / "fuses.toml"
+    target.write_text(FUSES.replace('"Relu"', '"Add"').format(launches=5))
+    rules = [
+        "real rule turn: Add(Add(x, y), z) => Add(x, Add(y, z))\n    test x: T[2], y: T[2], z: T[2]",
+        "real rule away: Add(x, y) => Sum(x, y)\n    test x: T[2], y: T[2]",
+    ]
+    sums = "g (float[8] a, float[8] b, float[8] c) => (float[8] y) { s = Add (a, b)  t = Add (s, c)  y = Exp (t) }"
+    found = eqsat.optimize(parse(sums), target=target, verify=False, rules=rules, only=["turn", "away"])
+    assert operators(found.model)["Exp"] == operators(found.model)["Sum"] == 1 and cost(found) == 3
+
+
 def test_a_dearer_kernel_is_paid_where_there_is_no_other_form(tmp_path: Path) -> None:
     assert operators(optimized(ALONE, tmp_path, 5, only=["dropout-nothing"]).model) == {"Relu": 1, "Exp": 1}
 
