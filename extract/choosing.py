@@ -48,7 +48,7 @@ def choose(
     else:
         found = None if unlimited is None else unlimited.known(problem, spent)
         if found is None:
-            found = _proved(problem, known, spent)
+            found = _proved(problem, known, spent, gap > 0)
             if unlimited is not None:
                 unlimited.keep(problem, spent, found)
     limited = not problem.allows(found.picks)
@@ -105,8 +105,12 @@ def _begun(problem: Problem, known: Mapping[int, int], work: Work) -> Search:
     return search
 
 
-def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> Solution:
-    """Solve each part without the limits, with the best proof that `work` allows."""
+def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work, loose: bool) -> Solution:
+    """Solve each part without the limits, with the best proof that `work` allows.
+
+    The known choice is the start of another search, unless costs are `loose` and it is no lighter: what
+    such a search finds is hardly ever more than the gap that is allowed.
+    """
     fixed = {c: row[0] for c, row in enumerate(problem.nodes_of) if problem.needed[c] and len(row) == 1}
     pick: dict[int, int] = {}
     bound = 0
@@ -119,6 +123,9 @@ def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work) -> So
     bound += sum(problem.weight[n] for n in fixed.values())
     found = _solution(problem, {**fixed, **pick}, bound)
     if known is None or work.enough(found.weight, bound):
+        return found
+    begin = problem.weigh(list(known.values()))
+    if loose and begin is not None and begin >= found.weight:
         return found
     search = _begun(problem, known, work)
     search.improve()
