@@ -83,15 +83,13 @@ def _text(pointers: Mapping[str, str]) -> str:
             (function facts (L) PyObject :merge (py-call {pointers["merge"]} old new))
             (union (Ref 0) (Absent)) (union (RefList 1) (Nil))
             (let {NOTHING} (py-from-int -1))
-            (relation is (T i64)) (relation reads (i64 i64 T)) (relation edge (i64 i64 i64))
+            (relation is (T i64)) (relation edge (i64 i64 i64))
             """,
             *(f"(let ${name} {pointers[name]})" for name in _LAWS if name != "merge"),
             *(f"(ruleset {name})" for name in RULESETS),
             *sorted(TABLES),
             *(rule_text("load", f"load {name}", f"(rows_{len(row.split())} {kind} {row})", action) for kind, (name, row, action) in enumerate(_LOADS)),
             rule_text("laws", "is output", "(= x (Projection i n)) (is n operand)", "(is x operand)"),
-            # A rule for each input of each operator would take egglog longer to read than this one to run.
-            rule_text(EDGES, "edge input", "(reads node position x) (is x operand)", "(edge node position operand)"),
             rule_text(EDGES, "edge list", "(= l (Cons item t)) (is item operand)", f"(edge {CONS} 0 operand)"),
             rule_text(TOLD, "edge", "(edge a i b) (= answer (py-call $tell (py-from-int a) (py-from-int i) (py-from-int b)))", ""),
             # This law joins values of known integers with their literal.

@@ -14,7 +14,7 @@ from pathlib import Path
 from eqsat.egraph.callbacks import Callbacks
 from eqsat.egraph.changes import LOOK, Changes, watch
 from eqsat.egraph.encode import Encoding
-from eqsat.egraph.ground import LITERAL_FACT, LOADS, NOTHING, RULESETS, TABLES, rule_text, table_text
+from eqsat.egraph.ground import EDGES, LITERAL_FACT, LOADS, NOTHING, RULESETS, TABLES, rule_text, table_text
 from eqsat.egraph.present import Present
 from eqsat.egraph.shape_literals import realized
 from eqsat.facts.fact import Fact
@@ -255,8 +255,9 @@ class Program:
         derive = self.callback(self._watched(self._deriver(index)), "derive")
         arguments = " ".join([*attributes, *(f"f{x}" for x in (*inputs, *rest))])
         term = f"(= o ({name} {' '.join([*attributes, *inputs, *rest])}))"
-        reads = "".join(f" (reads {index} {position} {x})" for position, x in enumerate(inputs))
-        self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments})) (is o {index}){reads}")
+        self.rule("laws", f"fact {name}", f"{term} {' '.join(facts)}", f"(set (fact o) (py-call {derive} {arguments})) (is o {index})")
+        for position, x in enumerate(inputs):
+            self.rule(EDGES, f"edge {name} {x}", f"{term} (is {x} operand)", f"(edge {index} {position} operand)")
         if signature.operator.standard and signature.operator.name in ("Reshape", "Expand") and signature.inputs == 2:
             self._parameter(index, signature, name, term)
         return name
