@@ -39,8 +39,8 @@ def choose(
     # Less work also means shorter searches. Without a proof, a search takes half of the steps.
     spent = Work(deadline, work, max(1, round((WORK / max(work, 0.005)) ** 0.5))) if method == "exact" else Work(deadline, 0.0, 2)
     spent.changes = scale.change_base.bit_length() - 1
-    if gap and known is not None:
-        spent.slack = int(gap * max(0, problem.weigh(list(known.values())) or 0))
+    begin = problem.weigh(list(known.values())) if gap and known is not None else None
+    spent.slack = int(gap * max(0, begin or 0))
     if method == "tree":
         found = _least_trees(problem)
     elif method == "greedy":
@@ -48,7 +48,7 @@ def choose(
     else:
         found = None if unlimited is None else unlimited.known(problem, spent)
         if found is None:
-            found = _proved(problem, known, spent, gap > 0)
+            found = _proved(problem, known, spent, begin)
             if unlimited is not None:
                 unlimited.keep(problem, spent, found)
     limited = not problem.allows(found.picks)
@@ -105,11 +105,11 @@ def _begun(problem: Problem, known: Mapping[int, int], work: Work) -> Search:
     return search
 
 
-def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work, loose: bool) -> Solution:
+def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work, begin: int | None) -> Solution:
     """Solve each part without the limits, with the best proof that `work` allows.
 
-    The known choice is the start of another search, unless costs are `loose` and it is no lighter: what
-    such a search finds is hardly ever more than the gap that is allowed.
+    The known choice is the start of another search. Where a gap is allowed, `begin` is its weight. One that
+    is no lighter starts none: what that finds is hardly ever more than the gap.
     """
     fixed = {c: row[0] for c, row in enumerate(problem.nodes_of) if problem.needed[c] and len(row) == 1}
     pick: dict[int, int] = {}
@@ -122,10 +122,7 @@ def _proved(problem: Problem, known: Mapping[int, int] | None, work: Work, loose
             fixed.pop(c, None)
     bound += sum(problem.weight[n] for n in fixed.values())
     found = _solution(problem, {**fixed, **pick}, bound)
-    if known is None or work.enough(found.weight, bound):
-        return found
-    begin = problem.weigh(list(known.values()))
-    if loose and begin is not None and begin >= found.weight:
+    if known is None or work.enough(found.weight, bound) or (begin is not None and begin >= found.weight):
         return found
     search = _begun(problem, known, work)
     search.improve()

@@ -10,7 +10,7 @@ contains the pair.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from eqsat.choose.prices import Prices
 from eqsat.choose.quantized import QuantizedKernels
@@ -135,24 +135,19 @@ class Fusions:
         """Returns the extra cost of dearer fused kernels in a choice, by place: that of the first of a
         pair, and those that share the extra cost of a quantized kernel.
         """
-        return self._penalties(picks, lambda child: (picks[child],))
+        foreseen = self.foreseen(picks)
+        return {place: foreseen[place] for place in picks.values() if place in foreseen}
 
     def foreseen(self, picks: Mapping[int, int]) -> dict[int, float]:
         """Returns the penalties of a choice, and those of other ways in the place of its firsts: the same
         sum with its operands swapped is fused as well, and would be chosen next.
-        """
-        return self._penalties(picks, lambda child: self._firsts.get(child, ()))
-
-    def _penalties(self, picks: Mapping[int, int], firsts: Callable[[int], Iterable[int]]) -> dict[int, float]:
-        """Returns the extra cost of quantized kernels, and that of the `firsts` of each class whose only
-        reader is the second of a pair.
         """
         consumers = Counter(child for place in picks.values() for child in set(self._ways[place].children))
         found = self._kernels.dearer(picks, consumers)
         for place in picks.values():
             second = self._ways[place]
             for child in dict.fromkeys(second.children) if self._pairs.ends(second) else ():
-                for first in firsts(child) if consumers[child] == 1 else ():
+                for first in self._firsts.get(child, ()) if consumers[child] == 1 else ():
                     difference = max(self._pairs.differences(self._ways[first], second), default=0.0)
                     if difference > 0:
                         found[first] = max(difference, found.get(first, 0.0))

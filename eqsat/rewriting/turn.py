@@ -108,7 +108,7 @@ def take_turn(model: Model, job: Job, most: float, library: Library, kept: froze
 
 
 def open_known(model: Model, job: Job, most: float, kept: frozenset[str]) -> onnx.ModelProto:
-    """The model with bodies and calls opened. Half of the bytes by which the file may still
+    """Returns the model with bodies and calls opened. Half of the bytes by which the file may still
     grow are left for the turn itself.
     """
     return opened(model, job.valuation, job.deadline, kept, (most - model_bytes(model.proto)) / 2, job.flat, job.settings.exact)
