@@ -7,7 +7,8 @@ disturbances:
   for a while slows all variants down alike.
 - An untimed run comes before each timed one, because the other variants emptied the caches.
 - After some rounds all sessions are loaded anew, because two sessions of the same model differ by
-  up to three in a hundred, by where their memory lies.
+  up to three in a hundred, by where their memory lies. A new session has one more untimed run: the
+  runtime lays out its memory in the first run and allocates it in the second.
 
 Rounds end when their first and second half agree on the ratios of the variants, or at a limit. Each
 variant runs once before, so that one that crashes or hangs does not take
@@ -215,6 +216,7 @@ def run_rounds(
             for name in order:
                 os.pwrite(file.fileno(), number[name], 0)
                 runs[name] = _session(paths[name], threads, library).run
+                runs[name](None, ready)
             for done in range(BATCH * (batch - 1) + 1, BATCH * batch + 1):
                 shuffle.shuffle(order)
                 for name in order:

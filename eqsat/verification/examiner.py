@@ -28,13 +28,17 @@ from eqsat.verification.planning import make_edges, make_plan, with_functions_in
 from eqsat.verification.relations import related_plans
 from eqsat.verification.request import DIFFERENT, EQUAL, UNVERIFIED, Judgement, Request
 from eqsat.verification.runs import named
-from eqsat.verification.sample_plan import Plan
+from eqsat.verification.sample_plan import Edge, Plan
 from eqsat.verification.steering import Steering, size_bounds, steering
 
 # Room for activations beside the weights. The limit only has to catch explosions.
 _HEADROOM = 4
 _RUNTIME_BYTES = 1 << 29  # memory for the runtime itself, with any model
-_MANY_BYTES = 1 << 24
+# With several threads a session takes a fraction of a millisecond longer to open. Models below these
+# limits run on one.
+_MANY_BYTES = 1 << 24  # of weights
+_MANY_ELEMENTS = 1 << 16  # of inputs
+_MANY_TIMES = 64  # as long an axis at an edge
 _NODE_WORK = 16
 _MOST_TIMEOUTS = 2
 _INSIDE = 4  # values inside that take a smaller share of the time limit are not what takes long
@@ -99,6 +103,7 @@ class Examiner:
         exact = {name: steers.decided[name] for name in compared if name in steers.decided}
         bounds = size_bounds(proto, steers) | size_bounds(other, _steering(other)) if plan.symbols else ()
         dependent, weights = depends_on_inputs(proto), weight_bytes(proto)
+        edges = () if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed)
         return Request(
             original=proto.SerializeToString(),
             original_folder=_folder(original),
@@ -117,9 +122,9 @@ class Examiner:
             seed=self.seed,
             patience=min(self.patience, self.time_limit / 8),
             brief=not closed,
-            threads=min(os.cpu_count() or 1, 4) if weights > _MANY_BYTES else 1,
+            threads=min(os.cpu_count() or 1, 4) if weights > _MANY_BYTES or _is_long(plan, inputs, edges) else 1,
             custom_op_library=self.custom_op_library,
-            edges=() if inputs is not None else make_edges(plan, bounds, plan.inputs.keys() - steers.constants, not closed),
+            edges=edges,
             inside=tuple(inside),
         )
 
@@ -231,6 +236,14 @@ class Examiner:
                 return Judgement(UNVERIFIED)
             where = f" ({named(alone.draw)})" if named(alone.draw) else ""
             return Judgement(DIFFERENT, f"the runtime {failure} on the optimized model{where}", engine=alone.engine, draw=alone.draw)
+
+
+def _is_long(plan: Plan, inputs: Mapping[str, np.ndarray] | None, edges: Sequence[Edge]) -> bool:
+    """Tells whether a run may take long although a model has few weights, as on a large image."""
+    if any(size > _MANY_TIMES for edge in edges for size in edge.sizes):
+        return True
+    elements = sum(array.size for array in inputs.values()) if inputs is not None else next(map(plan.elements, plan.size_choices()), 0)
+    return elements > _MANY_ELEMENTS
 
 
 def _steering(proto: onnx.ModelProto) -> Steering:

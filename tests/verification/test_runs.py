@@ -95,6 +95,22 @@ def test_an_edge_that_would_take_long_is_left_to_regions(monkeypatch: pytest.Mon
     assert judgement.costly == ([] if edges else [Edge(("N",), (301,))])
 
 
+@pytest.mark.parametrize(
+    ("graph", "threads"),
+    [
+        ("g (float[1, 3, 64, 64] x) => (y) { y = Neg (x) }", 1),
+        ("g (float[1, 3, 1080, 1920] x) => (y) { y = Neg (x) }", 4),  # a Conv of few weights took 3 s a run, of which there were six
+        ("g (float[N] x) => (y) { y = Neg (x) }", 1),
+        ("g (float[N] x) => (y) <int64[1] a = {0}, int64[1] b = {512}> { y = Slice (x, a, b) }", 4),  # an edge has 513 elements
+        ("g (float[1] x) => (y) <float[2, 1, 2200, 1000] w = {1}> { y = Add (x, w) }", 4),
+    ],
+)
+def test_models_whose_runs_may_take_long_have_several_threads(monkeypatch: pytest.MonkeyPatch, graph: str, threads: int) -> None:
+    monkeypatch.setattr("eqsat.verification.examiner.os.cpu_count", lambda: 16)
+    model = LoadedModel(parse(graph), None)
+    assert Examiner(1 << 30, None, Worker()).request(model, model, make_plan(model.proto)).threads == threads
+
+
 def test_further_draws_are_no_larger_than_the_first_unless_they_are_cheap() -> None:
     """A third run was looked for in images of 224 by 160 by 112, which took 10 s and 2 GB to be refused."""
     model = LoadedModel(parse("g (float[A, B, 64, 64] x) => (float[A, B, 64, 64] y) { y = Neg (x) }"), None)
