@@ -85,6 +85,29 @@ EXAMPLES = {
         "reduction-nothing[ReduceSum]",
         BOTH,
     ),
+    "the values of a single key": Example(
+        """g (float[2, 5, 8] q, float[2, 1, 8] k, float[2, 1, 8] v, float[2, 5, 8] x) => (float[2, 5, 8] y) {
+            t = Transpose<perm = [0, 2, 1]>(k)  s = MatMul(q, t)  p = Softmax<axis = 2>(s)  m = MatMul(p, v)  y = Add(m, x) }""",
+        {"Add": 1},
+        "softmax-alone[Softmax] matmul-ones",
+        BOTH,
+    ),
+    "the values of a single key, from the other side": Example(
+        """g (float[2, 1, 5] s, float[2, 8, 1] v, float[2, 8, 5] x) => (float[2, 8, 5] y) {
+            p = Softmax<axis = 1>(s)  m = MatMul(v, p)  y = Mul(m, x) }""",
+        {"Mul": 1},
+        "softmax-alone[Softmax] ones-matmul",
+        BOTH,
+    ),
+    "the only element of an axis": Example(
+        """g (float[2, 1, 4] x) => (float[2, 1, 4] a, float[2, 1, 4] b, int64[2, 1, 4] i, float[2, 1, 4] c, int64[2, 1, 4] j)
+            <int64[1] k = {1}, int64 one = {1}> {
+            l = LogSoftmax<axis = 1>(x)  a = Add(l, x)  h = Hardmax<axis = 1>(x)  b = Mul(h, x)
+            n = ArgMax<axis = 1>(x)  m = ArgMin<axis = 1>(x)  i = Add(n, m)  s = CumSum(x, one)  c, j = TopK<axis = 1>(s, k) }""",
+        {"Identity": 3},
+        "softmax-alone[LogSoftmax] softmax-alone[Hardmax] place-nothing[ArgMax] place-nothing[ArgMin] cumsum-nothing topk-nothing",
+        BOTH,
+    ),
     "Einsum -> Transpose, Einsum of a transposed operand -> MatMul": Example(
         """g (float[N, 4] x, float[B, H, L, 4] q, float[B, H, 4, M] k) => (float[N, 4] y, float[B, H, L, M] z) {
             a = Einsum<equation = "ij->ji">(x)  b = Transpose(a)  y = Exp(b)
