@@ -75,6 +75,9 @@ def judge(request: Request) -> Judgement:
         return judgement
     except NoDraw as none:
         return _refused(request, none.error, last=request.brief)
+    except _BeyondReference as lack:
+        judgement.reason = f"the original model does not run: {request.refusal}; and of the optimized one the reference of onnx says: {lack}"
+        return judgement
     judgement.status = EQUAL
     judgement.agreed = frozenset(comparison.agreement.names)
     judgement.seconds_inside = comparison.agreement.seconds
@@ -122,6 +125,10 @@ class _OutOfMemory(Exception):
 
 class _OutOfTime(Exception):
     """Nudges take so long that regions tell more in the time that is left."""
+
+
+class _BeyondReference(Exception):
+    """The reference lacks an operator of the optimized model. This says nothing about its results."""
 
 
 def _raise_if_memory(error: Exception) -> None:
@@ -173,6 +180,8 @@ class _Comparison:
                 optimized = self._opener(request.optimized, request.optimized_folder, request)
             except Exception as error:
                 _raise_if_memory(error)
+                if original.engine == ReferenceSession.engine and isinstance(error, NotImplementedError):
+                    raise _BeyondReference(one_line(error)) from None
                 refusal = f"{original.engine} takes the original model but not the optimized one: {one_line(error)}"
         judgement.outputs = [OutputJudgement(name, name in request.random) for name in request.outputs]
         digests: list[list[tuple[str, bytes, bytes | None]]] = [[] for _ in request.outputs]

@@ -287,6 +287,17 @@ def test_a_custom_operator_can_not_be_judged() -> None:
     assert verdict.status == UNVERIFIED and "Thing" in verdict.reason and "\n" not in verdict.reason
 
 
+def test_a_runtimes_own_operator_is_no_difference_to_the_reference() -> None:
+    """ONNX Runtime has no Equal of floats before opset 11, so the reference runs the original: FusedMatMul was a difference to it."""
+    header = 'ir_version: 8, opset_import: ["": 10, "com.microsoft": 1]'
+    graph = "g (float[2, 2] x) => (bool[2, 2] y) <float two = {2}> { %s  y = Equal (a, x) }"
+    original = model(graph % "m = MatMul (x, x)  a = Mul (m, two)", header)
+    verdict = check(original, model(graph % "a = com.microsoft.FusedMatMul <alpha = 2.0> (x, x)", header))
+    assert verdict.status == UNVERIFIED and "Equal" in verdict.reason and "FusedMatMul" in verdict.reason
+    assert check(original, model(graph % "m = MatMul (x, x)  a = Add (m, m)", header)).status == EQUAL
+    assert check(original, model(graph % "m = MatMul (x, x)  a = Add (m, two)", header)).status == DIFFERENT
+
+
 def test_the_reference_judges_what_the_runtime_has_no_kernel_for() -> None:
     head = "g (bfloat16[N] x) => (bfloat16[N] y)"
     verdict = check(model(f"{head} {{ y = Atan(x) }}"), model(f"{head} {{ t = Identity(x) y = Atan(t) }}"))
