@@ -27,6 +27,7 @@ from eqsat.garbage import collecting_rarely
 from eqsat.language.library import Library, built_in_for
 from eqsat.language.library import load as load_rules
 from eqsat.language.problems import nearest
+from eqsat.model.experimental import without_experimental
 from eqsat.model.external_data import has_external_data
 from eqsat.model.file_bytes import model_bytes, written_bytes
 from eqsat.model.known_versions import newer_ir
@@ -195,7 +196,8 @@ def _read_model(source: Source, settings: Settings, target: Target, lean: bool) 
     check_dimensions(proto, settings.assume_dims)
     place = folder if weights is None else weights.folder
     model = normalize(proto, place, path)
-    wanted = convert(inline(proto) if settings.inline else proto, settings.opset, lambda opset: target.latest_for(count_operators(proto), opset))
+    plain = without_experimental(inline(proto) if settings.inline else proto)
+    wanted = convert(plain, settings.opset, lambda opset: target.latest_for(count_operators(proto), opset))
     model = model if wanted is proto else normalize(wanted, place, path)
     return Original(proto, model, folder, path, source, stripped, notes, weights, fixed)
 

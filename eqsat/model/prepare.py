@@ -19,6 +19,7 @@ from eqsat.runtime.onnx_passes import NativeFailure, converted, inferred, inline
 from eqsat.runtime.worker import shared
 
 _NO_ADAPTER = re.compile(r"No Adapter (From|To) Version \$?(\d+) for (\w+)")
+_NO_SCHEMA = re.compile(r"has no registered schema.*%lld\.(\w*?)\d+\s*$", re.DOTALL)
 _OPSET = re.compile("[0-9]{1,9}")
 # Inputs that were attributes before an opset.
 _INPUTS = 11
@@ -97,7 +98,9 @@ def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _without_adapter(failure: str) -> str:
-    """Returns the failure of onnx's converter, in words where it lacks a step for an operator."""
+    """Returns the failure of onnx's converter, in words where it lacks a step for an operator, or the operator."""
+    if unknown := _NO_SCHEMA.search(failure):
+        return f"onnx knows no operator {unknown[1]} of the model's opset; without --opset the model keeps its own"
     found = _NO_ADAPTER.search(failure)
     if found is None:
         return failure

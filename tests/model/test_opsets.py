@@ -127,6 +127,12 @@ def test_the_operator_that_cannot_be_converted_is_named(at: int, wanted: int) ->
     assert str(caught.value).startswith(f"the model can not be converted to opset {wanted}: onnx converts no Relu from opset 14;")
 
 
+def test_an_operator_that_onnx_dropped_is_named() -> None:
+    model = parse("g (float[1, 3, 8, 8] x) => (y) { y = Crop <border = [1, 1, 1, 1]> (x) }", '<ir_version: 3, opset_import: ["" : 7]>')
+    with pytest.raises(InputError, match="onnx knows no operator Crop of the model's opset; without --opset the model keeps its own"):
+        eqsat.optimize(model, opset="latest")
+
+
 def test_a_model_without_the_default_domain_has_nothing_to_convert() -> None:
     """onnx's converter asserts that there is a version, so trees alone were an error."""
     text = """g (float[N, 2] x) => (float[N, 1] y) {
