@@ -59,8 +59,15 @@ def test_names_of_the_model_stay_its_own() -> None:
         image(f"{SCALER}  y = Neg (s)", dtype="double"),
         image("r = Relu (x)  s = ImageScaler <bias = [1.0, 1.0, 1.0]> (r)  y = Neg (s)"),
         image("s = ImageScaler <scale = 0.5> (x)  y = Neg (s)"),
+        image("s = ImageScaler <scale = 1, bias = [1.0, 1.0, 1.0]> (x)  y = Neg (s)"),
+        image("s = ImageScaler <bias = 1.0> (x)  y = Neg (s)"),
+        image('s = ImageScaler <bias = ["a", "b", "c"]> (x)  y = Neg (s)'),
+        image("s = ImageScaler <bias = [1.0, 1.0]> (x)  y = Neg (s)"),
+        image("s, t = ImageScaler <bias = [1.0, 1.0, 1.0]> (x)  y = Neg (s)"),
+        image("s = ImageScaler <bias = [1.0, 1.0, 1.0]> (x, x)  y = Neg (s)"),
         image("y = Neg (x)"),
     ],
 )
 def test_any_other_stays(model: onnx.ModelProto) -> None:
     assert without_experimental(model) is model
+    assert eqsat.optimize(model).report["verify"]["status"] in ("equal", "unverified")
