@@ -97,7 +97,7 @@ def inline(proto: onnx.ModelProto) -> onnx.ModelProto:
     return found
 
 
-def _without_adapter(failure: str) -> str:
+def _in_words(failure: str) -> str:
     """Returns the failure of onnx's converter, in words where it lacks a step for an operator, or the operator."""
     if unknown := _NO_SCHEMA.search(failure):
         return f"onnx knows no operator {unknown[1]} of the model's opset; without --opset the model keeps its own"
@@ -176,7 +176,7 @@ def convert(proto: onnx.ModelProto, opset: str | int, best: Callable[[int], int 
     try:
         result = converted(plain, wanted)
     except NativeFailure as error:
-        raise InputError(f"the model can not be converted to opset {wanted}: {_without_adapter(str(error))}") from None
+        raise InputError(f"the model can not be converted to opset {wanted}: {_in_words(str(error))}") from None
     # In that opset Clip and Pad got inputs in place of attributes.
     gains = any(node.op_type in _FROM_ATTRIBUTES for graph in all_graphs(plain.graph) for node in graph.node)
     types = _types(plain) if gains and standard_opset(plain.opset_import) < _INPUTS <= wanted else {}
